@@ -1,0 +1,49 @@
+# The README's two commands are `make demo` and `make test`; both set up from nothing.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test test-deep lint format examples bench clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Stretto needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/stretto bounds examples/four_op.json
+	$(BIN)/stretto bounds examples/attention_forward.json
+	$(BIN)/stretto verify examples/four_op.json examples/four_op.schedule.json
+
+test: setup
+	$(BIN)/python -m pytest -n 2
+
+# The same property tests with many more examples.
+test-deep: setup
+	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Rewrite the shipped JSON from the builder code beside it.
+examples: setup
+	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
+
+# Ratios against the naive twins, measured side by side; writes benchmarks/results/.
+bench: setup
+	$(BIN)/python benchmarks/table_against_naive.py
+	$(BIN)/python benchmarks/bounds_against_naive.py
+
+clean:
+	rm -rf .venv .hypothesis .pytest_cache .ruff_cache .import_linter_cache

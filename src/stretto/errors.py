@@ -1,0 +1,61 @@
+"""What can go wrong, as types.
+
+    StrettoError              anything Stretto says to its user; never a traceback
+      ├── DocumentError       a file is not what it should be: where, what, and what was expected
+      ├── MachineError        no such machine
+      ├── ClassifyError       an operation has no encoding on this machine
+      ├── LoopError           the loop itself is wrong: every fault, not the first
+      └── InfeasibleError     no initiation interval can ever work
+
+Each carries its facts as attributes, so that text and JSON are two views of the same error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class StrettoError(Exception):
+    """The root of every error meant for the user."""
+
+
+class DocumentError(StrettoError):
+    """A document has a fault at a known place.
+
+    Prints as ``file: path: error: what is wrong (hint)``.
+    """
+
+    def __init__(self, file: str, path: str, message: str, hint: str = "") -> None:
+        self.file = file
+        self.path = path
+        self.message = message
+        self.hint = hint
+        place = f"{file}: {path}" if path else file
+        super().__init__(f"{place}: error: {message}" + (f"; {hint}" if hint else ""))
+
+    def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str, str, str]]:
+        return DocumentError, (self.file, self.path, self.message, self.hint)
+
+
+class MachineError(StrettoError):
+    """A machine that was asked for does not exist."""
+
+
+class ClassifyError(StrettoError):
+    """An operation has no encoding on a machine, or its cost cannot be computed there."""
+
+
+class LoopError(StrettoError):
+    """The loop breaks its own rules; `faults` lists every one."""
+
+    def __init__(self, loop: str, faults: Sequence[str]) -> None:
+        self.loop = loop
+        self.faults = tuple(faults)
+        super().__init__("\n".join(f"{loop}: error: {fault}" for fault in self.faults))
+
+    def __reduce__(self) -> tuple[type[LoopError], tuple[str, tuple[str, ...]]]:
+        return LoopError, (self.loop, self.faults)
+
+
+class InfeasibleError(StrettoError):
+    """No initiation interval, however large, can satisfy the dependences."""

@@ -1,0 +1,45 @@
+"""The problem: operations, values, storages and what they imply for one another."""
+
+from stretto.loop.check import Fault, check, topological_order
+from stretto.loop.loop import Loop
+from stretto.loop.tile import TileType
+from stretto.loop.types import (
+    DEPENDENCE_KINDS,
+    SPACES,
+    Access,
+    Constraint,
+    Demand,
+    Dependence,
+    DependenceKind,
+    Facts,
+    Op,
+    Operand,
+    ResourceVector,
+    Space,
+    Storage,
+    Use,
+    Value,
+)
+
+__all__ = [
+    "DEPENDENCE_KINDS",
+    "SPACES",
+    "Access",
+    "Constraint",
+    "Demand",
+    "Dependence",
+    "DependenceKind",
+    "Facts",
+    "Fault",
+    "Loop",
+    "Op",
+    "Operand",
+    "ResourceVector",
+    "Space",
+    "Storage",
+    "TileType",
+    "Use",
+    "Value",
+    "check",
+    "topological_order",
+]

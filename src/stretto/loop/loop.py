@@ -1,0 +1,81 @@
+"""The problem: a loop, and nothing of its solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from stretto.loop.derive import derive_dependences
+from stretto.loop.types import Dependence, Op, Storage, Value
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop body in program order, with everything that constrains its pipelining."""
+
+    name: str
+    ops: tuple[Op, ...]
+    values: tuple[Value, ...] = ()
+    storages: tuple[Storage, ...] = ()
+    stated: tuple[Dependence, ...] = ()
+    """Dependences stated by the writer, beside those that values and storages imply."""
+    machine: str | None = None
+    """The machine it is written for, unless the user says otherwise."""
+    slots: tuple[str, ...] = ()
+    """Exclusive slots of its own: an inner loop that must not overlap itself, say."""
+    force_serial: bool = False
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle the fields alone, not what was derived from them."""
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Program position of each operation."""
+        return {op.name: i for i, op in enumerate(self.ops)}
+
+    def op(self, name: str) -> Op:
+        """The operation of this name."""
+        return self.ops[self.index[name]]
+
+    def storage(self, name: str) -> Storage:
+        """The storage of this name."""
+        return next(s for s in self.storages if s.name == name)
+
+    @cached_property
+    def producers(self) -> dict[str, str]:
+        """Value name to the name of the operation that defines it; live-ins have none."""
+        return {result: op.name for op in self.ops for result in op.results}
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the costs of every operation are known."""
+        return all(op.resolved for op in self.ops)
+
+    @cached_property
+    def dependences(self) -> tuple[Dependence, ...]:
+        """Every dependence: stated, from values, from storages. Needs a resolved loop."""
+        return derive_dependences(self.ops, self.storages, self.stated)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Operations that must share a stage: disjoint sets over gid and leader_gid."""
+        root: dict[int, int] = {}
+
+        def find(gid: int) -> int:
+            root.setdefault(gid, gid)
+            while root[gid] != gid:
+                root[gid] = root[root[gid]]
+                gid = root[gid]
+            return gid
+
+        gid_of: dict[str, int] = {}
+        for op in self.ops:
+            gids = [g for g in (op.constraint.gid, op.constraint.leader_gid) if g is not None]
+            if gids:
+                gid_of[op.name] = gids[0]
+                root[find(gids[0])] = find(gids[-1])
+        members: dict[int, list[str]] = {}
+        for name, gid in gid_of.items():
+            members.setdefault(find(gid), []).append(name)
+        return tuple(tuple(names) for names in members.values() if len(names) > 1)

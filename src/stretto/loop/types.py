@@ -1,0 +1,211 @@
+"""The parts of a loop. Everything is frozen, picklable and plain.
+
+    values      what flows      %s = mma(%q, %k)          dst waits for src
+    storages    where it lives  smem ring, tmem fixed     who may overwrite whom, and when
+    uses        what it holds   tma 96 cycles, then free
+
+Latency belongs to results, duration to slots: a copy may hold its pipe for 96 cycles and deliver
+after 556.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from stretto.loop.tile import TileType
+
+DependenceKind = Literal["flow", "anti", "output", "memory", "order"]
+DEPENDENCE_KINDS: tuple[DependenceKind, ...] = ("flow", "anti", "output", "memory", "order")
+
+Space = Literal["smem", "tmem", "register"]
+SPACES: tuple[Space, ...] = ("smem", "tmem", "register")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A slot held from `offset` cycles after the start, for `duration` cycles."""
+
+    slot: str
+    duration: int
+    offset: int = 0
+    occupancy: int = 1
+
+    @property
+    def end(self) -> int:
+        """First cycle after the start at which the slot is free again."""
+        return self.offset + self.duration
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Units drawn from a pool in every cycle of the operation's longest duration."""
+
+    pool: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceVector:
+    """All that an operation holds and draws."""
+
+    uses: tuple[Use, ...] = ()
+    demands: tuple[Demand, ...] = ()
+
+    @property
+    def duration(self) -> int:
+        """Its longest duration: how long its pool demands last."""
+        return max((use.duration for use in self.uses), default=0)
+
+    @property
+    def end(self) -> int:
+        """First cycle after the start at which it holds nothing."""
+        return max((use.end for use in self.uses), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A result, or a live-in when no operation defines it."""
+
+    name: str
+    type: TileType | None = None
+    storage: str | None = None
+    """The storage that holds it; None: registers (if it has a type) or nothing (tokens)."""
+
+    @property
+    def register_bytes(self) -> int:
+        """Register bytes one instance takes."""
+        return self.type.bytes if self.type is not None and self.storage is None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value as an operation sees it: this iteration's, or the one `distance` before."""
+
+    value: str
+    distance: int = 0
+    latency: int | None = None
+    """Cycles after the producer's start; None: the producer's latency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A read of a storage: this iteration's instance, or the one `distance` before."""
+
+    storage: str
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A buffer. Views, slices and casts of it are the same storage."""
+
+    name: str
+    space: Space
+    bytes: int
+    fixed: bool = False
+    """Updated in place (an accumulator): one copy. Else rotating: a ring, fresh each iteration."""
+    depth: int | None = None
+    """A cap on the ring of a rotating storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What analysis knows of an operation beyond its opcode and types. None: not known."""
+
+    contiguity: int | None = None
+    """Elements that are contiguous in memory along the fastest axis."""
+    divisibility: int | None = None
+    """The largest power of two that divides the byte address."""
+    constancy: int | None = None
+    """Elements in a row that are all the same."""
+    bounds: tuple[int, int] | None = None
+    """Least and greatest index it computes or accesses."""
+    buffer: str | None = None
+    """The memory space it moves data to or from: global, smem, tmem, register."""
+    bank: int | None = None
+    """The bank it reads; equal stated banks may fuse."""
+    bank_width: int | None = None
+    """Register-bank width it takes, against the machine's total."""
+    bank_pairs: int | None = None
+    """Register-bank pairs it takes in a cycle."""
+    bytes: int | None = None
+    """Bytes it moves, where the types do not tell."""
+    cluster: bool | None = None
+    """Whether its traffic crosses the cluster boundary."""
+    tag: int | None = None
+    """The operation tag of the machine's latency table, where the front end knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the user asks of an operation's place."""
+
+    gid: int | None = None
+    leader_gid: int | None = None
+    """Operations joined through gid and leader_gid share a stage."""
+    max_depth: int | None = None
+    """The last stage it may stand in."""
+    pending: bool = False
+    """Seat it last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation of the loop body."""
+
+    name: str
+    kind: str
+    """Its opcode, such as ``async.wgmma``."""
+    operands: tuple[Operand, ...] = ()
+    results: tuple[str, ...] = ()
+    reads: tuple[Access, ...] = ()
+    writes: tuple[str, ...] = ()
+    uses: tuple[Use, ...] | None = None
+    """What it holds; None until the machine's classifier says."""
+    demands: tuple[Demand, ...] = ()
+    latency: int | None = None
+    """When its result is ready; None until the machine's classifier says."""
+    encoding: str | None = None
+    """The machine row that gave uses and latency, if one did."""
+    facts: Facts = field(default_factory=Facts)
+    constraint: Constraint = field(default_factory=Constraint)
+    parent: str | None = None
+    """The operation whose region encloses it, if any."""
+
+    @property
+    def resolved(self) -> bool:
+        """Whether its costs are known."""
+        return self.uses is not None and self.latency is not None
+
+    @property
+    def vector(self) -> ResourceVector:
+        """What it holds and draws."""
+        if self.uses is None:
+            raise ValueError(f"`{self.name}` has no uses yet; classify the loop first")
+        return ResourceVector(self.uses, self.demands)
+
+    @property
+    def ready(self) -> int:
+        """Its latency, known."""
+        if self.latency is None:
+            raise ValueError(f"`{self.name}` has no latency yet; classify the loop first")
+        return self.latency
+
+    @property
+    def completion(self) -> int:
+        """Cycles after its start when it is wholly done: result ready, slots free."""
+        return max(self.ready, self.vector.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """``start[dst] >= start[src] + latency - II * distance``."""
+
+    src: str
+    dst: str
+    latency: int
+    distance: int = 0
+    kind: DependenceKind = "flow"
+    via: str = ""
+    """The value or storage it comes from."""

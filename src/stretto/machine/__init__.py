@@ -1,0 +1,33 @@
+"""Machines as data: slots, capacities, pools, encodings, latencies, budgets."""
+
+from stretto.machine.load import load_machine, machine_names, read_machine
+from stretto.machine.model import (
+    Budget,
+    Cell,
+    Encoding,
+    Family,
+    Figure,
+    Machine,
+    Need,
+    Pool,
+    Slot,
+    Tag,
+    UseCost,
+)
+
+__all__ = [
+    "Budget",
+    "Cell",
+    "Encoding",
+    "Family",
+    "Figure",
+    "Machine",
+    "Need",
+    "Pool",
+    "Slot",
+    "Tag",
+    "UseCost",
+    "load_machine",
+    "machine_names",
+    "read_machine",
+]

@@ -1,0 +1,175 @@
+"""Costs and conditions as small formulas, so that they live in the machine file.
+
+    duration = "ceil(bytes * 3 / 512)"        a cost: must come out whole
+    when = 'buffer == "tmem"'                 a condition
+
+The language is arithmetic (+ - * / // %), comparison, and/or/not, ceil, floor, min, max over
+whole numbers, words and named variables. Division is exact: a cost that is not whole says so
+instead of rounding behind the reader's back.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
+
+Scalar = int | str
+"""What a variable of a formula may be."""
+
+MAX_LENGTH = 200
+"""Formulas are one-liners; a longer one is a mistake."""
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: Fraction(a) / Fraction(b),
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+}
+
+
+class FormulaError(Exception):
+    """A formula that cannot be read, or cannot be computed from what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula of a machine file, kept as the text that stands there."""
+
+    text: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables it needs, in order of appearance."""
+        return _parse(self.text)[1]
+
+    def known(self, variables: Mapping[str, Scalar]) -> bool:
+        """Whether every variable it needs is given."""
+        return all(name in variables for name in self.names)
+
+    def cost(self, variables: Mapping[str, Scalar]) -> int:
+        """Its value as a number of cycles or units."""
+        value = self._value(variables)
+        if isinstance(value, bool) or not isinstance(value, int | Fraction):
+            raise FormulaError(f"`{self.text}` is {value!r}, not a number")
+        if Fraction(value).denominator != 1:
+            raise FormulaError(f"`{self.text}` is {value}, not whole; say ceil(...) or floor(...)")
+        if value < 0:
+            raise FormulaError(f"`{self.text}` is {value}, below 0")
+        return int(value)
+
+    def holds(self, variables: Mapping[str, Scalar]) -> bool:
+        """Its value as a condition."""
+        value = self._value(variables)
+        if not isinstance(value, bool):
+            raise FormulaError(f"`{self.text}` is {value!r}, not true or false")
+        return value
+
+    def _value(self, variables: Mapping[str, Scalar]) -> Any:
+        missing = [name for name in self.names if name not in variables]
+        if missing:
+            raise FormulaError(f"`{self.text}` needs " + ", ".join(f"`{n}`" for n in missing))
+        try:
+            return _evaluate(_parse(self.text)[0], variables)
+        except ZeroDivisionError:
+            raise FormulaError(f"`{self.text}` divides by zero") from None
+        except TypeError:
+            raise FormulaError(f"`{self.text}` mixes words and numbers") from None
+
+    @staticmethod
+    def parse(text: str) -> Formula:
+        """The formula, after a check that it can be read."""
+        _parse(text)
+        return Formula(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> tuple[ast.expr, tuple[str, ...]]:
+    if len(text) > MAX_LENGTH:
+        raise FormulaError(f"is {len(text)} characters long; the limit is {MAX_LENGTH}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise FormulaError(f"`{text}` is not a formula") from None
+    names: dict[str, None] = {}
+    _check(tree, text, names)
+    return tree, tuple(names)
+
+
+def _check(node: ast.expr, text: str, names: dict[str, None]) -> None:
+    match node:
+        case ast.Constant(value=int() | str()) if not isinstance(node.value, bool):
+            return
+        case ast.Name(id=name):
+            names[name] = None
+            return
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            parts = [left, right]
+        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
+            parts = [operand]
+        case ast.BoolOp(values=values):
+            parts = values
+        case ast.Compare(left=left, ops=ops, comparators=right) if all(
+            type(op) in _COMPARE for op in ops
+        ):
+            parts = [left, *right]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            parts = args
+        case _:
+            raise FormulaError(f"`{text}` uses `{ast.unparse(node)}`, which formulas do not have")
+    for part in parts:
+        _check(part, text, names)
+
+
+def _evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:
+    def value(part: ast.expr) -> Any:
+        return _evaluate(part, variables)
+
+    match node:
+        case ast.Constant(value=constant):
+            return constant
+        case ast.Name(id=name):
+            return variables[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](value(left), value(right))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not value(operand)
+        case ast.UnaryOp(operand=operand):
+            return -value(operand)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(value(v) for v in values)
+        case ast.BoolOp(values=values):
+            return any(value(v) for v in values)
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            left_value = value(left)
+            for op, right in zip(ops, comparators, strict=True):
+                right_value = value(right)
+                if not _COMPARE[type(op)](left_value, right_value):
+                    return False
+                left_value = right_value
+            return True
+        case _:
+            call = cast("ast.Call", node)
+            function = _FUNCTIONS[cast("ast.Name", call.func).id]
+            return function(*(value(argument) for argument in call.args))

@@ -1,0 +1,292 @@
+"""Machine files: TOML in, frozen `Machine` out, every fault with its key.
+
+    [slots.tma]
+    capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
+
+Sections: machine, slots, pools, budgets, families, tags, cells, tier2, anchors, ceilings, fences,
+encodings. Only `machine.name` and one slot with its capacity are required. `docs/machines.md`
+walks through a whole file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from stretto.document import Cursor, parse_toml
+from stretto.errors import DocumentError, MachineError
+from stretto.machine.formula import Formula, FormulaError
+from stretto.machine.model import (
+    Budget,
+    Cell,
+    Encoding,
+    Family,
+    Figure,
+    Machine,
+    Need,
+    Pool,
+    Slot,
+    Tag,
+    UseCost,
+)
+
+T = TypeVar("T")
+
+KINDS = ("coarse", "fine", "ultrafine", "test", "pipe")
+SPACES = ("smem", "tmem", "register")
+FORMULA_WANTED = 'a cost or condition such as 8 or "ceil(bytes / 512)"'
+
+
+def machine_names() -> tuple[str, ...]:
+    """The machines that ship, sorted."""
+    files = resources.files("stretto.machine").joinpath("targets").iterdir()
+    return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
+
+
+def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Machine:
+    """A machine that ships, by name, or a user's own, by the path of its TOML file."""
+    environment = os.environ if environment is None else environment
+    if name in machine_names():
+        target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
+        return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), environment)
+    path = Path(name)
+    if path.suffix != ".toml" and not path.exists():
+        known = ", ".join(machine_names())
+        raise MachineError(f"no machine `{name}`; known: {known}; or the path of a .toml file")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(name, "", f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DocumentError(name, "", "not TOML: not UTF-8 text") from None
+    return read_machine(name, text, environment)
+
+
+def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machine:
+    """The machine a TOML text describes."""
+    top = parse_toml(file, text)
+    head = top.get("machine")
+    slots = _slots(top.get("slots"))
+    pools = top.opt("pools", lambda c: _named(c, _pool), ())
+    known = _Known(slots, pools)
+    budgets, notes = _budgets(top, environment)
+    encodings = top.opt("encodings", lambda c: _named(c, known.encoding), ())
+    machine = Machine(
+        name=head.get("name").text(),
+        title=head.opt("title", Cursor.text, ""),
+        slots=slots,
+        pools=pools,
+        budgets=budgets,
+        encodings=encodings,
+        families=top.opt("families", lambda c: _named(c, known.family), ()),
+        tags=top.opt("tags", lambda c: tuple(known.tag(row) for row in c.items()), ()),
+        cells=top.opt("cells", lambda c: tuple(_cell(row) for row in c.items()), ()),
+        tier2=top.opt("tier2", lambda c: _named(c, _figure), ()),
+        anchors=top.opt("anchors", lambda c: _named(c, _figure), ()),
+        ceilings=top.opt("ceilings", lambda c: _named(c, _figure), ()),
+        fences=top.opt("fences", lambda c: _named(c, _figure), ()),
+        pipelining=head.opt("pipelining", known.slot_list, None),
+        fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),
+        notes=notes,
+    )
+    head.done()
+    top.done()
+    _check_tags(top, machine)
+    return machine
+
+
+def _named(table: Cursor, read: Callable[[str, Cursor], T]) -> tuple[T, ...]:
+    rows: list[T] = []
+    for name, row in table.entries():
+        rows.append(read(name, row))
+        row.done()
+    return tuple(rows)
+
+
+def _source(row: Cursor) -> str:
+    return row.opt("source", Cursor.text, "")
+
+
+def _slots(table: Cursor) -> tuple[Slot, ...]:
+    rows: list[Slot] = []
+    ids: dict[int, str] = {}
+    for name, row in table.entries():
+        slot = Slot(
+            id=row.opt("id", Cursor.positive, len(rows) + 1),
+            name=name,
+            capacity=_capacity(row.get("capacity")),
+            kind=row.opt("kind", lambda c: c.choice(KINDS), "fine"),
+            role=row.opt("role", Cursor.text, ""),
+            primary=row.opt("primary", Cursor.boolean, False),
+            fusion_cap=row.opt("fusion_cap", Cursor.positive, 1),
+            anchor=row.opt("anchor", Cursor.natural, None),
+            source=_source(row),
+        )
+        row.done()
+        if slot.id in ids:
+            raise row.fail(f"has id {slot.id}, which `{ids[slot.id]}` has already", "ids differ")
+        ids[slot.id] = name
+        rows.append(slot)
+    if not rows:
+        raise table.fail("has no slot", "a machine needs at least one")
+    return tuple(sorted(rows, key=lambda slot: slot.id))
+
+
+def _capacity(cursor: Cursor) -> int | None:
+    if cursor.value == "unlimited":
+        return None
+    if isinstance(cursor.value, str):
+        raise cursor.fail(f'is "{cursor.value}"', 'expected a whole number or "unlimited"')
+    return cursor.positive()
+
+
+def _pool(name: str, row: Cursor) -> Pool:
+    return Pool(
+        name=name,
+        cap=row.get("cap").positive(),
+        role=row.opt("role", Cursor.text, ""),
+        source=_source(row),
+    )
+
+
+def _budgets(
+    top: Cursor, environment: Mapping[str, str]
+) -> tuple[tuple[Budget, ...], tuple[str, ...]]:
+    notes: list[str] = []
+
+    def budget(space: str, row: Cursor) -> Budget:
+        if space not in SPACES:
+            raise row.fail("unknown memory space", "expected one of " + ", ".join(SPACES))
+        size: int | None = row.get("bytes").positive()
+        switch = row.opt("unlimited_by", Cursor.text, "")
+        if switch and environment.get(switch) == "1":
+            notes.append(f"{switch}=1 lifts the {space} budget of {size:,} bytes")
+            size = None
+        unit = row.opt("unit", Cursor.positive, 1)
+        return Budget(space=space, bytes=size, unit=unit, source=_source(row))
+
+    return top.opt("budgets", lambda c: _named(c, budget), ()), tuple(notes)
+
+
+def _cell(row: Cursor) -> Cell:
+    cell = Cell(
+        index=row.get("index").natural(),
+        value=row.get("value").natural(),
+        meaning=row.get("meaning").text(),
+        enforced_by=row.get("enforced_by").text(),
+        source=_source(row),
+    )
+    row.done()
+    return cell
+
+
+def _figure(name: str, row: Cursor) -> Figure:
+    if row.has("values"):
+        values = tuple(item.natural() for item in row.get("values").items())
+    else:
+        values = (row.get("value").natural(),)
+    return Figure(name, values, row.get("meaning").text(), _source(row))
+
+
+def _fallback(cursor: Cursor, encodings: tuple[Encoding, ...]) -> str:
+    if cursor.value not in [e.name for e in encodings]:
+        raise cursor.fail(f"is {cursor.value!r}", "expected the name of an encoding of this file")
+    return cursor.text()
+
+
+def _formula(cursor: Cursor) -> Formula:
+    if isinstance(cursor.value, int) and not isinstance(cursor.value, bool):
+        return Formula(str(cursor.natural()))
+    if not isinstance(cursor.value, str):
+        raise cursor.fail(f"is {cursor.value!r}", "expected " + FORMULA_WANTED)
+    try:
+        return Formula.parse(cursor.text())
+    except FormulaError as error:
+        raise cursor.fail(str(error), "expected " + FORMULA_WANTED) from None
+
+
+class _Known:
+    """The slots and pools that later sections may name."""
+
+    def __init__(self, slots: tuple[Slot, ...], pools: tuple[Pool, ...]) -> None:
+        self._slots = {slot.name: slot for slot in slots}
+        self._pools = {pool.name for pool in pools}
+
+    def slot_name(self, cursor: Cursor) -> str:
+        if cursor.value not in self._slots:
+            expected = "expected one of " + ", ".join(self._slots)
+            raise cursor.fail(f"no slot {cursor.value!r}", expected)
+        return cursor.text()
+
+    def slot_list(self, cursor: Cursor) -> tuple[str, ...]:
+        return tuple(self.slot_name(item) for item in cursor.items())
+
+    def family(self, name: str, row: Cursor) -> Family:
+        latency = row.opt("latency", Cursor.positive, None)
+        return Family(name, latency, self.slot_list(row.get("slots")), _source(row))
+
+    def tag(self, row: Cursor) -> Tag:
+        tag = Tag(
+            tag=row.get("tag").natural(),
+            latency=row.get("latency").natural(),
+            slots=self.slot_list(row.get("slots")),
+            family=row.get("family").text(),
+            source=_source(row),
+        )
+        row.done()
+        return tag
+
+    def encoding(self, name: str, row: Cursor) -> Encoding:
+        demands: list[tuple[str, Formula]] = []
+        if row.has("demands"):
+            for pool, units in row.get("demands").entries():
+                if pool not in self._pools:
+                    expected = "expected one of " + (", ".join(sorted(self._pools)) or "none")
+                    raise units.fail(f"no pool `{pool}`", expected)
+                demands.append((pool, _formula(units)))
+        needs = row.opt("needs", lambda c: tuple(_need(item) for item in c.items()), ())
+        return Encoding(
+            name=name,
+            opcodes=tuple(item.text() for item in row.get("opcodes").items()),
+            uses=tuple(self.use(item) for item in row.get("uses").items()),
+            latency=_formula(row.get("latency")),
+            demands=tuple(demands),
+            tag=row.opt("tag", Cursor.natural, None),
+            when=row.opt("when", _formula, None),
+            needs=needs,
+            source=_source(row),
+        )
+
+    def use(self, row: Cursor) -> UseCost:
+        slot = self._slots[self.slot_name(row.get("slot"))]
+        occupancy = row.opt("occupancy", Cursor.positive, 1)
+        if slot.capacity is not None and occupancy > slot.capacity:
+            hint = f"slot `{slot.name}` has capacity {slot.capacity}"
+            raise row.get("occupancy").fail(f"is {occupancy}", hint)
+        use = UseCost(
+            slot=slot.name,
+            duration=_formula(row.get("duration")),
+            offset=row.opt("offset", Cursor.natural, 0),
+            occupancy=occupancy,
+        )
+        row.done()
+        return use
+
+
+def _need(row: Cursor) -> Need:
+    need = Need(_formula(row.get("condition")), row.get("why").text())
+    row.done()
+    return need
+
+
+def _check_tags(top: Cursor, machine: Machine) -> None:
+    """A tag of an encoding is a row of the latency table, so that no number stands twice."""
+    tags = {tag.tag for tag in machine.tags}
+    for encoding in machine.encodings:
+        if encoding.tag is not None and encoding.tag not in tags:
+            place = f"encodings.{encoding.name}.tag"
+            message = f"is {encoding.tag:#04x}, which the tags section does not list"
+            raise DocumentError(top.file, place, message, "add a row to `tags`")

@@ -1,0 +1,238 @@
+"""A machine, as data.
+
+    slots     units an operation holds for some cycles      tma ████████········
+    pools     units it draws from, so many a cycle          register_bank 2 of 2
+    budgets   bytes of a memory space, for all iterations in flight
+    encodings which of these an opcode uses, and when its result is ready
+
+Everything is frozen and comes from a TOML file (`load.py`); each row carries the `source` of its
+numbers. Nothing here knows a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from stretto.machine.formula import Formula
+
+WORD_BITS = 64
+"""Slots that fit one row word; machines with more have no row words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A unit that operations hold."""
+
+    id: int
+    """One-based; its bit in a row word is id - 1."""
+    name: str
+    capacity: int | None
+    """Occupancy that may be held in one cycle; None is unlimited."""
+    kind: str = "fine"
+    role: str = ""
+    primary: bool = False
+    fusion_cap: int = 1
+    """How many fused operations may share one hold; 1 means no fusion."""
+    anchor: int | None = None
+    """Cycle anchor weight: the last tie-break of the cost order."""
+    source: str = ""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether one holder fills it."""
+        return self.capacity == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A capacity that operations draw from, so many units in every cycle they last."""
+
+    name: str
+    cap: int
+    role: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The bytes of a memory space."""
+
+    space: str
+    bytes: int | None
+    """None: lifted, see `Machine.notes`."""
+    unit: int = 1
+    """Bytes that count as one when the space is reported (registers: 512)."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a published capacity vector, and what Stretto makes of it."""
+
+    index: int
+    value: int
+    meaning: str
+    enforced_by: str
+    """The rule that honours it, or why none does."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A latency family: the typical latency of the slots it names."""
+
+    name: str
+    latency: int | None
+    """None: an anchor of thousands of cycles, not a row duration."""
+    slots: tuple[str, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A row of the per-operation latency table."""
+
+    tag: int
+    latency: int
+    slots: tuple[str, ...]
+    family: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A named number (or row of numbers) a machine states: ceilings, fences, anchors, caps."""
+
+    name: str
+    values: tuple[int, ...]
+    meaning: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UseCost:
+    """One slot an encoding holds, with costs that may depend on the operation."""
+
+    slot: str
+    duration: Formula
+    offset: int = 0
+    occupancy: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A condition an operation must not break, and what to say when it does."""
+
+    condition: Formula
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How operations of some opcodes use the machine."""
+
+    name: str
+    opcodes: tuple[str, ...]
+    uses: tuple[UseCost, ...]
+    latency: Formula
+    demands: tuple[tuple[str, Formula], ...] = ()
+    """Pool and units a cycle; a demand whose variables are not stated is none."""
+    tag: int | None = None
+    when: Formula | None = None
+    """Must hold, else another row is meant; unknown variables mean it does not."""
+    needs: tuple[Need, ...] = ()
+    """Must not be known to be broken; else the next row applies and the reason is kept."""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A target: what its loops may hold, and what its operations cost."""
+
+    name: str
+    title: str
+    slots: tuple[Slot, ...]
+    pools: tuple[Pool, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    encodings: tuple[Encoding, ...] = ()
+    families: tuple[Family, ...] = ()
+    tags: tuple[Tag, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    tier2: tuple[Figure, ...] = ()
+    anchors: tuple[Figure, ...] = ()
+    ceilings: tuple[Figure, ...] = ()
+    fences: tuple[Figure, ...] = ()
+    pipelining: tuple[str, ...] | None = None
+    """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
+    fallback: str | None = None
+    """Encoding of operations the file does not know; None: they are an error."""
+    notes: tuple[str, ...] = ()
+    """What every result on this machine must say, such as a lifted budget."""
+
+    @cached_property
+    def _slots_by_name(self) -> dict[str, Slot]:
+        return {slot.name: slot for slot in self.slots}
+
+    @cached_property
+    def _pools_by_name(self) -> dict[str, Pool]:
+        return {pool.name: pool for pool in self.pools}
+
+    def has_slot(self, name: str) -> bool:
+        """Whether there is a slot of this name."""
+        return name in self._slots_by_name
+
+    def slot(self, name: str) -> Slot:
+        """The slot of this name."""
+        return self._slots_by_name[name]
+
+    def has_pool(self, name: str) -> bool:
+        """Whether there is a pool of this name."""
+        return name in self._pools_by_name
+
+    def pool(self, name: str) -> Pool:
+        """The pool of this name."""
+        return self._pools_by_name[name]
+
+    def budget(self, space: str) -> Budget | None:
+        """The budget of a memory space, if the machine states one."""
+        return next((b for b in self.budgets if b.space == space), None)
+
+    def encodings_of(self, opcode: str) -> tuple[Encoding, ...]:
+        """The rows an opcode may select, in file order."""
+        return tuple(e for e in self.encodings if opcode in e.opcodes)
+
+    def encoding(self, name: str) -> Encoding:
+        """The encoding of this name."""
+        return next(e for e in self.encodings if e.name == name)
+
+    @cached_property
+    def opcodes(self) -> tuple[str, ...]:
+        """Every opcode the machine knows, sorted."""
+        return tuple(sorted({opcode for e in self.encodings for opcode in e.opcodes}))
+
+    def with_slots(self, names: Iterable[str]) -> Machine:
+        """This machine and exclusive slots that a loop brings along, numbered after its own."""
+        fresh = [name for name in names if not self.has_slot(name)]
+        if not fresh:
+            return self
+        first = max((slot.id for slot in self.slots), default=0) + 1
+        added = tuple(
+            Slot(id=first + i, name=name, capacity=1, kind="loop", role="declared by the loop")
+            for i, name in enumerate(fresh)
+        )
+        return replace(self, slots=self.slots + added)
+
+    def with_capacity(self, slot: str, capacity: int) -> Machine:
+        """This machine with one slot of another capacity: a what-if."""
+        return replace(
+            self,
+            slots=tuple(replace(s, capacity=capacity) if s.name == slot else s for s in self.slots),
+        )
+
+    def with_cap(self, pool: str, cap: int) -> Machine:
+        """This machine with one pool of another cap: a what-if."""
+        return replace(
+            self, pools=tuple(replace(p, cap=cap) if p.name == pool else p for p in self.pools)
+        )

@@ -1,0 +1,199 @@
+"""Results, and only results: what was found, how it is limited, and what was proved.
+
+    ScheduleAnalysis(ii=15, placements=(load @0, write @8, ...), bounds=Bounds(...), ...)
+
+A schedule is an II and a start for every operation, however it was found. Stage, cycle and order
+follow from those (`views.py` computes them for whoever makes an analysis; `verify` computes them
+again, its own way).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
+WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
+
+BoundName = Literal["resource", "recurrence", "fine", "dependence"]
+BOUND_NAMES: tuple[BoundName, ...] = ("resource", "recurrence", "fine", "dependence")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one operation (or one fused group) contributes to a bound."""
+
+    ops: tuple[str, ...]
+    amount: int
+    """Cycles held, units drawn, or latency passed on."""
+    distance: int = 0
+    """For a step of a recurrence: iterations crossed to the next operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Why a bound holds: ``bound = ceil(total / capacity)``, part by part.
+
+    ======  ======================  ================================  ====================
+    kind    limit                   total                             capacity
+    ======  ======================  ================================  ====================
+    slot    the slot                cycles held in an iteration       its capacity
+    cycle   --                      latency around the recurrence     distance around it
+    pool    the pool                units drawn in an iteration       its cap
+    depth   the limited operation   longest path to it, plus 1        its max depth, plus 1
+    none    --                      1                                 1
+    ======  ======================  ================================  ====================
+    """
+
+    kind: WitnessKind
+    limit: str = ""
+    total: int = 1
+    capacity: int = 1
+    parts: tuple[Part, ...] = ()
+    slot_id: int | None = None
+
+    @property
+    def bound(self) -> int:
+        """The II this witness forces, at least 1."""
+        return max(1, -(-self.total // self.capacity))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Four lower bounds on the II, each with its witness."""
+
+    resource: Witness
+    recurrence: Witness
+    fine: Witness
+    dependence: Witness
+
+    def __getitem__(self, name: BoundName) -> Witness:
+        return {
+            "resource": self.resource,
+            "recurrence": self.recurrence,
+            "fine": self.fine,
+            "dependence": self.dependence,
+        }[name]
+
+    @property
+    def mii(self) -> int:
+        """The largest of the four: no schedule has a smaller II."""
+        return max(self[name].bound for name in BOUND_NAMES)
+
+    @property
+    def limiter(self) -> BoundName:
+        """The bound that is the MII; the first in order when several are."""
+        return next(name for name in BOUND_NAMES if self[name].bound == self.mii)
+
+    @property
+    def witness(self) -> Witness:
+        """The witness of the limiter."""
+        return self[self.limiter]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one operation stands."""
+
+    op: str
+    start: int
+    stage: int
+    order: int
+    rung: str = ""
+    """The rung of the strategy ladder that seated it."""
+    arm: str = ""
+    """The placement arm that seated it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """What a schedule makes of one storage."""
+
+    name: str
+    space: str
+    bytes: int
+    lifetime: int
+    """Cycles one instance lives; a fixed or live-in storage lives always, which counts as II."""
+    ring_depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceUse:
+    """Bytes of a memory space that a schedule needs."""
+
+    space: str
+    used: int
+    budget: int | None
+    """None: unlimited, or not stated by the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Peak register pressure in the steady state."""
+
+    peak: int
+    budget: int | None
+    cycle: int
+    """A modulo cycle at which the peak is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One objective of the exact solver and what is known of it."""
+
+    name: str
+    value: int
+    lower_bound: int
+    optimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is proved about the II: optimal only where bound and value meet."""
+
+    optimal: bool
+    lower_bound: int
+    method: str
+    """``bound`` (the MII is met), ``solver``, or ``none``."""
+    objectives: tuple[Objective, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an II was not reached."""
+
+    ii: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnalysis:
+    """A schedule, or the reasons there is none."""
+
+    loop: str
+    machine: str
+    success: bool
+    ii: int | None = None
+    """None when there is no schedule."""
+    placements: tuple[Placement, ...] = ()
+    """In program order."""
+    fused: tuple[tuple[str, ...], ...] = ()
+    """Groups that share one hold."""
+    stage_count: int = 0
+    pipeline_depth: int = 0
+    storages: tuple[StorageUse, ...] = ()
+    memory: tuple[SpaceUse, ...] = ()
+    pressure: Pressure | None = None
+    bounds: Bounds | None = None
+    proof: Proof | None = None
+    generator: str = ""
+    rule: str = ""
+    """The selection rule that chose the generator."""
+    refused: tuple[Refusal, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Start of each operation."""
+        return {p.op: p.start for p in self.placements}

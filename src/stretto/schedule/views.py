@@ -1,0 +1,196 @@
+"""From starts to everything that follows from them.
+
+    start = stage × II + cycle          load @0 → stage 0, cycle 0     write @23, II 15 → 1, 8
+    ring depth = ceil(lifetime / II)    how many iterations hold a copy at once
+
+For whoever makes an analysis. The verifier does not use this module: it counts in absolute time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from stretto.errors import InfeasibleError
+from stretto.loop import Fault, Loop, Storage, topological_order
+from stretto.machine import Machine
+from stretto.schedule.types import (
+    Bounds,
+    Placement,
+    Pressure,
+    Proof,
+    Refusal,
+    ScheduleAnalysis,
+    SpaceUse,
+    StorageUse,
+)
+
+
+def placements(
+    loop: Loop,
+    ii: int,
+    starts: Mapping[str, int],
+    seated_by: Mapping[str, tuple[str, str]] | None = None,
+) -> tuple[Placement, ...]:
+    """Stage and order of every operation, in program order."""
+    ranks = topological_order(loop)
+    if isinstance(ranks, Fault):
+        raise InfeasibleError(ranks.message)
+    rank = {loop.ops[i].name: r for r, i in enumerate(ranks)}
+    by_stage: dict[int, list[str]] = {}
+    for name in sorted(starts, key=lambda n: (starts[n], rank[n])):
+        by_stage.setdefault(starts[name] // ii, []).append(name)
+    order = {name: i for names in by_stage.values() for i, name in enumerate(names)}
+    return tuple(
+        Placement(
+            op.name,
+            starts[op.name],
+            starts[op.name] // ii,
+            order[op.name],
+            *(seated_by or {}).get(op.name, ("", "")),
+        )
+        for op in loop.ops
+    )
+
+
+def stage_count(ii: int, starts: Iterable[int]) -> int:
+    """Stages the expanded program has."""
+    return max(starts) // ii + 1
+
+
+def pipeline_depth(loop: Loop, ii: int, starts: Mapping[str, int]) -> int:
+    """Iterations in flight until the last result is ready."""
+    return -(-(max(starts[op.name] + op.ready for op in loop.ops) + 1) // ii)
+
+
+def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -> int:
+    """Cycles one instance lives: first writer's issue to last completion, half open."""
+    writers = [op for op in loop.ops if storage.name in op.writes]
+    if storage.fixed or not writers:
+        return ii
+    begin = min(starts[op.name] for op in writers)
+    ends = [starts[op.name] + op.completion for op in writers]
+    ends += [
+        starts[op.name] + op.completion + ii * read.distance
+        for op in loop.ops
+        for read in op.reads
+        if read.storage == storage.name
+    ]
+    return max(ends) - begin
+
+
+def ring_depth(storage: Storage, life: int, ii: int) -> int:
+    """Copies alive at once."""
+    return 1 if storage.fixed else max(1, -(-life // ii))
+
+
+def storage_uses(loop: Loop, ii: int, starts: Mapping[str, int]) -> tuple[StorageUse, ...]:
+    """Lifetime and ring depth of every storage."""
+    uses: list[StorageUse] = []
+    for s in loop.storages:
+        life = lifetime(loop, s, ii, starts)
+        uses.append(StorageUse(s.name, s.space, s.bytes, life, ring_depth(s, life, ii)))
+    return tuple(uses)
+
+
+def memory(machine: Machine, uses: Sequence[StorageUse]) -> tuple[SpaceUse, ...]:
+    """Bytes needed in every space that the machine budgets or the loop uses."""
+    spaces = [b.space for b in machine.budgets] + [u.space for u in uses]
+    rows: list[SpaceUse] = []
+    for space in dict.fromkeys(s for s in spaces if s != "register"):
+        budget = machine.budget(space)
+        used = sum(u.bytes * u.ring_depth for u in uses if u.space == space)
+        rows.append(SpaceUse(space, used, budget.bytes if budget else None))
+    return tuple(rows)
+
+
+def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """(bytes, begin, end) of everything that lives in registers, one iteration's instance."""
+    lives: list[tuple[int, int, int]] = []
+    readers: dict[str, list[tuple[str, int]]] = {}
+    for op in loop.ops:
+        for operand in op.operands:
+            readers.setdefault(operand.value, []).append((op.name, operand.distance))
+    for value in loop.values:
+        if not value.register_bytes:
+            continue
+        producer = loop.producers.get(value.name)
+        if producer is None:
+            lives.append((value.register_bytes, 0, ii))
+            continue
+        begin = starts[producer]
+        ends = [begin + loop.op(producer).completion]
+        ends += [
+            starts[reader] + loop.op(reader).completion + ii * distance
+            for reader, distance in readers.get(value.name, ())
+        ]
+        lives.append((value.register_bytes, begin, max(ends)))
+    for storage in loop.storages:
+        if storage.space == "register":
+            writers = [starts[op.name] for op in loop.ops if storage.name in op.writes]
+            begin = min(writers, default=0)
+            lives.append((storage.bytes, begin, begin + lifetime(loop, storage, ii, starts)))
+    return lives
+
+
+def pressure(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -> Pressure:
+    """Peak of live register bytes over the modulo cycles, in the machine's register units."""
+    base = 0
+    change: dict[int, int] = {0: 0}
+    for size, begin, end in register_lives(loop, ii, starts):
+        whole, rest = divmod(end - begin, ii)
+        base += size * whole
+        if rest:
+            first, last = begin % ii, (begin + rest) % ii
+            change[first] = change.get(first, 0) + size
+            change[last] = change.get(last, 0) - size
+            if last < first:  # wraps: alive at cycle 0 as well (last == 0 cancels out)
+                change[0] += size
+    peak, peak_cycle, live = -1, 0, base
+    for cycle in sorted(change):
+        live += change[cycle]
+        if live > peak:
+            peak, peak_cycle = live, cycle
+    budget = machine.budget("register")
+    unit = budget.unit if budget else 1
+    limit = budget.bytes // unit if budget and budget.bytes is not None else None
+    return Pressure(-(-peak // unit), limit, peak_cycle)
+
+
+def analyse(
+    loop: Loop,
+    machine: Machine,
+    ii: int,
+    starts: Mapping[str, int],
+    *,
+    fused: tuple[tuple[str, ...], ...] = (),
+    seated_by: Mapping[str, tuple[str, str]] | None = None,
+    bounds: Bounds | None = None,
+    proof: Proof | None = None,
+    generator: str = "",
+    rule: str = "",
+    refused: tuple[Refusal, ...] = (),
+    warnings: tuple[str, ...] = (),
+    seconds: float = 0.0,
+) -> ScheduleAnalysis:
+    """The whole analysis of a schedule given by its II and starts."""
+    uses = storage_uses(loop, ii, starts)
+    return ScheduleAnalysis(
+        loop=loop.name,
+        machine=machine.name,
+        success=True,
+        ii=ii,
+        placements=placements(loop, ii, starts, seated_by),
+        fused=fused,
+        stage_count=stage_count(ii, starts.values()),
+        pipeline_depth=pipeline_depth(loop, ii, starts),
+        storages=uses,
+        memory=memory(machine, uses),
+        pressure=pressure(loop, machine, ii, starts),
+        bounds=bounds,
+        proof=proof,
+        generator=generator,
+        rule=rule,
+        refused=refused,
+        warnings=machine.notes + warnings,
+        seconds=seconds,
+    )
