@@ -80,7 +80,7 @@ def _op(draw: st.DrawFn, machine: Machine, index: int, max_duration: int) -> Op:
         if draw(st.booleans())
     )
     constraint = Constraint(
-        gid=draw(st.sampled_from([None, None, None, 0, 1])),
+        gid=draw(st.sampled_from([None, 0, 0, 1])),
         leader_gid=draw(st.sampled_from([None, None, None, None, 0])),
         max_depth=draw(st.sampled_from([None, None, None, 0, 1, 2])),
     )

@@ -28,4 +28,6 @@ FEATURES: dict[str, Callable[[Problem], bool]] = {
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_generator_reaches(feature: str) -> None:
-    find(problems(), FEATURES[feature], settings=settings(phases=[Phase.generate]))
+    find(
+        problems(), FEATURES[feature], settings=settings(max_examples=2000, phases=[Phase.generate])
+    )
