@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -46,19 +46,20 @@ class Cursor:
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self) -> Mapping[str, Any]:
+    def table(self) -> dict[str, Any]:
+        """The keys and values of a table, as they stand."""
         value = cast("object", self.value)
         if not isinstance(value, dict):
             raise self._expected("a table of keys")
-        return cast("Mapping[str, Any]", value)
+        return cast("dict[str, Any]", value)
 
     def has(self, key: str) -> bool:
         """Whether an optional key is given."""
-        return key in self._table()
+        return key in self.table()
 
     def get(self, key: str) -> Cursor:
         """A required key."""
-        table = self._table()
+        table = self.table()
         self._seen.add(key)
         value = table.get(key, _MISSING)
         if value is _MISSING:
@@ -71,13 +72,13 @@ class Cursor:
 
     def entries(self) -> Iterator[tuple[str, Cursor]]:
         """Every key of a table whose keys are names chosen by the writer."""
-        for key, value in self._table().items():
+        for key, value in self.table().items():
             self._seen.add(key)
             yield key, self._child(key, value)
 
     def done(self) -> None:
         """Refuse keys that nobody asked for: they are typing errors, not wishes."""
-        for key in self._table():
+        for key in self.table():
             if key not in self._seen:
                 close = difflib.get_close_matches(key, sorted(self._seen), n=1)
                 known = ", ".join(sorted(self._seen))

@@ -3,7 +3,6 @@
     StrettoError              anything Stretto says to its user; never a traceback
       ├── DocumentError       a file is not what it should be: where, what, and what was expected
       ├── MachineError        no such machine
-      ├── ClassifyError       an operation has no encoding on this machine
       ├── LoopError           the loop itself is wrong: every fault, not the first
       └── InfeasibleError     no initiation interval can ever work
 
@@ -41,19 +40,19 @@ class MachineError(StrettoError):
     """A machine that was asked for does not exist."""
 
 
-class ClassifyError(StrettoError):
-    """An operation has no encoding on a machine, or its cost cannot be computed there."""
-
-
 class LoopError(StrettoError):
-    """The loop breaks its own rules; `faults` lists every one."""
+    """The loop cannot be used as it is; `faults` lists every (path, message)."""
 
-    def __init__(self, loop: str, faults: Sequence[str]) -> None:
+    def __init__(self, loop: str, faults: Sequence[tuple[str, str]]) -> None:
         self.loop = loop
         self.faults = tuple(faults)
-        super().__init__("\n".join(f"{loop}: error: {fault}" for fault in self.faults))
+        super().__init__("\n".join(self.lines(loop)))
 
-    def __reduce__(self) -> tuple[type[LoopError], tuple[str, tuple[str, ...]]]:
+    def lines(self, file: str) -> tuple[str, ...]:
+        """One line a fault, as of a file."""
+        return tuple(f"{file}: {path}: error: {message}" for path, message in self.faults)
+
+    def __reduce__(self) -> tuple[type[LoopError], tuple[str, tuple[tuple[str, str], ...]]]:
         return LoopError, (self.loop, self.faults)
 
 

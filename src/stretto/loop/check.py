@@ -344,7 +344,9 @@ def _some_cycle(successors: list[list[int]], blocked: set[int]) -> list[int]:
     while at not in seen:
         seen.append(at)
         at = predecessor[at]
-    return seen[seen.index(at) :][::-1]
+    cycle = seen[seen.index(at) :][::-1]
+    first = cycle.index(min(cycle))
+    return cycle[first:] + cycle[:first]
 
 
 def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fault]:

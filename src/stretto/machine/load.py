@@ -3,7 +3,7 @@
     [slots.tma]
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
-Sections: machine, slots, pools, budgets, families, tags, cells, tier2, anchors, ceilings, fences,
+Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors, ceilings, fences,
 encodings. Only `machine.name` and one slot with its capacity are required. `docs/machines.md`
 walks through a whole file.
 """
@@ -35,7 +35,7 @@ from stretto.machine.model import (
 
 T = TypeVar("T")
 
-KINDS = ("coarse", "fine", "ultrafine", "test", "pipe")
+KINDS = ("coarse", "fine", "test", "pipe")
 SPACES = ("smem", "tmem", "register")
 FORMULA_WANTED = 'a cost or condition such as 8 or "ceil(bytes / 512)"'
 
@@ -89,6 +89,7 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         ceilings=top.opt("ceilings", lambda c: _named(c, _figure), ()),
         fences=top.opt("fences", lambda c: _named(c, _figure), ()),
         pipelining=head.opt("pipelining", known.slot_list, None),
+        demands=top.opt("demands", known.demands, ()),
         fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),
         notes=notes,
     )
@@ -240,25 +241,28 @@ class _Known:
         return tag
 
     def encoding(self, name: str, row: Cursor) -> Encoding:
-        demands: list[tuple[str, Formula]] = []
-        if row.has("demands"):
-            for pool, units in row.get("demands").entries():
-                if pool not in self._pools:
-                    expected = "expected one of " + (", ".join(sorted(self._pools)) or "none")
-                    raise units.fail(f"no pool `{pool}`", expected)
-                demands.append((pool, _formula(units)))
         needs = row.opt("needs", lambda c: tuple(_need(item) for item in c.items()), ())
         return Encoding(
             name=name,
             opcodes=tuple(item.text() for item in row.get("opcodes").items()),
             uses=tuple(self.use(item) for item in row.get("uses").items()),
             latency=_formula(row.get("latency")),
-            demands=tuple(demands),
+            demands=row.opt("demands", self.demands, ()),
             tag=row.opt("tag", Cursor.natural, None),
             when=row.opt("when", _formula, None),
             needs=needs,
             source=_source(row),
+            note=row.opt("note", Cursor.text, ""),
         )
+
+    def demands(self, table: Cursor) -> tuple[tuple[str, Formula], ...]:
+        demands: list[tuple[str, Formula]] = []
+        for pool, units in table.entries():
+            if pool not in self._pools:
+                expected = "expected one of " + (", ".join(sorted(self._pools)) or "none")
+                raise units.fail(f"no pool `{pool}`", expected)
+            demands.append((pool, _formula(units)))
+        return tuple(demands)
 
     def use(self, row: Cursor) -> UseCost:
         slot = self._slots[self.slot_name(row.get("slot"))]

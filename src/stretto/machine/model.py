@@ -138,13 +138,14 @@ class Encoding:
     uses: tuple[UseCost, ...]
     latency: Formula
     demands: tuple[tuple[str, Formula], ...] = ()
-    """Pool and units a cycle; a demand whose variables are not stated is none."""
+    """Pool and units a cycle, beside the machine's own."""
     tag: int | None = None
     when: Formula | None = None
     """Must hold, else another row is meant; unknown variables mean it does not."""
     needs: tuple[Need, ...] = ()
     """Must not be known to be broken; else the next row applies and the reason is kept."""
     source: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ class Machine:
     title: str
     slots: tuple[Slot, ...]
     pools: tuple[Pool, ...] = ()
+    demands: tuple[tuple[str, Formula], ...] = ()
+    """Pool and units a cycle of any operation that states the facts the formula names."""
     budgets: tuple[Budget, ...] = ()
     encodings: tuple[Encoding, ...] = ()
     families: tuple[Family, ...] = ()
@@ -199,9 +202,17 @@ class Machine:
         """The budget of a memory space, if the machine states one."""
         return next((b for b in self.budgets if b.space == space), None)
 
+    @cached_property
+    def _encodings_by_opcode(self) -> dict[str, tuple[Encoding, ...]]:
+        rows: dict[str, tuple[Encoding, ...]] = {}
+        for encoding in self.encodings:
+            for opcode in encoding.opcodes:
+                rows[opcode] = (*rows.get(opcode, ()), encoding)
+        return rows
+
     def encodings_of(self, opcode: str) -> tuple[Encoding, ...]:
         """The rows an opcode may select, in file order."""
-        return tuple(e for e in self.encodings if opcode in e.opcodes)
+        return self._encodings_by_opcode.get(opcode, ())
 
     def encoding(self, name: str) -> Encoding:
         """The encoding of this name."""
@@ -210,7 +221,7 @@ class Machine:
     @cached_property
     def opcodes(self) -> tuple[str, ...]:
         """Every opcode the machine knows, sorted."""
-        return tuple(sorted({opcode for e in self.encodings for opcode in e.opcodes}))
+        return tuple(sorted(self._encodings_by_opcode))
 
     def with_slots(self, names: Iterable[str]) -> Machine:
         """This machine and exclusive slots that a loop brings along, numbered after its own."""

@@ -1,0 +1,47 @@
+"""Any input, recognized by its content, not by its name.
+
+{"schema": "stretto.loop/1", ...}            a loop
+{"schema_version": "ddg-0.1", ...}           a dependence-graph dump: several loops
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stretto.document import parse_json
+from stretto.errors import DocumentError
+from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
+from stretto.loop import Loop
+from stretto.loop.json import SCHEMA, read_loop
+
+FORMATS = f'expected a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The loops of one input."""
+
+    file: str
+    loops: tuple[Loop, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_source(file: str, text: str) -> Source:
+    """The loops a text holds."""
+    if not text.strip():
+        raise DocumentError(file, "", "is empty", FORMATS)
+    if re.match(r"\s*(//|module\b|func\b|builtin\.|scf\.|#|\"builtin)", text):
+        raise DocumentError(file, "", "looks like MLIR, which this version does not read", FORMATS)
+    top = parse_json(file, text)
+    if not isinstance(top.value, dict):
+        raise top.fail("is no loop", FORMATS)
+    if top.has("schema_version"):
+        version = top.get("schema_version")
+        if version.value != SCHEMA_VERSION:
+            raise version.fail(f"is {version.value!r}", f'expected "{SCHEMA_VERSION}"')
+        loops, notes = read_ddg(top)
+        return Source(file, loops, notes)
+    if top.has("schema"):
+        return Source(file, (read_loop(top),))
+    raise top.fail("is no loop that Stretto knows", FORMATS)

@@ -1,0 +1,196 @@
+"""From an opcode, its types and what analysis knows, to what it costs on a machine.
+
+    async.tiled_tma_load, 128x64xf16, divisibility 8
+        tma_load              needs divisibility % 16 == 0     broken: 8
+        tma_load_by_threads   ─► lsu 7, tp_gnic_rd 7, tp_smem_wr 7 (+7)    and the reason is kept
+
+The rules are rows of the machine file; this module only reads them in order. Operations that
+state their own uses and latency keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from stretto.errors import LoopError
+from stretto.loop import Demand, Loop, Op, Storage, TileType, Use, Value
+from stretto.machine import Encoding, Machine
+from stretto.machine.formula import Formula, FormulaError, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An operation with its costs, the row they come from, and what is worth saying about it."""
+
+    op: Op
+    encoding: str | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A loop whose every operation has its costs, and what was noted on the way."""
+
+    loop: Loop
+    notes: tuple[str, ...] = ()
+
+
+def resolve(loop: Loop, machine: Machine) -> Resolved:
+    """The loop on a machine; LoopError with every operation that has no place there."""
+    values = {value.name: value for value in loop.values}
+    storages = {storage.name: storage for storage in loop.storages}
+    ops: list[Op] = []
+    notes: list[str] = []
+    faults: list[tuple[str, str]] = []
+    for i, op in enumerate(loop.ops):
+        try:
+            classified = classify(op, machine, values, storages)
+        except FormulaError as error:
+            faults.append((f"$.ops[{i}]", f"`{op.name}` ({op.kind}): {error}"))
+            continue
+        ops.append(classified.op)
+        notes.extend(classified.notes)
+    if faults:
+        raise LoopError(loop.name, faults)
+    return Resolved(replace(loop, ops=tuple(ops)), tuple(notes))
+
+
+def classify(
+    op: Op,
+    machine: Machine,
+    values: Mapping[str, Value] | None = None,
+    storages: Mapping[str, Storage] | None = None,
+) -> Classified:
+    """One operation on a machine; FormulaError says why it has no cost there."""
+    if op.resolved:
+        return Classified(op, op.encoding)
+    known = variables(op, values or {}, storages or {})
+    encoding, notes = select(op, machine, known)
+    uses = tuple(
+        Use(use.slot, _cost(use.duration, known), use.offset, use.occupancy)
+        for use in encoding.uses
+    )
+    demands = tuple(
+        Demand(pool, units)
+        for pool, formula in machine.demands + encoding.demands
+        if formula.known(known) and (units := formula.cost(known)) > 0
+    )
+    return Classified(
+        replace(
+            op,
+            uses=uses if op.uses is None else op.uses,
+            demands=op.demands + demands,
+            latency=_cost(encoding.latency, known) if op.latency is None else op.latency,
+            encoding=encoding.name,
+        ),
+        encoding.name,
+        notes,
+    )
+
+
+def select(
+    op: Op, machine: Machine, known: Mapping[str, Scalar]
+) -> tuple[Encoding, tuple[str, ...]]:
+    """The first row whose `when` holds and whose `needs` are not broken, and what to say.
+
+    A stated tag names the row outright, so that `when` has nothing left to choose.
+    """
+    notes: list[str] = []
+    for encoding in _candidates(op, machine):
+        if op.facts.tag is None and not _applies(encoding, known):
+            continue
+        broken = [
+            f"{need.why} ({_facts_of(need.condition, known)})"
+            for need in encoding.needs
+            if need.condition.known(known) and not need.condition.holds(known)
+        ]
+        if not broken:
+            if notes:
+                notes[-1] += f"; takes {encoding.name}"
+            return encoding, tuple(notes)
+        notes.append(f"`{op.name}` ({op.kind}) cannot be {encoding.name}: " + "; ".join(broken))
+    if op.kind in machine.opcodes or op.facts.tag is not None:
+        told = "; ".join(notes) or "no row of the machine file matches its types and facts"
+        raise FormulaError(told)
+    if machine.fallback is None:
+        raise FormulaError(f"{machine.name} does not know this operation; it has no encoding")
+    note = f"`{op.name}`: {machine.name} does not know `{op.kind}`; takes {machine.fallback}"
+    return machine.encoding(machine.fallback), (note,)
+
+
+def _applies(encoding: Encoding, known: Mapping[str, Scalar]) -> bool:
+    when = encoding.when
+    return when is None or (when.known(known) and when.holds(known))
+
+
+def _candidates(op: Op, machine: Machine) -> tuple[Encoding, ...]:
+    rows = machine.encodings_of(op.kind)
+    tag = op.facts.tag
+    if tag is None:
+        return rows
+    tagged = tuple(e for e in rows if e.tag == tag)
+    tagged = tagged or tuple(e for e in machine.encodings if e.tag == tag)
+    if not tagged:
+        raise FormulaError(f"{machine.name} has no row with tag {tag:#04x}")
+    return tagged
+
+
+def _cost(formula: Formula, known: Mapping[str, Scalar]) -> int:
+    if not formula.known(known):
+        missing = ", ".join(f"`{name}`" for name in formula.names if name not in known)
+        raise FormulaError(
+            f"its cost is `{formula.text}`, and {missing} cannot be told; "
+            "state the types of its operands and results, or its uses and latency"
+        )
+    return formula.cost(known)
+
+
+def _facts_of(condition: Formula, known: Mapping[str, Scalar]) -> str:
+    return ", ".join(f"{name} {known[name]}" for name in condition.names)
+
+
+def variables(
+    op: Op, values: Mapping[str, Value], storages: Mapping[str, Storage]
+) -> dict[str, Scalar]:
+    """Everything a formula may name, as far as it is known of this operation."""
+    known: dict[str, Scalar] = {}
+    facts = op.facts
+    for name in ("contiguity", "divisibility", "constancy", "bank", "bank_width", "bank_pairs"):
+        fact: int | None = getattr(facts, name)
+        if fact is not None:
+            known[name] = fact
+    if facts.bounds is not None:
+        known["lower"], known["upper"] = facts.bounds
+    if facts.cluster is not None:
+        known["cluster"] = int(facts.cluster)
+    buffer = facts.buffer or _touched_space(op, storages)
+    if buffer is not None:
+        known["buffer"] = buffer
+    inputs = _types([operand.value for operand in op.operands], values)
+    outputs = _types(op.results, values)
+    if inputs or outputs:
+        into, out = (inputs or outputs)[0], (outputs or inputs)[0]
+        known |= {"elements": out.elements, "element_bits": out.bits, "element": out.element}
+        known |= {"bytes": out.bytes, "in_elements": into.elements, "in_bytes": into.bytes}
+    if facts.bytes is not None:
+        known["bytes"] = known["in_bytes"] = facts.bytes
+    return known | _product(inputs)
+
+
+def _types(names: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> list[TileType]:
+    found = [values[name].type for name in names if name in values]
+    return [t for t in found if t is not None and t.bits > 0]
+
+
+def _touched_space(op: Op, storages: Mapping[str, Storage]) -> str | None:
+    touched = [*op.writes, *(read.storage for read in op.reads)]
+    return next((storages[name].space for name in touched if name in storages), None)
+
+
+def _product(inputs: list[TileType]) -> dict[str, Scalar]:
+    """m, n and k of a matrix product a[m, k] × b[k, n]."""
+    if len(inputs) < 2 or len(inputs[0].shape) != 2 or len(inputs[1].shape) != 2:
+        return {}
+    (m, k), (k2, n) = inputs[0].shape, inputs[1].shape
+    return {"m": m, "n": n, "k": k} if k == k2 else {}

@@ -1,0 +1,364 @@
+"""Loops: what values and storages imply, and what check() finds."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from generated import Problem, problems
+from hypothesis import given
+
+from stretto.loop import (
+    Access,
+    Constraint,
+    Demand,
+    Dependence,
+    Facts,
+    Loop,
+    Op,
+    Operand,
+    Storage,
+    TileType,
+    Use,
+    Value,
+    check,
+)
+from stretto.machine import Machine, load_machine
+
+
+def op(name: str, latency: int = 1, duration: int = 1, **more: object) -> Op:
+    uses = (Use("s", duration),)
+    return replace(Op(name, "test", uses=uses, latency=latency), **more)  # type: ignore[arg-type]
+
+
+def edges(loop: Loop) -> set[tuple[str, str, int, int, str]]:
+    return {(d.src, d.dst, d.latency, d.distance, d.kind) for d in loop.dependences}
+
+
+# Derivation -------------------------------------------------------------------------------
+
+
+def test_flow_at_any_distance_and_latency() -> None:
+    loop = Loop(
+        "l",
+        (
+            op("a", 7, results=("x",)),
+            op("b", operands=(Operand("x"), Operand("x", 3), Operand("live"))),
+            op("c", operands=(Operand("x", 0, 2),)),
+        ),
+        (Value("x"), Value("live")),
+    )
+    assert edges(loop) == {
+        ("a", "b", 7, 0, "flow"),
+        ("a", "b", 7, 3, "flow"),
+        ("a", "c", 2, 0, "flow"),
+    }
+
+
+def test_a_ring_forbids_no_overlap() -> None:
+    """load -> read -> load has no recurrence: the next load takes a fresh slot."""
+    loop = Loop(
+        "l",
+        (op("load", 8, writes=("m",)), op("read", 7, reads=(Access("m"),))),
+        storages=(Storage("m", "smem", 64),),
+    )
+    assert edges(loop) == {("load", "read", 8, 0, "memory")}
+
+
+def test_a_capped_ring_is_an_anti_dependence_at_its_depth() -> None:
+    loop = Loop(
+        "l",
+        (op("load", 8, 9, writes=("m",)), op("read", 7, reads=(Access("m"), Access("m", 1)))),
+        storages=(Storage("m", "smem", 64, depth=3),),
+    )
+    assert edges(loop) == {
+        ("load", "read", 8, 0, "memory"),
+        ("load", "read", 8, 1, "memory"),
+        ("read", "load", 7, 3, "anti"),
+        ("read", "load", 7, 2, "anti"),  # it reads the instance of one iteration before
+        ("load", "load", 9, 3, "output"),
+    }
+
+
+def test_a_fixed_storage_makes_the_next_writer_wait() -> None:
+    loop = Loop(
+        "l",
+        (op("load", 8, 5, writes=("m",)), op("read", 3, 7, reads=(Access("m"),))),
+        storages=(Storage("m", "tmem", 64, fixed=True),),
+    )
+    assert edges(loop) == {
+        ("load", "read", 8, 0, "memory"),
+        ("read", "load", 7, 1, "anti"),  # completion: latency 3, but it holds its slot 7 cycles
+        ("load", "load", 8, 1, "output"),
+    }
+
+
+def test_an_in_place_updater_needs_nothing_on_itself() -> None:
+    loop = Loop(
+        "l",
+        (op("mma", 16, 8, reads=(Access("acc"),), writes=("acc",)),),
+        storages=(Storage("acc", "tmem", 262144, fixed=True),),
+    )
+    assert edges(loop) == set()
+    assert check(loop, load_machine("b200-pipes", {}).with_slots(("s",))) == ()
+
+
+def test_fixed_storage_orders_every_pair_with_a_write() -> None:
+    loop = Loop(
+        "l",
+        (
+            op("read", 5, reads=(Access("acc"),)),
+            op("store", 4, writes=("acc",)),
+            op("mma", 9, reads=(Access("acc"),), writes=("acc",)),
+        ),
+        storages=(Storage("acc", "tmem", 64, fixed=True),),
+    )
+    assert edges(loop) == {
+        ("read", "store", 5, 0, "anti"),
+        ("read", "mma", 5, 0, "anti"),
+        ("store", "mma", 4, 0, "memory"),
+        ("store", "mma", 4, 0, "output"),
+        ("store", "store", 4, 1, "output"),
+        ("store", "read", 4, 1, "memory"),
+        ("mma", "read", 9, 1, "memory"),
+        ("mma", "store", 9, 1, "output"),
+    }
+
+
+def test_inside_an_iteration_all_orders_hold() -> None:
+    loop = Loop(
+        "l",
+        (
+            op("w1", 2, writes=("m",)),
+            op("r", 3, reads=(Access("m"),)),
+            op("w2", 4, writes=("m",)),
+        ),
+        storages=(Storage("m", "smem", 64),),
+    )
+    assert edges(loop) == {
+        ("w1", "r", 2, 0, "memory"),
+        ("r", "w2", 3, 0, "anti"),
+        ("w1", "w2", 2, 0, "output"),
+    }
+
+
+def test_a_value_flow_is_the_precise_statement() -> None:
+    """Where the accumulator's value flows with a latency of its own, the storage adds none."""
+    loop = Loop(
+        "l",
+        (
+            op("first", 9, results=("x",), writes=("acc",)),
+            op(
+                "second", 9, operands=(Operand("x", 0, 4),), reads=(Access("acc"),), writes=("acc",)
+            ),
+        ),
+        (Value("x", None, "acc"),),
+        (Storage("acc", "tmem", 64),),
+    )
+    assert edges(loop) == {("first", "second", 4, 0, "flow")}
+
+
+def test_live_in_storages_imply_nothing() -> None:
+    loop = Loop(
+        "l",
+        (op("a", reads=(Access("q"),)), op("b", reads=(Access("q"),))),
+        storages=(Storage("q", "smem", 64),),
+    )
+    assert edges(loop) == set()
+
+
+def test_groups_join_through_leaders() -> None:
+    def member(name: str, gid: int | None, leader: int | None) -> Op:
+        return op(name, constraint=Constraint(gid=gid, leader_gid=leader))
+
+    loop = Loop(
+        "l",
+        (
+            member("a", 1, None),
+            member("b", 2, 1),
+            member("c", 3, None),
+            member("d", None, 2),
+            member("e", None, None),
+        ),
+    )
+    assert loop.groups == (("a", "b", "d"),)
+
+
+@given(problems())
+def test_loops_are_picklable_and_equal_after(problem: Problem) -> None:
+    copy = pickle.loads(pickle.dumps(problem.loop))
+    assert copy == problem.loop
+    assert copy.dependences == problem.loop.dependences
+
+
+# check() ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return load_machine("blackwell", {}).with_slots(("s",))
+
+
+def codes(loop: Loop, machine: Machine) -> list[str]:
+    return [fault.code for fault in check(loop, machine)]
+
+
+GOOD = Loop(
+    "good",
+    (op("a", results=("x",)), op("b", operands=(Operand("x"),))),
+    (Value("x"),),
+)
+
+
+def test_good_loop_has_no_fault(machine: Machine) -> None:
+    assert check(GOOD, machine) == ()
+
+
+def change(index: int, **more: object) -> Loop:
+    ops = list(GOOD.ops)
+    ops[index] = replace(ops[index], **more)  # type: ignore[arg-type]
+    return replace(GOOD, ops=tuple(ops))
+
+
+FAULTS: list[tuple[str, str, Loop]] = [
+    ("empty-loop", "`good` has no operations", replace(GOOD, ops=())),
+    ("duplicate-name", "`a` stands 2 times in ops", change(1, name="a")),
+    ("dangling-operand", "`b` uses `y`, which no operation", change(1, operands=(Operand("y"),))),
+    ("undeclared-result", "`b` defines `z`", change(1, results=("z",))),
+    ("defined-twice", "`b` defines `x`, which `a` defines", change(1, results=("x",))),
+    ("zero-distance-cycle", "a -> b -> a", replace(GOOD, stated=(Dependence("b", "a", 1),))),
+    ("zero-distance-cycle", "a -> a", replace(GOOD, stated=(Dependence("a", "a", 0),))),
+    (
+        "unknown-slot",
+        "`a` uses slot `warp`; blackwell has issue",
+        change(0, uses=(Use("warp", 1),)),
+    ),
+    ("unknown-pool", "`a` draws on pool `l2`", change(0, demands=(Demand("l2", 1),))),
+    (
+        "over-capacity",
+        "`a` takes 2 of slot `s`, which has capacity 1",
+        change(0, uses=(Use("s", 1, 0, 2),)),
+    ),
+    (
+        "over-capacity",
+        "`a` alone takes 2 of slot `s` 2 cycles after its start",
+        change(0, uses=(Use("s", 4), Use("s", 4, 2))),
+    ),
+    (
+        "over-capacity",
+        "draws 3 from `register_bank`, cap 2",
+        change(0, demands=(Demand("register_bank", 3),)),
+    ),
+    ("negative-latency", "`a` has latency -3", change(0, latency=-3)),
+    ("negative-latency", "operand `x` has latency -1", change(1, operands=(Operand("x", 0, -1),))),
+    (
+        "negative-latency",
+        "dependence a -> b has latency -2",
+        replace(GOOD, stated=(Dependence("a", "b", -2),)),
+    ),
+    ("negative-distance", "operand `x` has distance -1", change(1, operands=(Operand("x", -1),))),
+    ("negative-duration", "use of `s` has duration -1", change(0, uses=(Use("s", -1),))),
+    ("negative-offset", "use of `s` has offset -1", change(0, uses=(Use("s", 1, -1),))),
+    ("negative-max_depth", "`a` has max_depth -1", change(0, constraint=Constraint(max_depth=-1))),
+    ("unknown-op", "no operation `c`", replace(GOOD, stated=(Dependence("c", "a", 1),))),
+    ("unknown-op", "nested in `c`, which is no operation", change(0, parent="c")),
+    ("nesting", "`a` is nested in itself", change(0, parent="a")),
+    ("unclassified", "`a` (test) has no uses", change(0, uses=None)),
+    ("unclassified", "`a` (test) has no latency", change(0, latency=None)),
+    ("unknown-storage", "`a` accesses `m`, which is no storage", change(0, writes=("m",))),
+    (
+        "unknown-storage",
+        "lives in `m`, which is no storage",
+        replace(GOOD, values=(Value("x", None, "m"),)),
+    ),
+    ("storage-size", "`m` has 0 bytes", replace(GOOD, storages=(Storage("m", "smem", 0),))),
+    ("ring-depth", "it is fixed", replace(GOOD, storages=(Storage("m", "smem", 4, True, 2),))),
+    (
+        "ring-depth",
+        "asks for a ring of 0",
+        replace(GOOD, storages=(Storage("m", "smem", 4, False, 0),)),
+    ),
+    (
+        "over-budget",
+        "smem holds 232,448 bytes; one copy of each storage takes 300,000 (m 300,000)",
+        replace(GOOD, storages=(Storage("m", "smem", 300000),)),
+    ),
+    (
+        "ceiling",
+        "ready 5000 cycles into its iteration (path 0 + latency 5000)",
+        change(0, latency=5000),
+    ),
+    ("ceiling", "(path 4999 + latency 1)", change(0, latency=4999)),
+]
+
+
+@pytest.mark.parametrize(("code", "message", "loop"), FAULTS)
+def test_check_names_the_fault(code: str, message: str, loop: Loop, machine: Machine) -> None:
+    faults = check(loop, machine)
+    assert code in [fault.code for fault in faults]
+    told = [fault.message for fault in faults if fault.code == code]
+    assert any(message in text for text in told), told
+
+
+def test_check_returns_every_fault(machine: Machine) -> None:
+    loop = replace(
+        change(0, latency=-1, uses=(Use("warp", 1),)), stated=(Dependence("c", "a", -1),)
+    )
+    assert sorted(codes(loop, machine)) == [
+        "negative-latency",
+        "negative-latency",
+        "unknown-op",
+        "unknown-slot",
+    ]
+
+
+def test_traffic_across_the_cluster_has_the_higher_ceiling(machine: Machine) -> None:
+    assert codes(change(0, latency=6000, facts=Facts(cluster=True)), machine) == []
+    assert "ceiling" in codes(change(0, latency=7000, facts=Facts(cluster=True)), machine)
+    assert check(change(0, latency=6000), load_machine("b200-pipes", {}).with_slots(("s",))) == ()
+
+
+def test_storage_accesses_are_checked(machine: Machine) -> None:
+    fixed = Storage("m", "smem", 4, fixed=True)
+    ring = Storage("m", "smem", 4, depth=1)
+    read_back = (Access("m", 1),)
+    loop = replace(change(1, reads=read_back), storages=(fixed,))
+    assert codes(loop, machine) == ["fixed-distance"]
+    writer_reads_back = replace(change(0, reads=read_back, writes=("m",)), storages=(ring,))
+    assert codes(writer_reads_back, machine) == ["ring-depth"]
+    early = replace(change(0, reads=(Access("m"),)), storages=(Storage("m", "smem", 4),))
+    early = replace(early, ops=(early.ops[0], replace(early.ops[1], writes=("m",))))
+    assert codes(early, machine) == ["read-before-write"]
+
+
+def test_lifted_budget_is_not_checked() -> None:
+    lifted = load_machine("blackwell", {"TILE_AS_DEBUG_UNLIMITED_SMEM": "1"}).with_slots(("s",))
+    assert check(replace(GOOD, storages=(Storage("m", "smem", 300000),)), lifted) == ()
+
+
+# Tile types -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "elements", "size"),
+    [
+        ("128x64xf16", 8192, 16384),
+        ("f32", 1, 4),
+        ("3xi1", 3, 1),
+        ("64xf4E2M1FN", 64, 32),
+        ("4x4xbf16", 16, 32),
+        ("token", 1, 0),
+    ],
+)
+def test_tile_types(text: str, elements: int, size: int) -> None:
+    tile = TileType.parse(text)
+    assert (tile.elements, tile.bytes, str(tile)) == (elements, size, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "128", "128x", "0x4xf32", "128xf", "f0", "-1xf32", "4 xf32"]
+)
+def test_what_is_no_tile_type(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a tile type"):
+        TileType.parse(text)

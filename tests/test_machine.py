@@ -1,0 +1,255 @@
+"""Machines: the shipped ones state what they should, and a bad file says what is wrong."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+from stretto.errors import DocumentError, MachineError
+from stretto.machine import Machine, load_machine, machine_names, read_machine
+
+MINIMAL = """
+[machine]
+name = "mine"
+[slots.a]
+capacity = 2
+[pools.p]
+cap = 3
+[encodings.add]
+opcodes = ["add"]
+uses = [{ slot = "a", duration = 4 }]
+latency = "max(4, elements // 32)"
+demands = { p = 1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def blackwell() -> Machine:
+    return load_machine("blackwell", {})
+
+
+@pytest.fixture(scope="module")
+def b200() -> Machine:
+    return load_machine("b200-pipes", {})
+
+
+def test_both_targets_ship() -> None:
+    assert machine_names() == ("b200-pipes", "blackwell")
+
+
+def test_blackwell_slots(blackwell: Machine) -> None:
+    names = """issue xu xu64 fp32x2_fp16ultra alu alu_or_fmaheavy dual_alu lsu tmem mma tc_and_mma
+    tma tp_gnic_rd tp_gnic_wr tp_smem_rd tp_smem_wr tp_tmem_rd tp_tmem_wr tp_mma unknown
+    omitted_simt test_simt test_mma test_dma""".split()
+    assert [s.name for s in blackwell.slots] == names
+    assert [s.id for s in blackwell.slots] == list(range(1, 25))
+    coarse = {s.id for s in blackwell.slots if s.kind == "coarse"}
+    assert coarse == {1, 2, 3, 5, 8, 9, 10, 12}
+    assert [s.name for s in blackwell.slots if s.kind == "test"] == ["test_dma"]
+    primary = {s.id for s in blackwell.slots if s.primary}
+    assert primary == {4, 6, 7, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}
+
+
+def test_blackwell_capacities_and_fusion(blackwell: Machine) -> None:
+    special = {s.name: s.capacity for s in blackwell.slots if s.capacity != 1}
+    assert special == {"alu_or_fmaheavy": 4, "dual_alu": 3, "omitted_simt": None}
+    assert {s.name: s.fusion_cap for s in blackwell.slots if s.fusion_cap > 1} == {"tp_smem_rd": 5}
+
+
+def test_blackwell_latency_table(blackwell: Machine) -> None:
+    by_slot = {
+        6: (4, [0x0B, 0x09, 0x0A, 0x15, 0x16, 0x17]),
+        7: (2, [0x0C, 0x03, 0x01, 0x02]),
+        4: (4, [0x0D, 0x0E, 0x0F, 0x10]),
+        15: (7, [0x1C]),
+        16: (7, [0x1C, 0x1D]),
+        17: (7, [0x1E]),
+        18: (7, [0x1F]),
+        11: (8, [0x18, 0x19]),
+        19: (7, [0x20]),
+        13: (7, [0x21]),
+        14: (7, [0x22]),
+    }
+    assert len(blackwell.tags) == 23
+    for id, (latency, tags) in by_slot.items():
+        name = blackwell.slots[id - 1].name
+        assert [t.tag for t in blackwell.tags if name in t.slots] == tags
+        assert {t.latency for t in blackwell.tags if name in t.slots} == {latency}
+    absent = {0x11, 0x12, 0x13, 0x14, 0x1A, 0x1B}
+    assert not absent & {t.tag for t in blackwell.tags}
+
+
+def test_blackwell_figures(blackwell: Machine) -> None:
+    anchors = [s.anchor for s in blackwell.slots]
+    assert anchors[:20] == [
+        *(100, 100, 110, 101, 102, 102, 103, 103, 120, 104, 121, 104),
+        *(200, 400, 800, 900, 1500, 2000, 2400, 3000),
+    ]
+    assert anchors[20:] == [None] * 4
+    assert [f.values for f in blackwell.anchors] == [(50, 100, 200, 360), (600, 800, 1000, 1200)]
+    assert {f.name: f.values[0] for f in blackwell.ceilings} == {
+        "far_memory": 5000,
+        "cross_cluster": 7000,
+    }
+    assert {f.values[0] for f in blackwell.fences} == {1600, 2000}
+    assert [c.value for c in blackwell.cells] == [37, 4, 7, 37, 5, 1, 3, 6, 2]
+    assert [c.index for c in blackwell.cells] == list(range(9))
+    assert {f.name: f.values[0] for f in blackwell.tier2} == {
+        "tmem_bytes": 262144,
+        "alu_issue": 3,
+        "smem_bytes": 232448,
+        "alu_or_fma_issue": 4,
+        "register_bank_width": 2048,
+    }
+    assert {f.name: f.latency for f in blackwell.families} == {
+        "dual_alu": 2,
+        "alu_or_fma": 4,
+        "transport": 7,
+        "tensor_core": 8,
+        "far_memory": None,
+    }
+    assert {b.space: b.bytes for b in blackwell.budgets} == {
+        "smem": 232448,
+        "tmem": 262144,
+        "register": 262144,
+    }
+    assert {p.name: p.cap for p in blackwell.pools} == {
+        "register_bank": 2,
+        "bank_width": 2048,
+        "smem_lock": 1,
+    }
+
+
+def test_b200_pipes(b200: Machine) -> None:
+    assert [(s.name, s.capacity) for s in b200.slots] == [
+        ("TMA", 1),
+        ("TC", 1),
+        ("CUDA", 1),
+        ("SFU", 1),
+    ]
+    assert {b.space: b.bytes for b in b200.budgets if b.space != "register"} == {
+        "smem": 232448,
+        "tmem": 262144,
+    }
+    assert b200.fallback is None
+    assert all(s.fusion_cap == 1 for s in b200.slots)
+
+
+@pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
+def test_every_constant_has_its_source(name: str) -> None:
+    machine = load_machine(name, {})
+    rows = [
+        *machine.slots,
+        *machine.pools,
+        *machine.budgets,
+        *machine.encodings,
+        *machine.families,
+        *machine.tags,
+        *machine.cells,
+        *machine.tier2,
+        *machine.anchors,
+        *machine.ceilings,
+        *machine.fences,
+    ]
+    assert [row for row in rows if not row.source] == []
+
+
+@pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
+def test_unlimited_smem_is_lifted_and_said(name: str) -> None:
+    variable = "TILE_AS_DEBUG_UNLIMITED_SMEM"
+    lifted = load_machine(name, {variable: "1"})
+    budget = lifted.budget("smem")
+    assert budget is not None
+    assert budget.bytes is None
+    assert any(variable in note for note in lifted.notes)
+    for value in ("0", "true", ""):
+        kept = load_machine(name, {variable: value}).budget("smem")
+        assert kept is not None
+        assert kept.bytes == 232448
+    assert load_machine(name, {}).notes == ()
+
+
+def test_machines_pickle(blackwell: Machine) -> None:
+    assert pickle.loads(pickle.dumps(blackwell)) == blackwell
+
+
+def test_users_own_machine(tmp_path: object) -> None:
+    machine = read_machine("my.toml", MINIMAL, {})
+    assert machine.slot("a").capacity == 2
+    assert machine.slot("a").id == 1
+    many = MINIMAL + "".join(f"[slots.x{i}]\ncapacity = {i + 1}\n" for i in range(100))
+    assert len(read_machine("my.toml", many, {}).slots) == 101
+
+
+def test_no_such_machine() -> None:
+    with pytest.raises(MachineError, match="no machine `turing`; known: b200-pipes, blackwell"):
+        load_machine("turing")
+    with pytest.raises(DocumentError, match=r"^gone\.toml: error: cannot be read: No such file"):
+        load_machine("gone.toml")
+
+
+BAD: list[tuple[str, str, str]] = [
+    ("capacity = 2", "capacity = 0", r"slots\.a\.capacity: error: is 0; expected .* at least 1"),
+    ("capacity = 2", 'capacity = "two"', r"slots\.a\.capacity: error: is \"two\"; .*\"unlimited\""),
+    ("capacity = 2", "capacity = true", r"slots\.a\.capacity: error: is true; expected a whole"),
+    ("capacity = 2", "capacity = 1.5", r"slots\.a\.capacity: error: is 1\.5; expected a whole"),
+    ("capacity = 2", "", r"slots\.a\.capacity: error: is missing; this key is required"),
+    (
+        "capacity = 2",
+        "capacity = 2\ncapacty = 2",
+        r"slots\.a\.capacty: error: unknown key; did you",
+    ),
+    ("[slots.a]\ncapacity = 2", "", r"slots: error: is missing"),
+    ("[slots.a]\ncapacity = 2", "[slots]", r"slots: error: has no slot"),
+    ("capacity = 2", "capacity = 2\nid = 1\n[slots.b]\ncapacity = 1\nid = 1", r"slots\.b: .*id 1"),
+    ('name = "mine"', "", r"machine\.name: error: is missing"),
+    ('name = "mine"', 'name = ""', r"machine\.name: error: is \"\"; expected a string"),
+    ("cap = 3", "cap = -1", r"pools\.p\.cap: error: is -1; expected .* at least 1"),
+    (
+        'slot = "a"',
+        'slot = "b"',
+        r"encodings\.add\.uses\[0\]\.slot: error: no slot 'b'; .*one of a",
+    ),
+    ("duration = 4", "duration = -4", r"encodings\.add\.uses\[0\]\.duration: error: is -4"),
+    (
+        "duration = 4",
+        "duration = 4, occupancy = 3",
+        r"uses\[0\]\.occupancy: error: is 3; .*capacity 2",
+    ),
+    (
+        "{ p = 1 }",
+        "{ q = 1 }",
+        r"encodings\.add\.demands\.q: error: no pool `q`; expected one of p",
+    ),
+    ("elements // 32", "elements ** 32", r"encodings\.add\.latency: error: .*formulas do not have"),
+    ("elements // 32", "elements //", r"encodings\.add\.latency: error: .*is not a formula"),
+    ("latency =", "tag = 7\nlatency =", r"encodings\.add\.tag: error: is 0x07, which the tags"),
+    ("[pools.p]", "[gadgets]\n[pools.p]", r"gadgets: error: unknown key; known keys: .*slots"),
+    (
+        "[pools.p]",
+        "[budgets.l2]\nbytes = 5\n[pools.p]",
+        r"budgets\.l2: error: unknown memory space",
+    ),
+    (
+        'name = "mine"',
+        'name = "mine"\nfallback = "x"',
+        r"machine\.fallback: error: is 'x'; expected",
+    ),
+    (
+        'name = "mine"',
+        'name = "mine"\npipelining = ["z"]',
+        r"machine\.pipelining\[0\]: error: no slot",
+    ),
+    ("[machine]", "[machine", r"^my\.toml: error: not TOML: "),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD)
+def test_bad_file_says_key_fault_and_expectation(old: str, new: str, message: str) -> None:
+    assert old in MINIMAL
+    with pytest.raises(DocumentError) as caught:
+        read_machine("my.toml", MINIMAL.replace(old, new), {})
+    assert str(caught.value).startswith("my.toml: ")
+    assert re.search(message, str(caught.value)), str(caught.value)
