@@ -1,3 +1,104 @@
-"""Stretto."""
+"""Stretto: software pipelining for GPU tile loops.
+
+    from stretto import build, compute_bounds, prepare
+
+Names are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stretto.api import Prepared, prepare
+    from stretto.bounds import closure, compute_bounds, remedies
+    from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
+    from stretto.frontends import build, read_source
+    from stretto.loop import (
+        Access,
+        Constraint,
+        Demand,
+        Dependence,
+        Facts,
+        Loop,
+        Op,
+        Operand,
+        ResourceVector,
+        Storage,
+        TileType,
+        Use,
+        Value,
+        check,
+    )
+    from stretto.machine import Machine, load_machine
+    from stretto.resources import ReservationTable
+    from stretto.schedule import Bounds, ScheduleAnalysis
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "stretto.api": ("Prepared", "prepare"),
+    "stretto.bounds": ("closure", "compute_bounds", "remedies"),
+    "stretto.errors": ("DocumentError", "InfeasibleError", "LoopError", "StrettoError"),
+    "stretto.frontends": ("build", "read_source"),
+    "stretto.loop": (
+        "Access",
+        "Constraint",
+        "Demand",
+        "Dependence",
+        "Facts",
+        "Loop",
+        "Op",
+        "Operand",
+        "ResourceVector",
+        "Storage",
+        "TileType",
+        "Use",
+        "Value",
+        "check",
+    ),
+    "stretto.machine": ("Machine", "load_machine"),
+    "stretto.resources": ("ReservationTable",),
+    "stretto.schedule": ("Bounds", "ScheduleAnalysis"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Access",
+    "Bounds",
+    "Constraint",
+    "Demand",
+    "Dependence",
+    "DocumentError",
+    "Facts",
+    "InfeasibleError",
+    "Loop",
+    "LoopError",
+    "Machine",
+    "Op",
+    "Operand",
+    "Prepared",
+    "ReservationTable",
+    "ResourceVector",
+    "ScheduleAnalysis",
+    "Storage",
+    "StrettoError",
+    "TileType",
+    "Use",
+    "Value",
+    "build",
+    "check",
+    "closure",
+    "compute_bounds",
+    "load_machine",
+    "prepare",
+    "read_source",
+    "remedies",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'stretto' has no attribute {name!r}")

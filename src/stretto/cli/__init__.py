@@ -1,1 +1,1 @@
-"""."""
+"""The command line: parsing arguments, and nothing else."""

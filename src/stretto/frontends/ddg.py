@@ -81,10 +81,10 @@ def _node(row: Cursor, buffers: Buffers) -> _Node:
 
 
 def _drop_dead_writes(body: _Body) -> list[str]:
-    """A fill that an inner loop overwrites before anyone reads it constrains nothing.
+    """A fill that an inner loop overwrites before anyone reads it is as good as deleted.
 
     The dumps zero an accumulator and then run an inner loop whose first product does not read
-    it; ordering the two would delay the inner loop for a value nobody sees.
+    it. The fill keeps its time on the pipe, but it orders nothing.
     """
     notes: list[str] = []
     for position, node in enumerate(body.nodes):
@@ -101,7 +101,7 @@ def _drop_dead_writes(body: _Body) -> list[str]:
             mine.writes.discard(storage)
             notes.append(
                 f"`{node.name}` fills {storage}, which inner loop `{users[0][0].name}` overwrites "
-                "before reading it (if it runs at all): the fill is not ordered before it"
+                "without reading it (if it runs at all); the fill is treated as deleted"
             )
     return notes
 

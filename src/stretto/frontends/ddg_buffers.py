@@ -207,6 +207,9 @@ class Buffers:
             total.reads |= mine.reads - overwritten
             total.writes |= mine.writes
             overwritten |= mine.writes - mine.reads
+        # What is allocated inside is its own affair: filled and read in place.
+        own = {r for r in total.writes if self._within(self.roots[r].scope, inner, outer)}
+        total.reads |= own
         return total
 
     def _within(self, scope: str, inner: int, outer: int) -> bool:

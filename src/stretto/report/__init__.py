@@ -1,0 +1,1 @@
+"""Results for people and for programs: text and JSON are two views of the same value."""

@@ -1,0 +1,142 @@
+"""Machines, listed and in detail."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from stretto.machine import Encoding, Figure, Machine
+from stretto.report.text import columns, notes, wrapped
+
+SCHEMA = "stretto.machine/1"
+LIST_SCHEMA = "stretto.machines/1"
+
+
+def machine_to_json(machine: Machine) -> dict[str, Any]:
+    """A machine as a document: everything its file states."""
+    return {
+        "schema": SCHEMA,
+        "success": True,
+        "name": machine.name,
+        "title": machine.title,
+        "slots": [asdict(slot) for slot in machine.slots],
+        "pools": [asdict(pool) for pool in machine.pools],
+        "demands": {pool: formula.text for pool, formula in machine.demands},
+        "budgets": [asdict(budget) for budget in machine.budgets],
+        "encodings": [_encoding(encoding) for encoding in machine.encodings],
+        "families": [asdict(family) for family in machine.families],
+        "tags": [asdict(tag) for tag in machine.tags],
+        "cells": [asdict(cell) for cell in machine.cells],
+        "tier2": [_figure(figure) for figure in machine.tier2],
+        "anchors": [_figure(figure) for figure in machine.anchors],
+        "ceilings": [_figure(figure) for figure in machine.ceilings],
+        "fences": [_figure(figure) for figure in machine.fences],
+        "pipelining": None if machine.pipelining is None else list(machine.pipelining),
+        "fallback": machine.fallback,
+        "warnings": list(machine.notes),
+    }
+
+
+def _encoding(encoding: Encoding) -> dict[str, Any]:
+    return {
+        "name": encoding.name,
+        "opcodes": list(encoding.opcodes),
+        "tag": encoding.tag,
+        "uses": [
+            {
+                "slot": use.slot,
+                "offset": use.offset,
+                "duration": _number(use.duration.text),
+                "occupancy": use.occupancy,
+            }
+            for use in encoding.uses
+        ],
+        "latency": _number(encoding.latency.text),
+        "demands": {pool: _number(formula.text) for pool, formula in encoding.demands},
+        "when": encoding.when.text if encoding.when else None,
+        "needs": [{"condition": n.condition.text, "why": n.why} for n in encoding.needs],
+        "source": encoding.source,
+        "note": encoding.note,
+    }
+
+
+def _number(text: str) -> int | str:
+    """A cost: a number where the file has a number, else the formula."""
+    return int(text) if text.isdigit() else text
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "values": list(figure.values),
+        "meaning": figure.meaning,
+        "source": figure.source,
+    }
+
+
+def list_to_text(machines: list[Machine]) -> list[str]:
+    """One line a machine."""
+    rows = [(machine.name, f"{len(machine.slots)} slots", machine.title) for machine in machines]
+    return [
+        *columns(rows),
+        "",
+        "`stretto machines NAME` shows one; `--machine FILE.toml` adds yours.",
+    ]
+
+
+def list_to_json(machines: list[Machine]) -> dict[str, Any]:
+    """The same as a document."""
+    rows = [{"name": m.name, "title": m.title, "slots": len(m.slots)} for m in machines]
+    return {"schema": LIST_SCHEMA, "success": True, "machines": rows}
+
+
+def machine_to_text(machine: Machine) -> list[str]:
+    """Slots, pools, budgets and encodings, as tables."""
+    lines = wrapped(f"{machine.name}: {machine.title}") + notes(machine.notes)
+    lines += ["", "slots"]
+    rows = [("id", "name", "capacity", "kind", "fuses", "anchor", "role")]
+    for slot in machine.slots:
+        rows.append(
+            (
+                str(slot.id),
+                slot.name,
+                "unlimited" if slot.capacity is None else str(slot.capacity),
+                slot.kind + ("*" if slot.primary else ""),
+                str(slot.fusion_cap) if slot.fusion_cap > 1 else "-",
+                "-" if slot.anchor is None else str(slot.anchor),
+                slot.role,
+            )
+        )
+    lines += columns(rows, "  ", right=(0, 2, 4, 5))
+    if any(slot.primary for slot in machine.slots):
+        lines.append("  * one of the primary slots of the pressure model")
+    if machine.pools:
+        lines += ["", "pools"]
+        lines += columns([(p.name, str(p.cap), p.role) for p in machine.pools], "  ", right=(1,))
+    if machine.budgets:
+        lines += ["", "budgets"]
+        sizes = [
+            (b.space, "unlimited" if b.bytes is None else f"{b.bytes:,}", "bytes")
+            for b in machine.budgets
+        ]
+        lines += columns(sizes, "  ", right=(1,))
+    if machine.ceilings:
+        lines += ["", "latency ceilings"]
+        rows3 = [(f.name, str(f.values[0]), f.meaning) for f in machine.ceilings]
+        lines += columns(rows3, "  ", right=(1,))
+    if machine.encodings:
+        lines += ["", "encodings"]
+        for encoding in machine.encodings:
+            told = f"{encoding.name}: {_uses_text(encoding)}; ready after {encoding.latency.text}"
+            told += f"; when {encoding.when.text}" if encoding.when else ""
+            lines += wrapped(told, "  ", "    ")
+            lines += wrapped(", ".join(encoding.opcodes), "      ")
+    return lines
+
+
+def _uses_text(encoding: Encoding) -> str:
+    uses = [
+        f"{use.slot} for {use.duration.text}" + (f" from {use.offset}" if use.offset else "")
+        for use in encoding.uses
+    ]
+    return ", ".join(uses) or "holds nothing"

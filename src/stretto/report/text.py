@@ -1,0 +1,47 @@
+"""Plain text in 100 columns, the same in a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+WIDTH = 100
+NO_BREAK = "\u00a0"
+"""Stands for a space at which a line must not end."""
+
+
+def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
+    """A paragraph in at most 100 columns; later lines hang under the first."""
+    lines = textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(NO_BREAK, " ") for line in lines] or [indent.rstrip()]
+
+
+def columns(
+    rows: Sequence[Sequence[str]], indent: str = "", right: Sequence[int] = ()
+) -> list[str]:
+    """A table: columns padded to their widest cell, the last one wrapped under itself."""
+    if not rows:
+        return []
+    last = len(rows[0]) - 1
+    widths = [max(len(row[i]) for row in rows) for i in range(last)]
+    lines: list[str] = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        head = indent + "".join(cell + "  " for cell in cells)
+        lines += wrapped(head + row[last], "", " " * len(head)) if row[last] else [head.rstrip()]
+    return [line.rstrip() for line in lines]
+
+
+def notes(lines: Sequence[str]) -> list[str]:
+    """What a result must say besides its figures."""
+    return [line for note in lines for line in wrapped(f"note: {note}", "  ", "      ")]

@@ -1,0 +1,389 @@
+"""The command line as a user meets it: output, --json with its schema, exit codes, bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from stretto.cli.commands import COMMANDS
+from stretto.cli.main import main
+from test_ddg import nested
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+FOUR_OP = str(EXAMPLES / "four_op.json")
+SCHEDULE = str(EXAMPLES / "four_op.schedule.json")
+STRETTO = str(Path(sys.executable).parent / "stretto")
+
+
+def schema(name: str) -> Any:
+    folder = resources.files("stretto.report").joinpath("schemas")
+    return json.loads(folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+class Run:
+    """One run of the command line."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
+        self.code = main(arguments)
+        captured = capsys.readouterr()
+        self.out, self.err = captured.out, captured.err
+
+    def json(self, name: str) -> Any:
+        """The one document on stdout, checked against its schema."""
+        assert self.err == ""
+        document = json.loads(self.out)
+        jsonschema.validate(document, schema(name), jsonschema.Draft202012Validator)
+        return document
+
+
+# bounds -----------------------------------------------------------------------------------
+
+
+def test_bounds_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "bounds", FOUR_OP, "--json")
+    assert run.code == 0
+    document = run.json("bounds")
+    (loop,) = document["loops"]
+    bounds = loop["bounds"]
+    assert {k: bounds[k] for k in ("resource", "recurrence", "fine", "dependence", "mii")} == {
+        "resource": 15,
+        "recurrence": 1,
+        "fine": 1,
+        "dependence": 1,
+        "mii": 15,
+    }
+    assert bounds["limiter"] == "resource"
+    assert (bounds["witness"]["limit"], bounds["witness"]["slot_id"]) == ("tp_smem_wr", 16)
+    assert loop["remedies"][0]["mii"] < 15
+
+
+def test_bounds_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    for example in sorted(EXAMPLES.glob("*.json")):
+        if len(example.suffixes) == 1:
+            run = Run(capsys, "bounds", str(example))
+            assert run.code == 0
+            assert max(map(len, run.out.splitlines())) <= 100
+
+
+def test_bounds_of_another_machine_and_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    gemm = str(EXAMPLES / "gemm.json")
+    run = Run(capsys, "bounds", gemm, "--machine", "blackwell", "--max-stages", "1", "--json")
+    (loop,) = run.json("bounds")["loops"]
+    assert loop["machine"] == "blackwell"
+    assert loop["bounds"]["limiter"] in ("resource", "dependence")
+    assert loop["bounds"]["dependence"] > 1
+
+
+def test_no_fuse_raises_the_bound(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    read = {"kind": "async.smem_read", "facts": {"bank": 0}}
+    ops = [{"name": f"r{i}", **read} for i in range(5)]
+    file = tmp_path / "reads.json"
+    file.write_text(json.dumps({"schema": "stretto.loop/1", "name": "reads", "ops": ops}))
+    fused = Run(capsys, "bounds", str(file), "--json").json("bounds")["loops"][0]["bounds"]
+    alone = Run(capsys, "bounds", str(file), "--no-fuse", "--json").json("bounds")
+    assert (fused["mii"], alone["loops"][0]["bounds"]["mii"]) == (7, 35)
+
+
+def test_several_loops_and_one_of_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "k.json"
+    file.write_text(json.dumps(nested()))
+    both = Run(capsys, "bounds", str(file), "--json").json("bounds")
+    assert [loop["name"] for loop in both["loops"]] == ["k.0", "k.1"]
+    assert any("treated as deleted" in w for w in both["loops"][1]["warnings"])
+    one = Run(capsys, "bounds", str(file), "--loop", "k.1", "--json").json("bounds")
+    assert [loop["name"] for loop in one["loops"]] == ["k.1"]
+    none = Run(capsys, "bounds", str(file), "--loop", "k.7")
+    assert (none.code, none.out) == (1, "")
+    assert none.err == f"{file}: error: no loop `k.7`; its loops: k.0, k.1\n"
+
+
+def test_a_loop_that_fails_does_not_stop_the_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    document = nested()
+    document["loops"][0]["ddg"]["edges"].append(
+        {"src": 3, "dst": 0, "latency": 1, "distance": 0, "kind": "data"}
+    )
+    file = tmp_path / "k.json"
+    file.write_text(json.dumps(document))
+    run = Run(capsys, "bounds", str(file), "--json")
+    assert run.code == 1
+    broken, whole = run.json("bounds")["loops"]
+    assert not broken["success"]
+    assert "a cycle of dependences at distance 0" in broken["errors"][0]
+    assert whole["success"]
+    text = Run(capsys, "bounds", str(file))
+    assert text.code == 1
+    assert text.out.startswith("k.1 on b200-pipes")
+    assert text.err.startswith(f"{file}: $.ops: error: a cycle of dependences")
+
+
+def test_lifted_budget_is_said_everywhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_AS_DEBUG_UNLIMITED_SMEM", "1")
+    for arguments in (
+        ["bounds", FOUR_OP],
+        ["verify", FOUR_OP, SCHEDULE],
+        ["machines", "blackwell"],
+    ):
+        run = Run(capsys, *arguments)
+        assert "TILE_AS_DEBUG_UNLIMITED_SMEM=1 lifts the smem budget" in run.out
+        document = json.loads(Run(capsys, *arguments, "--json").out)
+        entry = document["loops"][0] if "loops" in document else document
+        assert "TILE_AS_DEBUG_UNLIMITED_SMEM=1" in entry["warnings"][0]
+
+
+# verify -----------------------------------------------------------------------------------
+
+
+def test_verify_accepts_the_shipped_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "verify", FOUR_OP, SCHEDULE, "--json")
+    assert run.code == 0
+    (loop,) = run.json("verification")["loops"]
+    assert (loop["legal"], loop["violations"], loop["ii"]) == (True, [], 15)
+
+
+def test_verify_refuses_with_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    too_fast = str(EXAMPLES / "four_op.too_fast.json")
+    run = Run(capsys, "verify", FOUR_OP, too_fast, "--json")
+    assert run.code == 1
+    document = run.json("verification")
+    assert not document["success"]
+    assert {v["rule"] for v in document["loops"][0]["violations"]} == {"dependence", "slot"}
+
+
+def test_verify_an_edited_schedule(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = json.loads(Path(SCHEDULE).read_text())
+    moved = next(op for op in document["loops"][0]["ops"] if op["name"] == "write")
+    moved["start"] = 7
+    edited = tmp_path / "edited.json"
+    edited.write_text(json.dumps(document))
+    run = Run(capsys, "verify", FOUR_OP, str(edited), "--json")
+    assert run.code == 1
+    rules = {v["rule"] for v in run.json("verification")["loops"][0]["violations"]}
+    assert "slot" in rules
+
+
+def test_verify_max_stages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    starts = {"load": 0, "write": 8, "wgmma": 15, "read": 8}
+    ops = [{"name": name, "start": start} for name, start in starts.items()]
+    file = tmp_path / "s.json"
+    loop = {"name": "four_op", "ii": 15, "ops": ops}
+    file.write_text(json.dumps({"schema": "stretto.schedule/1", "loops": [loop]}))
+    assert Run(capsys, "verify", FOUR_OP, str(file)).code == 0
+    run = Run(capsys, "verify", FOUR_OP, str(file), "--max-stages", "1", "--json")
+    assert [v["rule"] for v in run.json("verification")["loops"][0]["violations"]] == ["depth"]
+
+
+def test_verify_without_a_schedule_of_the_loop(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "s.json"
+    file.write_text('{"schema": "stretto.schedule/1", "loops": []}')
+    run = Run(capsys, "verify", FOUR_OP, str(file))
+    assert run.code == 1
+    assert "no schedule of `four_op`" in run.err
+
+
+# machines ---------------------------------------------------------------------------------
+
+
+def test_machines_json(capsys: pytest.CaptureFixture[str]) -> None:
+    document = Run(capsys, "machines", "blackwell", "--json").json("machine")
+    assert len(document["slots"]) == 24
+    assert {"slots", "pools", "budgets", "encodings"} <= set(document)
+    listed = Run(capsys, "machines", "--json").json("machines")
+    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell"]
+    Run(capsys, "machines", "b200-pipes", "--json").json("machine")
+
+
+@pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
+def test_machines_text_fits_100_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "machines", name)
+    assert max(map(len, run.out.splitlines())) <= 100
+
+
+def test_a_users_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text('[machine]\nname = "mine"\n[slots.a]\ncapacity = 1\n')
+    assert Run(capsys, "machines", str(file)).out.startswith("mine")
+    file.write_text('[machine]\nname = "mine"\n[slots.a]\ncapacity = 0\n')
+    run = Run(capsys, "machines", str(file))
+    assert run.code == 1
+    assert run.err.startswith(f"{file}: slots.a.capacity: error: is 0; expected")
+
+
+# Bad input --------------------------------------------------------------------------------
+
+BAD_INPUTS: list[tuple[bytes, str]] = [
+    (b"", ": error: is empty"),
+    (b"{", ":1:2: error: not JSON"),
+    (b"\xff\xfe\x00", ": error: is not UTF-8 text"),
+    (b"module {\n}", ": error: looks like MLIR"),
+    (b'{"schema": "stretto.loop/1", "name": "l", "ops": []}', ": $.ops: error: loop `l` has no"),
+    (b"[" * 200_000, ": error: not JSON: nested too deeply"),
+    (
+        b'{"schema":"stretto.loop/1","name":"l","ops":[{"name":"a","kind":"k","latency":'
+        + b"9" * 5000
+        + b"}]}",
+        ": error: not JSON: Exceeds the limit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_INPUTS)
+def test_bad_input(
+    content: bytes, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    run = Run(capsys, "bounds", str(file))
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"{file}{message}")
+    as_json = Run(capsys, "bounds", str(file), "--json")
+    assert as_json.code == 1
+    document = json.loads(as_json.out)
+    assert document["success"] is False
+    assert as_json.err == ""
+
+
+def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    gone = Run(capsys, "bounds", str(tmp_path / "gone.json"))
+    assert gone.err == f"{tmp_path}/gone.json: error: cannot be read: No such file or directory\n"
+    folder = Run(capsys, "bounds", str(tmp_path))
+    assert "Is a directory" in folder.err
+    machine = Run(capsys, "bounds", FOUR_OP, "--machine", "turing", "--json")
+    assert machine.code == 1
+    assert machine.json("error")["errors"] == [
+        "error: no machine `turing`; known: b200-pipes, blackwell; or the path of a .toml file"
+    ]
+
+
+def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(Path(FOUR_OP).read_text()))
+    assert Run(capsys, "bounds", "-").out.startswith("four_op on blackwell: II >= 15")
+    monkeypatch.setattr("sys.stdin", io.StringIO("{"))
+    assert Run(capsys, "bounds", "-").err.startswith("<stdin>:1:2: error: not JSON")
+    assert Run(capsys, "verify", "-", "-").code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["bounds"],
+        ["bounds", "x", "--max-stages", "0"],
+        ["bounds", "x", "--wrong"],
+    ],
+)
+def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, *arguments)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("usage: stretto")
+    as_json = Run(capsys, *arguments, "--json")
+    assert as_json.code == 2
+    as_json.json("error")
+
+
+def test_output_file_is_whole_or_absent(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    run = Run(capsys, "bounds", FOUR_OP, "--json", "-o", str(target))
+    assert (run.code, run.out) == (0, "")
+    assert json.loads(target.read_text())["success"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
+    nowhere = Run(capsys, "bounds", FOUR_OP, "-o", str(tmp_path / "no" / "out.txt"))
+    assert nowhere.code == 1
+    assert "cannot write" in nowhere.err
+    onto_folder = Run(capsys, "bounds", FOUR_OP, "-o", str(tmp_path))
+    assert onto_folder.code == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_ctrl_c_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(COMMANDS, "bounds", interrupted)
+    run = Run(capsys, "bounds", FOUR_OP)
+    assert (run.code, run.err) == (130, "stretto: interrupted\n")
+
+
+# The installed command --------------------------------------------------------------------
+
+
+def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from stretto.cli.main import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "heavy = {m.split('.')[0] for m in sys.modules} & {'numpy', 'ortools', 'xdsl', 'rich'}\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
+    )
+    run = shell(sys.executable, "-c", code)
+    assert run.returncode == 0, run.stderr
+    assert "usage: stretto" in run.stdout
+
+
+def test_bounds_needs_no_numpy() -> None:
+    code = (
+        "import sys\n"
+        "from stretto.cli.main import main\n"
+        f"main(['bounds', {FOUR_OP!r}])\n"
+        "sys.exit('numpy' in sys.modules)\n"
+    )
+    assert shell(sys.executable, "-c", code).returncode == 0
+
+
+def test_installed_command() -> None:
+    assert shell(STRETTO, "--version").stdout.startswith("stretto 0.")
+    assert shell(STRETTO, "bounds", FOUR_OP).returncode == 0
+    assert shell(STRETTO, "bounds", "gone.json").returncode == 1
+    assert shell(STRETTO).returncode == 2
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    run = subprocess.run(
+        [STRETTO, "machines", "blackwell", "--json"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert run.stderr == ""
+
+
+def test_same_input_same_bytes() -> None:
+    outputs = {
+        subprocess.run(
+            [STRETTO, "bounds", str(EXAMPLES / "attention_backward.json"), "--json"],
+            capture_output=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
