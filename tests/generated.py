@@ -52,7 +52,7 @@ def machines(draw: st.DrawFn, max_slots: int = 3, fusion: bool = True) -> Machin
         Budget("tmem", draw(st.integers(8, 40))),
         Budget("register", 1 << 18, unit=512),
     )
-    return Machine("tiny", "a generated machine", tuple(slots), tuple(pools), budgets)
+    return Machine("tiny", "a generated machine", tuple(slots), tuple(pools), budgets=budgets)
 
 
 def _uses(draw: st.DrawFn, machine: Machine, max_duration: int) -> tuple[Use, ...]:

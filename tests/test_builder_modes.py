@@ -9,8 +9,7 @@ from generated import Problem, problems
 from stretto.api import prepare
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine
-from stretto.resources import apply, build, encode_rows
-from stretto.resources.table import ConflictError
+from stretto.resources import ConflictError, apply, build, encode_rows
 
 FOUR = Loop(
     "four_op",

@@ -41,7 +41,7 @@ def classified(kind: str, facts: Facts = FULL, machine: Machine = BLACKWELL) -> 
 
 
 def held(op: Op) -> list[tuple[str, int, int]]:
-    return [(use.slot, use.offset, use.duration) for use in op.uses or ()]
+    return [(use.slot, use.offset, use.duration) for use in op.vector.uses]
 
 
 # The four encodings of the reference, word for word ---------------------------------------
@@ -133,7 +133,7 @@ def test_element_types_select_the_slot() -> None:
     def slot_of(kind: str, element: str) -> str:
         values = {"out": Value("out", TileType((128,), element))}
         op = classify(Op("it", kind, results=("out",)), BLACKWELL, values).op
-        return (op.uses or ())[0].slot
+        return op.vector.uses[0].slot
 
     assert slot_of("arith.addf", "bf16") == "fp32x2_fp16ultra"
     assert slot_of("arith.addf", "f32") == "alu_or_fmaheavy"
@@ -164,7 +164,7 @@ def test_a_load_unfit_for_tma_falls_to_the_load_store_path(
     assert (fit.encoding, fit.notes) == ("tma_load", ())
     assert held(fit.op) == [("tma", 0, 8), ("tp_smem_wr", 0, 8)]
     assert unfit.encoding == "tma_load_by_threads"
-    assert "lsu" in [use.slot for use in unfit.op.uses or ()]
+    assert "lsu" in [use.slot for use in unfit.op.vector.uses]
     assert len(unfit.notes) == 1
     assert why in unfit.notes[0], fact
     assert unfit.notes[0].endswith("; takes tma_load_by_threads")
@@ -177,7 +177,7 @@ def test_what_is_not_known_breaks_nothing() -> None:
 
 def test_the_buffer_selects_the_transport() -> None:
     by_fact = {
-        space: (classified("async.copy", replace(FULL, buffer=space)).uses or ())[0].slot
+        space: classified("async.copy", replace(FULL, buffer=space)).vector.uses[0].slot
         for space in ("smem", "tmem", "global", "register")
     }
     assert by_fact == {

@@ -34,7 +34,7 @@ def record(kind: str, scope: str, operands: list[Any], types: list[str], **attri
     return {
         "kind": kind,
         "scope": scope,
-        "operands": [o if isinstance(o, dict) else {"op": o} for o in operands],
+        "operands": [{"op": o} if isinstance(o, str) else o for o in operands],
         "result_types": types,
         "attributes": attributes,
     }

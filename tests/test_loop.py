@@ -6,9 +6,9 @@ import pickle
 from dataclasses import replace
 
 import pytest
-from generated import Problem, problems
 from hypothesis import given
 
+from generated import Problem, problems
 from stretto.loop import (
     Access,
     Constraint,

@@ -40,9 +40,12 @@ def test_both_targets_ship() -> None:
 
 
 def test_blackwell_slots(blackwell: Machine) -> None:
-    names = """issue xu xu64 fp32x2_fp16ultra alu alu_or_fmaheavy dual_alu lsu tmem mma tc_and_mma
-    tma tp_gnic_rd tp_gnic_wr tp_smem_rd tp_smem_wr tp_tmem_rd tp_tmem_wr tp_mma unknown
-    omitted_simt test_simt test_mma test_dma""".split()
+    names = [
+        *("issue", "xu", "xu64", "fp32x2_fp16ultra", "alu", "alu_or_fmaheavy", "dual_alu", "lsu"),
+        *("tmem", "mma", "tc_and_mma", "tma", "tp_gnic_rd", "tp_gnic_wr", "tp_smem_rd"),
+        *("tp_smem_wr", "tp_tmem_rd", "tp_tmem_wr", "tp_mma", "unknown", "omitted_simt"),
+        *("test_simt", "test_mma", "test_dma"),
+    ]
     assert [s.name for s in blackwell.slots] == names
     assert [s.id for s in blackwell.slots] == list(range(1, 25))
     coarse = {s.id for s in blackwell.slots if s.kind == "coarse"}
@@ -175,7 +178,7 @@ def test_machines_pickle(blackwell: Machine) -> None:
     assert pickle.loads(pickle.dumps(blackwell)) == blackwell
 
 
-def test_users_own_machine(tmp_path: object) -> None:
+def test_users_own_machine() -> None:
     machine = read_machine("my.toml", MINIMAL, {})
     assert machine.slot("a").capacity == 2
     assert machine.slot("a").id == 1

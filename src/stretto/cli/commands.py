@@ -128,7 +128,7 @@ def bounds(arguments: argparse.Namespace) -> Answer:
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
     from stretto.report.verification import SCHEMA, VerificationReport
-    from stretto.schedule.json import parse_schedules
+    from stretto.schedule.reading import parse_schedules
     from stretto.verify import verify as violations_of
 
     if arguments.input == "-" and arguments.schedule == "-":

@@ -50,14 +50,13 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"stretto {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _bounds(commands.add_parser("bounds", **_help("lower bounds on the II, and what sets them")))
-    _verify(commands.add_parser("verify", **_help("is this schedule legal? every violation")))
-    _machines(commands.add_parser("machines", **_help("list machines, or show one")))
+    for name, told, add in (
+        ("bounds", "Lower bounds on the II, what sets them, and what would lower them.", _bounds),
+        ("verify", "Is this schedule legal? Lists every violation with its numbers.", _verify),
+        ("machines", "Lists the machines, or shows one.", _machines),
+    ):
+        add(commands.add_parser(name, help=told, description=told))
     return parser
-
-
-def _help(text: str) -> dict[str, str]:
-    return {"help": text, "description": text[0].upper() + text[1:] + "."}
 
 
 def _output(parser: argparse.ArgumentParser) -> None:

@@ -103,6 +103,8 @@ class Placement:
     """The rung of the strategy ladder that seated it."""
     arm: str = ""
     """The placement arm that seated it."""
+    cycle: int | None = None
+    """start mod II as published; None: not stated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def placements(
             starts[op.name] // ii,
             order[op.name],
             *(seated_by or {}).get(op.name, ("", "")),
+            cycle=starts[op.name] % ii,
         )
         for op in loop.ops
     )
@@ -172,7 +173,10 @@ def analyse(
     warnings: tuple[str, ...] = (),
     seconds: float = 0.0,
 ) -> ScheduleAnalysis:
-    """The whole analysis of a schedule given by its II and starts."""
+    """The whole analysis of a schedule given by its II and starts; groups in program order."""
+    position = {op.name: i for i, op in enumerate(loop.ops)}
+    fused = tuple(tuple(sorted(group, key=lambda n: position.get(n, -1))) for group in fused)
+    fused = tuple(sorted(fused, key=lambda group: [position.get(name, -1) for name in group]))
     uses = storage_uses(loop, ii, starts)
     return ScheduleAnalysis(
         loop=loop.name,

@@ -1,0 +1,245 @@
+"""The modulo reservation table: who holds what in each cycle of the II, for all iterations at once.
+
+    II 15          0              14
+    tma            ████████·······     load at 0 holds tma and tp_smem_wr for 8 cycles
+    tp_smem_wr     ███████████████     write at 8 holds it for 7: it fits, and the slot is full
+    tp_smem_rd     ········███████     read at 8
+
+The table is stored by column: per slot and pool, one count a cycle in bit planes (`counters.py`).
+All illegal starts of an operation come from a few operations on integers of II bits: compare the
+counts with the room it needs, dilate by its duration in log2 steps, rotate by its offset, OR over
+its uses. The earliest legal start in a window is then a rotation and a lowest bit. The cost does
+not depend on durations and hardly on the II, so cycle counts need no scaling.
+
+Every commitment is probed first and a refused one changes nothing; release is exact. Row words are
+a view; the planes decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from stretto.loop import ResourceVector, Use
+from stretto.machine import Machine
+from stretto.resources.conflict import Conflict, ConflictError
+from stretto.resources.counters import Counters, arc, lowest, rotate, touching
+from stretto.resources.fold import Fold, columns_of, fold
+from stretto.resources.rows import has_row_words, require_row_words
+
+
+class ReservationTable:
+    """What is held in each cycle modulo `ii` on `machine`.
+
+    Starts are absolute, at least 0; the table sees them modulo II. A slot refuses when the
+    occupancies of its holders would exceed its capacity in some modulo cycle, a pool when demands
+    would exceed its cap; a slot of unlimited capacity never does. Slots that a loop brings along
+    must be part of the machine (`Machine.with_slots`).
+    """
+
+    def __init__(self, machine: Machine, ii: int) -> None:
+        if ii < 1:
+            raise ValueError(f"an initiation interval is at least 1, not {ii}")
+        self.machine = machine
+        self.ii = ii
+        self._full = (1 << ii) - 1
+        self._columns = columns_of(machine)
+        self._counters = [Counters(ii) for _ in self._columns.limits]
+        self._folds: dict[ResourceVector, Fold] = {}
+        self._starts: dict[str, int] = {}
+        self._held: dict[str, Fold] = {}
+
+    # Probes: they change nothing --------------------------------------------------------------
+
+    def illegal_starts(self, vector: ResourceVector) -> int:
+        """The mask of cycles t at which a start at t (mod II) does not fit."""
+        illegal = 0
+        for column, offset, length, slack in self._fold(vector).guards:
+            crowded = self._counters[column].above(slack)
+            if crowded:
+                illegal |= touching(rotate(crowded, offset, self.ii), length, self.ii)
+        return illegal
+
+    def legal_starts(self, vector: ResourceVector) -> int:
+        """The mask of cycles t at which a start at t (mod II) fits."""
+        return self._full ^ self.illegal_starts(vector)
+
+    def earliest(self, vector: ResourceVector, low: int, high: int) -> int | None:
+        """The earliest start from `low` to `high`, both included, that fits; None: there is none.
+
+        Starts repeat every II cycles, so only the first II of the window matter.
+        """
+        first = self._cycle(low)
+        legal = self.legal_starts(vector)
+        if not legal:
+            return None
+        start = low + lowest(rotate(legal, first, self.ii))
+        return start if start <= high else None
+
+    def latest(self, vector: ResourceVector, low: int, high: int) -> int | None:
+        """The latest start from `low` to `high`, both included, that fits; None: there is none."""
+        self._cycle(low)
+        legal = self.legal_starts(vector)
+        if not legal:
+            return None
+        after = high + 1 - self.ii  # the last II cycles that end with `high`
+        start = after + rotate(legal, after % self.ii, self.ii).bit_length() - 1
+        return start if start >= low else None
+
+    def fits(self, vector: ResourceVector, start: int) -> bool:
+        """Whether an operation may start there."""
+        return self._admits(self._fold(vector), self._cycle(start))
+
+    def conflict(self, vector: ResourceVector, start: int, op: str = "") -> Conflict | None:
+        """Why an operation may not start there: its first conflict, by use, then by cycle.
+
+        Uses come in the order of the vector, then pool demands. None: it fits.
+        """
+        cycle = self._cycle(start)
+        folded = self._fold(vector)
+        if self._admits(folded, cycle):
+            return None
+        crowded = self._crowded(folded, cycle)
+        for column, use, pool, offset, duration in self._claims(vector):
+            seen = rotate(crowded.get(column, 0), (cycle + offset) % self.ii, self.ii)
+            seen &= (1 << min(duration, self.ii)) - 1
+            if not seen:
+                continue
+            k = offset + lowest(seen)
+            at = (start + k) % self.ii
+            return Conflict(
+                op=op,
+                start=start,
+                ii=self.ii,
+                offset=k,
+                use=use,
+                pool=pool,
+                wanted=self._taken(folded, cycle, column, at),
+                load=self._counters[column].count(at),
+                limit=self._columns.limits[column] or 0,
+                holders=self._holders(column, at),
+                row=self._word(at) if has_row_words(self.machine) else None,
+            )
+        raise AssertionError(f"{vector} is refused at {start} and no use of it conflicts")
+
+    # Changes ----------------------------------------------------------------------------------
+
+    def commit(self, op: str, vector: ResourceVector, start: int) -> None:
+        """Seat an operation; raises `ConflictError` and changes nothing if it does not fit."""
+        if op in self._starts:
+            raise ValueError(f"`{op}` is already seated at {self._starts[op]}; release it first")
+        cycle = self._cycle(start)
+        folded = self._fold(vector)
+        if not self._admits(folded, cycle):
+            conflict = self.conflict(vector, start, op)
+            assert conflict is not None
+            raise ConflictError(conflict)
+        for column, offset, length, amount in folded.segments:
+            self._counters[column].add(arc((cycle + offset) % self.ii, length, self.ii), amount)
+        self._starts[op] = start
+        self._held[op] = folded
+
+    def release(self, op: str) -> None:
+        """Unseat an operation: the table is as if it had never been seated."""
+        if op not in self._starts:
+            raise ValueError(f"`{op}` is not seated")
+        cycle = self._starts.pop(op) % self.ii
+        for column, offset, length, amount in self._held.pop(op).segments:
+            mask = arc((cycle + offset) % self.ii, length, self.ii)
+            self._counters[column].subtract(mask, amount)
+
+    # Views ------------------------------------------------------------------------------------
+
+    @property
+    def placed(self) -> Mapping[str, int]:
+        """Start of every seated operation, in order of commitment; a live, read-only view."""
+        return MappingProxyType(self._starts)
+
+    def occupancy(self, slot: str, cycle: int) -> int:
+        """What is held of a slot in a cycle (mod II)."""
+        return self._counters[self._columns.slots[slot]].count(cycle % self.ii)
+
+    def pool_load(self, pool: str, cycle: int) -> int:
+        """What is drawn from a pool in a cycle (mod II)."""
+        return self._counters[self._columns.pools[pool]].count(cycle % self.ii)
+
+    def column(self, slot: str) -> int:
+        """The mask of cycles in which a slot has any holder."""
+        return self._counters[self._columns.slots[slot]].above(0)
+
+    def holders(self, slot: str, cycle: int) -> tuple[str, ...]:
+        """The operations that hold a slot in a cycle (mod II), in order of commitment."""
+        return self._holders(self._columns.slots[slot], cycle % self.ii)
+
+    def row(self, cycle: int) -> int:
+        """The row word of a cycle (mod II): the slots that have any holder."""
+        require_row_words(self.machine)
+        return self._word(cycle % self.ii)
+
+    def rows(self) -> tuple[int, ...]:
+        """The row words of all II cycles."""
+        require_row_words(self.machine)
+        return tuple(self._word(cycle) for cycle in range(self.ii))
+
+    # Inside: cycles are modulo II from here on ------------------------------------------------
+
+    def _fold(self, vector: ResourceVector) -> Fold:
+        folded = self._folds.get(vector)
+        if folded is None:
+            folded = fold(vector, self.ii, self._columns, self.machine.name)
+            self._folds[vector] = folded
+        return folded
+
+    def _cycle(self, start: int) -> int:
+        if start < 0:
+            raise ValueError(f"starts are at least 0, not {start}")
+        return start % self.ii
+
+    def _admits(self, folded: Fold, cycle: int) -> bool:
+        for column, offset, length, slack in folded.guards:
+            crowded = self._counters[column].above(slack)
+            if crowded and crowded & arc((cycle + offset) % self.ii, length, self.ii):
+                return False
+        return True
+
+    def _crowded(self, folded: Fold, cycle: int) -> dict[int, int]:
+        """By column, the cycles that a folded vector at a start wants and cannot have."""
+        crowded: dict[int, int] = {}
+        for column, offset, length, slack in folded.guards:
+            wanted = arc((cycle + offset) % self.ii, length, self.ii)
+            refused = self._counters[column].above(slack) & wanted
+            crowded[column] = crowded.get(column, 0) | refused
+        return crowded
+
+    def _claims(
+        self, vector: ResourceVector
+    ) -> Iterator[tuple[int, Use | None, str | None, int, int]]:
+        """(column, use, pool, offset, duration) of all that a vector holds and draws."""
+        for use in vector.uses:
+            if use.occupancy:
+                yield self._columns.slots[use.slot], use, None, use.offset, use.duration
+        for demand in vector.demands:
+            column = self._columns.pools[demand.pool]
+            yield column, None, demand.pool, 0, vector.duration
+
+    def _taken(self, folded: Fold, start: int, column: int, cycle: int) -> int:
+        """What a folded vector at a start takes of a column in a cycle."""
+        for of_column, offset, length, amount in folded.segments:
+            if of_column == column and (cycle - start - offset) % self.ii < length:
+                return amount
+        return 0
+
+    def _holders(self, column: int, cycle: int) -> tuple[str, ...]:
+        starts = self._starts
+        return tuple(
+            op
+            for op, folded in self._held.items()
+            if self._taken(folded, starts[op], column, cycle)
+        )
+
+    def _word(self, cycle: int) -> int:
+        return sum(
+            1 << (slot.id - 1)
+            for slot, counters in zip(self.machine.slots, self._counters, strict=False)
+            if counters.above(0) >> cycle & 1
+        )

@@ -1,0 +1,200 @@
+"""What the rules look at: a schedule laid out in absolute time.
+
+    iteration 0   |load───|write──|                        II = 15
+    iteration 1                  |load───|write──|
+    iteration 2                                 |load───|write──|
+                                                ^── window ──^
+
+An operation of iteration i starts at start + i × II, and that is all the arithmetic there is.
+Enough iterations are laid out that in the first II cycles of the last one (the *window*)
+everything is present that will ever be present together. Only the iterations that touch the
+window are looked at, so a far start costs nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import Literal
+
+from stretto.loop import Loop, Op
+from stretto.machine import Machine
+from stretto.schedule.types import ScheduleAnalysis
+
+Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]
+RULES: tuple[Rule, ...] = (
+    "dependence",
+    "slot",
+    "pool",
+    "depth",
+    "group",
+    "storage",
+    "fusion",
+    "order",
+)
+
+Detail = tuple[tuple[str, int | str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One way in which a schedule is not legal."""
+
+    rule: Rule
+    message: str
+    """A sentence with all its numbers."""
+    ops: tuple[str, ...] = ()
+    """The operations involved, in program order where they have one."""
+    detail: Detail = ()
+    """The numbers again, by name."""
+
+    def to_json(self) -> dict[str, object]:
+        """The violation as a JSON object."""
+        return {
+            "rule": self.rule,
+            "message": self.message,
+            "ops": list(self.ops),
+            "detail": dict(self.detail),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that one iteration holds for a while; times are those of iteration 0."""
+
+    owner: tuple[str, ...]
+    begin: int
+    end: int
+    amount: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A span as one iteration has it, in absolute time, half open."""
+
+    span: Span
+    iteration: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time at which the sum of what is held changed, and all that is held then."""
+
+    cycle: int
+    load: int
+    held: tuple[Instance, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A schedule under examination: operations that are placed, each at its first mention."""
+
+    loop: Loop
+    machine: Machine
+    analysis: ScheduleAnalysis
+    max_stages: int | None = None
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """Start of each operation of the loop that is placed."""
+        found: dict[str, int] = {}
+        for placement in self.analysis.placements:
+            if placement.op in self.loop.index:
+                found.setdefault(placement.op, placement.start)
+        return {op.name: found[op.name] for op in self.loop.ops if op.name in found}
+
+    @cached_property
+    def placed(self) -> tuple[Op, ...]:
+        """Operations that are placed, in program order."""
+        return tuple(op for op in self.loop.ops if op.name in self.starts)
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every operation is placed once and nothing else is."""
+        names = [placement.op for placement in self.analysis.placements]
+        return sorted(names) == sorted(op.name for op in self.loop.ops)
+
+    @cached_property
+    def ii(self) -> int:
+        """The II; the caller has seen that there is one."""
+        if self.analysis.ii is None:
+            raise ValueError("a schedule without an II has no times")
+        return self.analysis.ii
+
+    def stage(self, op: str) -> int:
+        """Whole intervals before the start."""
+        return self.starts[op] // self.ii
+
+    def at(self, op: str, iteration: int) -> int:
+        """Absolute start of an operation in some iteration."""
+        return self.starts[op] + iteration * self.ii
+
+    @cached_property
+    def predecessors(self) -> dict[str, list[str]]:
+        """Distance-0 dependences, as who waits for whom."""
+        waits: dict[str, list[str]] = {op.name: [] for op in self.loop.ops}
+        for d in self.loop.dependences:
+            if d.distance == 0 and d.src in waits and d.dst in waits:
+                waits[d.dst].append(d.src)
+        return waits
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """Round in which each operation becomes ready; empty when some never does."""
+        sorter = TopologicalSorter(self.predecessors)
+        try:
+            sorter.prepare()
+        except CycleError:
+            return {}
+        level: dict[str, int] = {}
+        rounds = 0
+        while sorter.is_active():
+            ready = sorter.get_ready()
+            level.update(dict.fromkeys(ready, rounds))
+            sorter.done(*ready)
+            rounds += 1
+        return level
+
+    def moments(self, spans: Iterable[Span], above: int) -> Iterator[Moment]:
+        """Sweep the window: every time something begins and more than `above` is held.
+
+        What is held together only grows when something begins, and every span that lasts begins
+        once in the window, so no other time needs a look.
+        """
+        lasting = [span for span in spans if span.end > span.begin]
+        if not lasting:
+            return
+        stages = max(0, *(span.begin // self.ii for span in lasting)) + 1
+        longest = max(span.end - span.begin for span in lasting)
+        iterations = range(stages + longest // self.ii + 1)
+        opens = (len(iterations) - 1) * self.ii
+        found = [x for span in lasting for x in _touching(span, iterations, self.ii, opens)]
+        found.sort(key=lambda x: x.begin)
+        ends: list[tuple[int, int]] = []
+        load = 0
+        for n, instance in enumerate(found):
+            heappush(ends, (instance.end, n))
+            load += instance.span.amount
+            while ends[0][0] <= instance.begin:
+                load -= found[heappop(ends)[1]].span.amount
+            more = n + 1 < len(found) and found[n + 1].begin == instance.begin
+            if load > above and instance.begin >= opens and not more:
+                held = tuple(found[m] for m in sorted(m for _, m in ends))
+                yield Moment(instance.begin, load, held)
+
+
+def _touching(span: Span, iterations: range, ii: int, opens: int) -> Iterator[Instance]:
+    """The iterations in which a span touches the II cycles from `opens` on.
+
+    Begins and ends grow with the iteration, so both edges are found by bisection.
+    """
+    first = bisect_right(iterations, opens, key=lambda i: span.end + i * ii)
+    last = bisect_left(iterations, opens + ii, key=lambda i: span.begin + i * ii)
+    for i in range(first, last):
+        yield Instance(span, i, span.begin + i * ii, span.end + i * ii)

@@ -1,0 +1,167 @@
+"""What operations hold and draw: slot, pool.
+
+    tp_smem_wr, capacity 1     iteration 0   ████████·······
+                               iteration 1          ████████·······       cycle 23: 2 held
+
+A published fused group holds each of its slots once, use by use: from the earliest offset to the
+latest end, with the largest occupancy. Whether it may be fused at all is another rule's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.loop import Op
+from stretto.verify.case import Case, Moment, Span, Violation
+
+SHOWN = 6
+"""Holders that a message names before it says how many more there are."""
+
+
+def slot(case: Case) -> Iterator[Violation]:
+    """In no cycle is more of a slot held than its capacity."""
+    for name, spans in _holds(case).items():
+        if not case.machine.has_slot(name):
+            users = _names(spans)
+            message = f"{_listed(users)} uses slot `{name}`, which {case.machine.name} has not"
+            yield Violation("slot", message, users, (("slot", name),))
+            continue
+        capacity = case.machine.slot(name).capacity
+        if capacity is not None:
+            yield from _overfull(case, _Limit("slot", name, capacity), spans)
+
+
+def pool(case: Case) -> Iterator[Violation]:
+    """In no cycle is more drawn from a pool than its cap."""
+    draws: dict[str, list[Span]] = {}
+    for op in case.placed:
+        begin = case.starts[op.name]
+        end = begin + op.vector.duration
+        for demand in op.demands:
+            draws.setdefault(demand.pool, []).append(Span((op.name,), begin, end, demand.units))
+    for name, spans in draws.items():
+        if not case.machine.has_pool(name):
+            users = _names(spans)
+            message = f"{_listed(users)} draws on pool `{name}`, which {case.machine.name} has not"
+            yield Violation("pool", message, users, (("pool", name),))
+            continue
+        yield from _overfull(case, _Limit("pool", name, case.machine.pool(name).cap), spans)
+
+
+def _holds(case: Case) -> dict[str, list[Span]]:
+    """Per slot, what iteration 0 holds of it; members that start together hold once."""
+    group_of: dict[str, int] = {}
+    for number, members in enumerate(case.analysis.fused):
+        for name in members:
+            group_of.setdefault(name, number)
+    together: dict[tuple[int | str, int], list[Op]] = {}
+    for op in case.placed:
+        group = group_of.get(op.name, op.name)
+        together.setdefault((group, case.starts[op.name]), []).append(op)
+    spans: dict[str, list[Span]] = {}
+    for (_, start), members in together.items():
+        joined: dict[tuple[str, int], Span] = {}
+        for op in members:
+            for key, span in _own(op, start).items():
+                joined[key] = _join(joined[key], span) if key in joined else span
+        for (name, _), span in joined.items():
+            spans.setdefault(name, []).append(span)
+    return spans
+
+
+def _own(op: Op, start: int) -> dict[tuple[str, int], Span]:
+    """The holds of one operation, numbered slot by slot in order of time."""
+    spans: dict[tuple[str, int], Span] = {}
+    held = [use for use in op.vector.uses if use.duration > 0]
+    for use in sorted(held, key=lambda use: use.offset):
+        number = sum(1 for name, _ in spans if name == use.slot)
+        begin = start + use.offset
+        span = Span((op.name,), begin, begin + use.duration, use.occupancy)
+        spans[use.slot, number] = span
+    return spans
+
+
+def _join(a: Span, b: Span) -> Span:
+    owner = (*a.owner, *b.owner)
+    return Span(owner, min(a.begin, b.begin), max(a.end, b.end), max(a.amount, b.amount))
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A slot's capacity or a pool's cap, with the words of its rule."""
+
+    rule: Literal["slot", "pool"]
+    name: str
+    most: int
+
+    def __str__(self) -> str:
+        word = "capacity" if self.rule == "slot" else "cap"
+        return f"{self.rule} `{self.name}` ({word} {self.most})"
+
+    @property
+    def verb(self) -> str:
+        return "holds" if self.rule == "slot" else "draws"
+
+    @property
+    def total(self) -> str:
+        return "held" if self.rule == "slot" else "drawn"
+
+    def violation(self, message: str, ops: tuple[str, ...], **numbers: int) -> Violation:
+        detail = ((self.rule, self.name), ("limit", self.most), *numbers.items())
+        return Violation(self.rule, message, ops, detail)
+
+
+def _overfull(case: Case, limit: _Limit, spans: list[Span]) -> Iterator[Violation]:
+    """Every distinct way in which too much is held at once."""
+    fitting: list[Span] = []
+    for span in spans:
+        # Over the limit on average: it meets itself, and everything else meets it.
+        if span.amount * (span.end - span.begin) > limit.most * case.ii:
+            yield _alone(case, limit, span)
+        elif span.amount:
+            fitting.append(span)
+    seen: set[frozenset[tuple[tuple[str, ...], int]]] = set()
+    for moment in case.moments(fitting, limit.most):
+        oldest = min(x.iteration for x in moment.held)
+        holders = frozenset((x.span.owner, x.iteration - oldest) for x in moment.held)
+        if holders not in seen:
+            seen.add(holders)
+            yield _together(case, limit, moment, oldest)
+
+
+def _alone(case: Case, limit: _Limit, span: Span) -> Violation:
+    cycles = span.end - span.begin
+    message = (
+        f"{_listed(span.owner)} alone {limit.verb} {span.amount} of {limit} for {cycles} cycles; "
+        f"II {case.ii} leaves at most {limit.most * case.ii // span.amount}"
+    )
+    return limit.violation(message, span.owner, cycles=cycles, amount=span.amount, ii=case.ii)
+
+
+def _together(case: Case, limit: _Limit, moment: Moment, oldest: int) -> Violation:
+    """Told from the oldest iteration that takes part, as iteration 0."""
+    shift = oldest * case.ii
+    cycle = moment.cycle - shift
+    lines = [
+        f"{_listed(x.span.owner)} of iteration {x.iteration - oldest} {limit.verb} "
+        f"{x.span.amount} from {x.begin - shift} to {x.end - shift}"
+        for x in moment.held
+    ]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
+    message = (
+        f"of {limit}, {moment.load} is {limit.total} at cycle {cycle} (II {case.ii}): "
+        f"{'; '.join(lines)}"
+    )
+    owners = tuple(dict.fromkeys(name for x in moment.held for name in x.span.owner))
+    return limit.violation(message, owners, cycle=cycle, load=moment.load, ii=case.ii)
+
+
+def _names(spans: list[Span]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for span in spans for name in span.owner))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " + ".join(f"`{name}`" for name in names)

@@ -1,0 +1,216 @@
+"""Where operations stand: order, dependence, depth, group.
+
+start    0        8           23        II = 15
+         load     read        write
+stage    0        0           1         start // II
+order    0        1           0         rank inside the stage
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from stretto.loop import Dependence
+from stretto.verify.case import Case, Violation
+
+# order ------------------------------------------------------------------------------------
+
+
+def interval(case: Case) -> Iterator[Violation]:
+    """There is an II, and it is at least 1."""
+    ii = case.analysis.ii
+    if ii is None:
+        yield Violation("order", "the schedule has no II")
+    elif ii < 1:
+        yield Violation("order", f"the II is {ii}; it must be at least 1", (), (("ii", ii),))
+
+
+def names(case: Case) -> Iterator[Violation]:
+    """Every operation is placed, once, at 0 or later; nothing else is."""
+    placements = case.analysis.placements
+    times = Counter(placement.op for placement in placements)
+    for op in case.loop.ops:
+        if op.name not in times:
+            yield Violation("order", f"`{op.name}` has no place", (op.name,))
+    for name, count in times.items():
+        if name not in case.loop.index:
+            message = f"`{name}` is placed, but loop `{case.loop.name}` has no such operation"
+            yield Violation("order", message, (name,))
+        if count > 1:
+            starts = ", ".join(str(p.start) for p in placements if p.op == name)
+            message = f"`{name}` is placed {count} times: at {starts}"
+            yield Violation("order", message, (name,), (("times", count),))
+    for placement in placements:
+        if placement.start < 0:
+            message = f"`{placement.op}` starts at {placement.start}; no start is below 0"
+            yield Violation("order", message, (placement.op,), (("start", placement.start),))
+
+
+def order(case: Case) -> Iterator[Violation]:
+    """Origin, stage and order are as they follow from the starts."""
+    yield from _origin(case)
+    yield from _stages(case)
+    yield from _ranks(case)
+    yield from _counts(case)
+
+
+def _origin(case: Case) -> Iterator[Violation]:
+    if not case.starts:
+        return
+    first = min(case.starts, key=lambda name: case.starts[name])
+    if case.stage(first) > 0:
+        start = case.starts[first]
+        message = (
+            f"the first operation, `{first}`, starts at {start}: stage {case.stage(first)} "
+            f"at II {case.ii}; the smallest stage is 0"
+        )
+        yield Violation("order", message, (first,), (("start", start), ("ii", case.ii)))
+
+
+def _stages(case: Case) -> Iterator[Violation]:
+    for placement in case.analysis.placements:
+        stage = placement.start // case.ii
+        if placement.stage != stage:
+            message = (
+                f"`{placement.op}` is said to be in stage {placement.stage}; "
+                f"start {placement.start} is in stage {stage} at II {case.ii}"
+            )
+            detail = (("published", placement.stage), ("stage", stage), ("ii", case.ii))
+            yield Violation("order", message, (placement.op,), detail)
+        cycle = placement.start - stage * case.ii
+        if placement.cycle not in (None, cycle):
+            message = (
+                f"`{placement.op}` is said to be at cycle {placement.cycle}; "
+                f"start {placement.start} is cycle {cycle} of stage {stage} at II {case.ii}"
+            )
+            said = (("published", placement.cycle), ("cycle", cycle), ("ii", case.ii))
+            yield Violation("order", message, (placement.op,), said)
+
+
+def _ranks(case: Case) -> Iterator[Violation]:
+    if not case.complete:
+        return  # ranks among the operations that happen to be there would say nothing
+    if not case.levels:
+        yield Violation("order", "dependences at distance 0 form a cycle: there is no order")
+        return
+    rank: dict[str, int] = {}
+    filled: Counter[int] = Counter()
+    for _, _, _, name in sorted(
+        (start, case.levels[name], case.loop.index[name], name)
+        for name, start in case.starts.items()
+    ):
+        rank[name] = filled[case.stage(name)]
+        filled[case.stage(name)] += 1
+    for placement in case.analysis.placements:
+        if placement.order != rank[placement.op]:
+            message = (
+                f"`{placement.op}` is said to be number {placement.order} of its stage; start "
+                f"{placement.start} makes it number {rank[placement.op]} of stage "
+                f"{case.stage(placement.op)}"
+            )
+            detail = (("published", placement.order), ("order", rank[placement.op]))
+            yield Violation("order", message, (placement.op,), detail)
+
+
+def _counts(case: Case) -> Iterator[Violation]:
+    """Stage count and pipeline depth, where stated (0: not stated)."""
+    if not case.complete:
+        return
+    stages = _stage_count(case)
+    published = case.analysis.stage_count
+    if published not in (0, stages):
+        message = f"the stage count is said to be {published}; the last stage is {stages - 1}"
+        yield Violation("order", message, (), (("published", published), ("stages", stages)))
+    last = max(case.placed, key=lambda op: case.starts[op.name] + op.ready)
+    ready = case.starts[last.name] + last.ready
+    depth = ready // case.ii + 1
+    published = case.analysis.pipeline_depth
+    if published not in (0, depth):
+        message = (
+            f"the pipeline depth is said to be {published}; `{last.name}` is ready at {ready} "
+            f"(start {case.starts[last.name]} + latency {last.ready}), which takes {depth} "
+            f"intervals of {case.ii}"
+        )
+        yield Violation(
+            "order", message, (last.name,), (("published", published), ("depth", depth))
+        )
+
+
+def _stage_count(case: Case) -> int:
+    return max((case.stage(name) for name in case.starts), default=-1) + 1
+
+
+# dependence -------------------------------------------------------------------------------
+
+
+def dependence(case: Case) -> Iterator[Violation]:
+    """The destination, `distance` iterations on, starts when the source allows it."""
+    for d in case.loop.dependences:
+        if d.src not in case.starts or d.dst not in case.starts:
+            continue
+        allowed = case.at(d.src, 0) + d.latency
+        starts = case.at(d.dst, d.distance)
+        if starts < allowed:
+            yield Violation(
+                "dependence",
+                _too_early(case, d, starts, allowed),
+                tuple(dict.fromkeys((d.src, d.dst))),
+                (
+                    ("kind", d.kind),
+                    ("via", d.via),
+                    ("starts", starts),
+                    ("allowed", allowed),
+                    ("latency", d.latency),
+                    ("distance", d.distance),
+                    ("ii", case.ii),
+                ),
+            )
+
+
+def _too_early(case: Case, d: Dependence, starts: int, allowed: int) -> str:
+    later = ""
+    if d.distance:
+        plural = "iteration" if d.distance == 1 else "iterations"
+        later = f" (start {case.starts[d.dst]}, {d.distance} {plural} later)"
+    state = "ready" if d.kind in ("flow", "memory") else "done"
+    return (
+        f"`{d.dst}` starts at {starts}{later}; `{d.src}` is {state} at {allowed} "
+        f"(start {case.starts[d.src]} + latency {d.latency}, distance {d.distance}, II {case.ii})"
+    )
+
+
+# depth and group --------------------------------------------------------------------------
+
+
+def depth(case: Case) -> Iterator[Violation]:
+    """No operation stands deeper than it may, nor the whole schedule."""
+    for op in case.placed:
+        most = op.constraint.max_depth
+        stage = case.stage(op.name)
+        if most is not None and stage > most:
+            message = (
+                f"`{op.name}` is in stage {stage} (start {case.starts[op.name]}, II {case.ii}); "
+                f"its max_depth is {most}"
+            )
+            yield Violation("depth", message, (op.name,), (("stage", stage), ("max_depth", most)))
+    stages = _stage_count(case)
+    if case.max_stages is not None and stages > case.max_stages:
+        deepest = tuple(name for name in case.starts if case.stage(name) == stages - 1)
+        message = f"the schedule has {stages} stages; at most {case.max_stages} are allowed"
+        detail = (("stages", stages), ("max_stages", case.max_stages))
+        yield Violation("depth", message, deepest, detail)
+
+
+def group(case: Case) -> Iterator[Violation]:
+    """Operations of one leader group share a stage."""
+    for members in case.loop.groups:
+        placed = [name for name in members if name in case.starts]
+        if len({case.stage(name) for name in placed}) > 1:
+            where = ", ".join(
+                f"`{name}` in stage {case.stage(name)} (start {case.starts[name]})"
+                for name in placed
+            )
+            message = f"one group must share a stage at II {case.ii}: {where}"
+            detail = tuple((name, case.stage(name)) for name in placed)
+            yield Violation("group", message, tuple(placed), detail)

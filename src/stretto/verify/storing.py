@@ -1,0 +1,159 @@
+"""What iterations in flight keep: storage.
+
+    iteration 0   load ████████████████ read       born when the first writer issues,
+    iteration 1          ████████████████          dead when the last accessor is done:
+    iteration 2                 ████████████████   three copies alive at once
+
+Fixed storages and storages that the loop only reads have one copy, which lives always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stretto.loop import Storage
+from stretto.verify.case import Case, Span, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was counted of one storage."""
+
+    storage: Storage
+    lifetime: int
+    copies: int
+    accessors: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return self.storage.bytes * self.copies
+
+
+def storage(case: Case) -> Iterator[Violation]:
+    """All copies fit their space, rings keep their caps, and what is published is so."""
+    kept = {s.name: k for s in case.loop.storages if (k := _count(case, s)) is not None}
+    yield from _caps(case, kept)
+    yield from _budgets(case, kept)
+    yield from _published_rows(case, kept)
+    if len(kept) == len(case.loop.storages):
+        yield from _published_memory(case, kept)
+
+
+def _count(case: Case, s: Storage) -> _Kept | None:
+    """Copies alive at once; None while an operation that touches it has no place."""
+    writers = [op for op in case.loop.ops if s.name in op.writes]
+    readers = [(op, r.distance) for op in case.loop.ops for r in op.reads if r.storage == s.name]
+    accessors = tuple(dict.fromkeys(op.name for op in (*writers, *(op for op, _ in readers))))
+    if any(name not in case.starts for name in accessors):
+        return None
+    if s.fixed or not writers:
+        return _Kept(s, case.ii, 1, accessors)
+    born = min(case.at(op.name, 0) for op in writers)
+    dead = max(
+        *(case.at(op.name, 0) + op.completion for op in writers),
+        *(case.at(op.name, distance) + op.completion for op, distance in readers),
+        born,
+    )
+    alive = case.moments([Span(accessors, born, dead)], 0)
+    copies = max((moment.load for moment in alive), default=1)
+    return _Kept(s, dead - born, copies, accessors)
+
+
+def _caps(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+    for name, k in kept.items():
+        cap = k.storage.depth
+        if cap is not None and k.copies > cap:
+            message = (
+                f"storage `{name}` has {k.copies} copies alive at once (each lives {k.lifetime} "
+                f"cycles, II {case.ii}); its ring is capped at {cap}"
+            )
+            detail = (("storage", name), ("copies", k.copies), ("cap", cap))
+            yield Violation("storage", message, k.accessors, detail)
+
+
+def _budgets(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+    for space in dict.fromkeys(k.storage.space for k in kept.values()):
+        budget = case.machine.budget(space)
+        if space == "register" or budget is None or budget.bytes is None:
+            continue
+        inside = [k for k in kept.values() if k.storage.space == space]
+        used = sum(k.bytes for k in inside)
+        if used > budget.bytes:
+            parts = " + ".join(
+                f"`{k.storage.name}` {k.copies} × {k.storage.bytes:,}" for k in inside
+            )
+            message = (
+                f"{space} holds {budget.bytes:,} bytes; the schedule needs {used:,} "
+                f"({parts}, II {case.ii})"
+            )
+            accessors = tuple(dict.fromkeys(name for k in inside for name in k.accessors))
+            detail = (("space", space), ("used", used), ("budget", budget.bytes))
+            yield Violation("storage", message, accessors, detail)
+
+
+# What the analysis publishes --------------------------------------------------------------
+
+
+def _published_rows(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+    rows = case.analysis.storages
+    if not rows:
+        return
+    known = {s.name for s in case.loop.storages}
+    times = Counter(row.name for row in rows)
+    for name, count in times.items():
+        if name not in known:
+            message = f"a row is published for `{name}`, which is no storage of the loop"
+            yield Violation("storage", message, (), (("storage", name),))
+        if count > 1:
+            message = f"storage `{name}` has {count} published rows"
+            yield Violation("storage", message, (), (("storage", name), ("rows", count)))
+    for s in case.loop.storages:
+        if s.name not in times:
+            message = f"storage `{s.name}` has no published row, though others have"
+            yield Violation("storage", message, (), (("storage", s.name),))
+    for row in rows:
+        k = kept.get(row.name)
+        if k is None:
+            continue
+        counted: tuple[tuple[str, int | str, int | str], ...] = (
+            ("space", row.space, k.storage.space),
+            ("bytes", row.bytes, k.storage.bytes),
+            ("lifetime", row.lifetime, k.lifetime),
+            ("ring depth", row.ring_depth, k.copies),
+        )
+        for what, published, actual in counted:
+            if published != actual:
+                message = (
+                    f"storage `{row.name}` is said to have {what} {published}; "
+                    f"counted at II {case.ii}: {actual}"
+                )
+                detail = (("storage", row.name), ("published", published), ("counted", actual))
+                yield Violation("storage", message, k.accessors, detail)
+
+
+def _published_memory(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+    rows = [row for row in case.analysis.memory if row.space != "register"]
+    if not rows:
+        return
+    used: Counter[str] = Counter()
+    for k in kept.values():
+        if k.storage.space != "register":
+            used[k.storage.space] += k.bytes
+    for row in rows:
+        if row.used != used[row.space]:
+            message = (
+                f"{row.space} is said to need {row.used:,} bytes; "
+                f"counted at II {case.ii}: {used[row.space]:,}"
+            )
+            detail = (("space", row.space), ("published", row.used), ("counted", used[row.space]))
+            yield Violation("storage", message, (), detail)
+    published = [row.space for row in rows]
+    for space, total in used.items():
+        if published.count(space) != 1:
+            message = (
+                f"{space} has {published.count(space)} published rows; "
+                f"the loop needs {total:,} bytes of it"
+            )
+            yield Violation("storage", message, (), (("space", space), ("counted", total)))

@@ -1,0 +1,65 @@
+"""Is this schedule legal? Every violation, with its numbers.
+
+    verify(loop, machine, analysis)  ──►  ()                                      legal
+                                     ──►  (Violation("slot", "of slot `tma` (capacity 1), 2 ..."),)
+
+One validator per rule, none of which knows how schedules are made: this package imports the
+problem and the result types, and nothing that generates, derives or reserves. Loops are expected
+to have passed `check()`; what they place need not make sense, and is reported as far as it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from stretto.errors import StrettoError
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.schedule.types import ScheduleAnalysis
+from stretto.verify.case import Case, Violation
+from stretto.verify.fusing import fusion
+from stretto.verify.holding import pool, slot
+from stretto.verify.placing import dependence, depth, group, interval, names, order
+from stretto.verify.storing import storage
+
+Validator = Callable[[Case], Iterator[Violation]]
+
+WITHOUT_II: tuple[Validator, ...] = (interval, names, fusion)
+"""What can be said of a schedule that has no II."""
+
+VALIDATORS: tuple[Validator, ...] = (
+    interval,
+    names,
+    order,
+    dependence,
+    slot,
+    pool,
+    depth,
+    group,
+    storage,
+    fusion,
+)
+
+
+def verify(
+    loop: Loop,
+    machine: Machine,
+    analysis: ScheduleAnalysis,
+    *,
+    max_stages: int | None = None,
+) -> tuple[Violation, ...]:
+    """Every violation of the rules of legality; none: the schedule is legal."""
+    for op in loop.ops:
+        if not op.resolved:
+            missing = "uses" if op.uses is None else "latency"
+            raise StrettoError(
+                f"{loop.name}: `{op.name}` ({op.kind}) has no {missing}; "
+                "classify the loop before verifying its schedule"
+            )
+    if not analysis.success:
+        message = f"the analysis of `{loop.name}` has no schedule: there is nothing to verify"
+        return (Violation("order", message),)
+    case = Case(loop, machine.with_slots(loop.slots), analysis, max_stages)
+    has_ii = analysis.ii is not None and analysis.ii >= 1
+    validators = VALIDATORS if has_ii else WITHOUT_II
+    return tuple(violation for validator in validators for violation in validator(case))

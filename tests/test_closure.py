@@ -1,0 +1,101 @@
+"""Longest paths against their naive twin, and what they refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_bounds
+from generated import Problem, problems
+from stretto.bounds import closure, compute_bounds, earliest_starts, longest_from
+from stretto.errors import InfeasibleError
+from stretto.loop import Dependence, Loop, Op
+
+
+def chain(*dependences: Dependence, scale: int = 1) -> Loop:
+    names = dict.fromkeys(name for d in dependences for name in (d.src, d.dst))
+    ops = tuple(Op(name, "op", uses=(), latency=0) for name in names)
+    stated = tuple(Dependence(d.src, d.dst, d.latency * scale, d.distance) for d in dependences)
+    return Loop("chain", ops, stated=stated)
+
+
+@given(problems(max_ops=6, max_duration=9), st.integers(0, 3))
+def test_every_distance_is_the_naive_one(problem: Problem, above: int) -> None:
+    loop = problem.loop
+    ii = compute_bounds(loop, problem.machine).recurrence.bound + above
+    expected = naive_bounds.closure(loop, ii)
+    assert expected is not None
+    found = closure(loop, ii)
+    for a in loop.index:
+        for b in loop.index:
+            assert found.distance(a, b) == expected.get((a, b))
+        reached = {b: expected[a, b] for b in loop.index if (a, b) in expected}
+        assert longest_from(loop, ii, a) == reached
+    starts = {b: max(w for (_, dst), w in expected.items() if dst == b) for b in loop.index}
+    assert earliest_starts(loop, ii) == starts
+
+
+@given(problems(max_ops=5, max_duration=9))
+def test_an_ii_below_the_recurrence_is_refused(problem: Problem) -> None:
+    loop = problem.loop
+    bound = compute_bounds(loop, problem.machine).recurrence.bound
+    if bound == 1:
+        return
+    assert naive_bounds.closure(loop, bound - 1) is None
+    with pytest.raises(InfeasibleError, match=f"II {bound - 1} is below .* bound {bound}"):
+        closure(loop, bound - 1)
+    with pytest.raises(InfeasibleError):
+        earliest_starts(loop, bound - 1)
+
+
+def test_the_refusal_names_the_cycle() -> None:
+    loop = chain(Dependence("a", "b", 7), Dependence("b", "c", 9), Dependence("c", "b", 6, 2))
+    with pytest.raises(InfeasibleError, match=r"b -> c -> b \(latency 15 over distance 2\)"):
+        closure(loop, 7)
+    found = closure(loop, 8)
+    assert [found.distance("a", name) for name in "abc"] == [0, 7, 16]
+    assert found.distance("c", "b") == 6 - 16
+    assert found.distance("b", "a") is None
+    assert found.distance("b", "b") == 0
+
+
+def test_a_path_of_weight_zero_is_a_path() -> None:
+    loop = chain(Dependence("a", "b", 0), Dependence("c", "c", 1, 1))
+    found = closure(loop, 5)
+    assert found.distance("a", "b") == 0
+    assert found.distance("a", "c") is None
+    assert longest_from(loop, 5, "a") == {"a": 0, "b": 0}
+
+
+@pytest.mark.parametrize("scale", [1, 2**61, 10**30])
+def test_distances_are_exact_at_any_size(scale: int) -> None:
+    links = Dependence("a", "b", 3), Dependence("b", "c", 5), Dependence("c", "a", 1, 3)
+    loop = chain(*links, scale=scale)
+    ii = 3 * scale
+    found = closure(loop, ii)
+    assert found.distance("a", "c") == 8 * scale
+    assert found.distance("c", "b") == (1 - 9 + 3) * scale
+    assert earliest_starts(loop, ii) == {"a": 0, "b": 3 * scale, "c": 8 * scale}
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    links = [Dependence(f"op{i}", f"op{i + 1}", 2) for i in range(3000)]
+    loop = chain(*links, Dependence("op3000", "op0", 0, 1))
+    assert longest_from(loop, 6000, "op0")["op3000"] == 6000
+    with pytest.raises(InfeasibleError, match="latency 6000 over distance 1"):
+        earliest_starts(loop, 5999)
+
+
+def test_a_cycle_of_one_iteration_is_refused() -> None:
+    loop = chain(Dependence("a", "b", 1), Dependence("b", "a", 1))
+    with pytest.raises(InfeasibleError, match="distance 0"):
+        longest_from(loop, 10, "a")
+
+
+def test_numpy_waits_for_the_first_closure() -> None:
+    program = "import sys, stretto.bounds; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
