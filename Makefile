@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep lint format examples bench clean
+.PHONY: setup demo test test-deep lint format examples bench bench-quality clean
 
 setup: $(READY)
 
@@ -29,7 +29,7 @@ test-deep: setup
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
 
 format: setup
@@ -44,6 +44,10 @@ examples: setup
 bench: setup
 	$(BIN)/python benchmarks/table_against_naive.py
 	$(BIN)/python benchmarks/bounds_against_naive.py
+
+# Quality and speed of the generators; CORPUS is a folder with tile-ddg/ in it, if you have one.
+bench-quality: setup
+	$(BIN)/python benchmarks/quality.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS))
 
 clean:
 	rm -rf .venv .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -3,8 +3,8 @@
     random_loop(seed=7, ops=1000)  ──►  the same Loop and Machine on every run
 
 Transport and copies are long (up to some 600 cycles), arithmetic is short; an operation has one
-to three uses and two to three dependences, mostly on its near past; some are carried over one
-to three iterations, so that there are recurrences of many lengths.
+to three uses, mostly of equal length, and two to three dependences, mostly on its near past;
+some are carried over one to three iterations, so that there are recurrences of many lengths.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _FAMILIES = (
 )
 _CAPACITIES = {"alu": 4, "fma": 3, "issue": 4, "lsu": 2, "smem_read": 2}
 _FUSION_CAPS = {"smem_read": 4, "lsu": 4}
+_TOGETHER = 0.8
+"""How often a slot is held as long as the operation's others, as issue and transport are."""
 _REACH = 12
 """How many operations back a dependence inside an iteration looks."""
 
@@ -68,9 +70,11 @@ def _op(rng: random.Random, machine: Machine, index: int) -> Op:
     family = rng.choices(_FAMILIES, [f.share for f in _FAMILIES])[0]
     slots = family.slots[: rng.randint(1, len(family.slots))]
     uses: list[Use] = []
+    together = rng.randint(*family.durations)
     for slot in slots:
         occupancy = rng.choice([1, 1, machine.slot(slot).capacity or 1])
-        uses.append(Use(slot, rng.randint(*family.durations), occupancy=occupancy))
+        held = together if rng.random() < _TOGETHER else rng.randint(*family.durations)
+        uses.append(Use(slot, held, occupancy=occupancy))
     demands = [Demand(pool.name, rng.randint(1, pool.cap // 2)) for pool in machine.pools]
     bank = rng.choice([None, 0, 1]) if family.kind == "read" else None
     return Op(

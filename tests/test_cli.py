@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import subprocess
 import sys
 from importlib import resources
@@ -136,11 +137,12 @@ def test_lifted_budget_is_said_everywhere(
         ["bounds", FOUR_OP],
         ["verify", FOUR_OP, SCHEDULE],
         ["machines", "blackwell"],
+        ["machines"],
     ):
         run = Run(capsys, *arguments)
         assert "TILE_AS_DEBUG_UNLIMITED_SMEM=1 lifts the smem budget" in run.out
         document = json.loads(Run(capsys, *arguments, "--json").out)
-        entry = document["loops"][0] if "loops" in document else document
+        (entry, *_) = document.get("loops") or document.get("machines") or [document]
         assert "TILE_AS_DEBUG_UNLIMITED_SMEM=1" in entry["warnings"][0]
 
 
@@ -196,6 +198,101 @@ def test_verify_without_a_schedule_of_the_loop(
     assert "no schedule of `four_op`" in run.err
 
 
+def entry(name: str, **fields: object) -> dict[str, object]:
+    starts = {"load": 0, "write": 8, "wgmma": 0, "read": 8}
+    ops = [{"name": op, "start": start} for op, start in starts.items()]
+    return {"name": name, "ii": 15, "ops": ops, **fields}
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (
+            [entry("four_op"), entry("five_op")],
+            "$.loops[1]: error: is of `five_op`, which is no loop of the input; the loops of",
+        ),
+        (
+            [entry("four_op"), entry("four_op")],
+            "$.loops[1]: error: is a second schedule of `four_op`; $.loops[0] is one",
+        ),
+        ([entry("four_op", ii=0)], "$.loops[0].ii: error: is 0; expected"),
+        ([entry("")], "$.loops[0].name: error: is "),
+        ([7], "$.loops[0]: error: is 7; expected a table"),
+    ],
+)
+def test_every_schedule_is_of_one_loop(
+    entries: list[object], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"schema": "stretto.schedule/1", "loops": entries}))
+    run = Run(capsys, "verify", FOUR_OP, str(file))
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"{file}: {message}")
+    as_json = Run(capsys, "verify", FOUR_OP, str(file), "--json")
+    assert as_json.code == 1
+    assert not json.loads(as_json.out)["success"]
+
+
+def test_verify_several_loops_by_hand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each is read for itself: neither needs what the other one leaves out."""
+    file, schedule = tmp_path / "k.json", tmp_path / "s.json"
+    file.write_text(json.dumps(nested()))
+    made = Run(capsys, "schedule", str(file), "--generator", "serial", "--json")
+    loops = [
+        {
+            "name": loop["name"],
+            "ii": loop["ii"],
+            "ops": [{"name": op["name"], "start": op["start"]} for op in loop["ops"]],
+        }
+        for loop in json.loads(made.out)["loops"]
+    ]
+    schedule.write_text(json.dumps({"schema": "stretto.schedule/1", "loops": loops}))
+    run = Run(capsys, "verify", str(file), str(schedule), "--json")
+    assert [loop["legal"] for loop in run.json("verification")["loops"]] == [True, True]
+    one = Run(capsys, "verify", str(file), str(schedule), "--loop", "k.1", "--json")
+    assert [loop["name"] for loop in one.json("verification")["loops"]] == ["k.1"]
+    loops[1]["ii"] = 0
+    schedule.write_text(json.dumps({"schema": "stretto.schedule/1", "loops": loops}))
+    run = Run(capsys, "verify", str(file), str(schedule))
+    assert run.err.startswith(f"{schedule}: $.loops[1].ii: error")
+    assert run.out.startswith("k.0 on b200-pipes, II")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "error: is empty; expected schedules"),
+        ("[]", "$: error: is []; expected a table"),
+        ('{"schema": "stretto.schedule/1"}', "$.loops: error: is missing"),
+        ('{"schema": "x", "loops": [{"name": "y"}]}', "$.schema: error: is 'x'"),
+        ('{"schema": "stretto.schedule/1", "loops": 3}', "$.loops: error: is 3"),
+    ],
+)
+def test_what_is_no_schedule(
+    text: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(text)
+    run = Run(capsys, "verify", FOUR_OP, str(file))
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"{file}: {message}")
+
+
+def test_verify_on_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "verify", FOUR_OP, SCHEDULE, "--machine", "b200-pipes")
+    assert run.code == 1
+
+
+def test_verify_far_starts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    far = entry("four_op")
+    far["ops"] = [{"name": op, "start": 10**30} for op in ("load", "write", "wgmma", "read")]
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"schema": "stretto.schedule/1", "loops": [far]}))
+    run = Run(capsys, "verify", FOUR_OP, str(file), "--json")
+    rules = {v["rule"] for v in run.json("verification")["loops"][0]["violations"]}
+    assert rules == {"dependence", "slot", "order"}
+
+
 # machines ---------------------------------------------------------------------------------
 
 
@@ -237,7 +334,17 @@ BAD_INPUTS: list[tuple[bytes, str]] = [
         b'{"schema":"stretto.loop/1","name":"l","ops":[{"name":"a","kind":"k","latency":'
         + b"9" * 5000
         + b"}]}",
-        ": error: not JSON: Exceeds the limit",
+        ": error: not JSON: a number is too long",
+    ),
+    (
+        b'{"schema": "stretto.loop/1", "name": "\\ud800", "ops": []}',
+        ': $.name: error: "\\ud800" is not',
+    ),
+    (b"\xef\xbb\xbf", ": error: is empty"),
+    (b"\xef\xbb\xbfmodule {\n}", ": error: looks like MLIR"),
+    (
+        b'{"schema":"stretto.loop/1","name":"l","machine":"turing","ops":[{"name":"a","kind":"k"}]}',
+        ": $.machine: error: no machine `turing`; known: b200-pipes, blackwell",
     ),
 ]
 
@@ -275,7 +382,8 @@ def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     assert Run(capsys, "bounds", "-").out.startswith("four_op on blackwell: II >= 15")
     monkeypatch.setattr("sys.stdin", io.StringIO("{"))
     assert Run(capsys, "bounds", "-").err.startswith("<stdin>:1:2: error: not JSON")
-    assert Run(capsys, "verify", "-", "-").code == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeff" + Path(FOUR_OP).read_text()))
+    assert Run(capsys, "bounds", "-").code == 0
 
 
 @pytest.mark.parametrize(
@@ -286,12 +394,21 @@ def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         ["bounds"],
         ["bounds", "x", "--max-stages", "0"],
         ["bounds", "x", "--wrong"],
+        ["bounds", "--wrong", "x"],
+        ["bounds", ""],
+        ["bounds", "x", "--machine", ""],
+        ["bounds", "x", "-o", ""],
+        ["verify", "x", ""],
+        ["verify", "-", "-"],
+        ["machines", ""],
+        ["bounds", "x", "--max-stages", "9" * 5000],
     ],
 )
 def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, *arguments)
     assert (run.code, run.out) == (2, "")
-    assert run.err.startswith("usage: stretto")
+    command = arguments[0] if len(arguments) > 1 else ""
+    assert run.err.startswith(f"usage: stretto {command}")
     as_json = Run(capsys, *arguments, "--json")
     assert as_json.code == 2
     as_json.json("error")
@@ -309,6 +426,65 @@ def test_output_file_is_whole_or_absent(capsys: pytest.CaptureFixture[str], tmp_
     onto_folder = Run(capsys, "bounds", FOUR_OP, "-o", str(tmp_path))
     assert onto_folder.code == 1
     assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_output_follows_links(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    real, link = tmp_path / "there" / "real.txt", tmp_path / "link.txt"
+    link.symlink_to(real)
+    for before in (None, "old"):
+        if before is not None:
+            real.write_text(before)
+            real.chmod(0o640)
+        assert Run(capsys, "bounds", FOUR_OP, "-o", str(link)).code == 0
+        assert link.is_symlink()
+        assert real.read_text().startswith("four_op on blackwell")
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in (tmp_path / "there").iterdir()] == ["real.txt"]
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert "cannot write" in Run(capsys, "bounds", FOUR_OP, "-o", str(loop)).err
+    assert loop.is_symlink()
+
+
+def test_output_into_a_pipe(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for target in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        assert Run(capsys, "bounds", FOUR_OP, "-o", str(target)).code == 0
+        assert os.read(reader, 10_000).startswith(b"four_op on blackwell")
+        os.close(reader)
+        assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+
+
+def test_output_dash_is_stdout(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Run(capsys, "bounds", FOUR_OP, "-o", "-").out.startswith("four_op on blackwell")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_writing_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(_: object, __: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    run = Run(capsys, "bounds", FOUR_OP, "-o", str(tmp_path / "out.txt"))
+    assert (run.code, run.err) == (130, "stretto: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_control_characters_in_errors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "l.json"
+    loop = {"schema": "stretto.loop/1", "name": "l", "machine": "\x1b[2J"}
+    file.write_text(json.dumps({**loop, "ops": [{"name": "a", "kind": "k"}]}))
+    assert r"no machine `\x1b[2J`" in Run(capsys, "bounds", str(file)).err
 
 
 def test_ctrl_c_is_no_traceback(
@@ -360,6 +536,46 @@ def test_installed_command() -> None:
     assert shell(STRETTO, "bounds", FOUR_OP).returncode == 0
     assert shell(STRETTO, "bounds", "gone.json").returncode == 1
     assert shell(STRETTO).returncode == 2
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_while_loading(as_json: bool) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'stretto.cli.commands':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from stretto.cli.entry import run\n"
+        "run()\n"
+    )
+    run = shell(sys.executable, "-c", code, *(["--json"] if as_json else []))
+    assert run.returncode == 130
+    if as_json:
+        assert run.stderr == ""
+        jsonschema.validate(json.loads(run.stdout), schema("error"))
+    else:
+        assert (run.stdout, run.stderr) == ("", "stretto: interrupted\n")
+
+
+def test_the_entry_point_loads_nothing_before_it_can_answer() -> None:
+    code = (
+        "import sys\n"
+        "import stretto.cli.entry\n"
+        "ours = {m for m in sys.modules if m.startswith('stretto')}\n"
+        "sys.exit(str(ours) if ours - {'stretto', 'stretto.cli', 'stretto.cli.entry'} else 0)\n"
+    )
+    run = shell(sys.executable, "-c", code)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_file_name_that_is_no_text() -> None:
+    run = subprocess.run(
+        [STRETTO.encode(), b"bounds", b"\xff.json", b"--json"], capture_output=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert "\udcff.json: error: cannot be read" in json.loads(run.stdout)["errors"][0]
 
 
 def test_a_closed_pipe_is_quiet() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from stretto.machine.formula import Formula, FormulaError
+from stretto.loop import Facts, Op, Operand, TileType, Value
+from stretto.machine.formula import FORMULA_VARIABLES, Formula, FormulaError
+from stretto.resources.classify import variables
 
 
 @pytest.mark.parametrize(
@@ -82,3 +87,26 @@ def test_the_language_is_closed(text: str) -> None:
 def test_long_formulas_are_refused() -> None:
     with pytest.raises(FormulaError, match="limit is 200"):
         Formula.parse("1" + "+1" * 200)
+
+
+def test_what_formulas_may_name_is_what_operations_have() -> None:
+    values = {"a": "8x4xf16", "b": "4x2xf16", "c": "8x2xf32"}
+    op = Op(
+        "op",
+        "k",
+        operands=(Operand("a"), Operand("b")),
+        results=("c",),
+        facts=Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10),
+    )
+    typed = {name: Value(name, TileType.parse(text)) for name, text in values.items()}
+    known = variables(op, typed, {})
+    assert set(known) == set(FORMULA_VARIABLES)
+    for name, value in known.items():
+        assert FORMULA_VARIABLES[name] == ("word" if isinstance(value, str) else "number")
+
+
+def test_what_formulas_may_name_is_documented() -> None:
+    page = Path(__file__).parent.parent / "docs" / "machines.md"
+    table = page.read_text(encoding="utf-8").split("| variable | is |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(FORMULA_VARIABLES)

@@ -125,6 +125,20 @@ BAD: list[tuple[tuple[Any, ...], Any, str]] = [
         r"\$\.storages\[0\]\.space: error: is \"l2\"; expected one of",
     ),
     (("dependences", 0, "kind"), "true", r"\$\.dependences\[0\]\.kind: error: is \"true\""),
+    (("machin",), "m", r"\$\.machin: error: unknown key; did you mean `machine`\?"),
+    (
+        ("ops", 0, "latensy"),
+        1,
+        r"\$\.ops\[0\]\.latensy: error: unknown key; did you mean `latency`",
+    ),
+    (("name",), "a\ud800", r"\$\.name: error: \"a\\ud800\" is not text; \\ud800 alone is half"),
+    (("ops", 1, "kind"), "\udfff", r"\$\.ops\[1\]\.kind: error: .* is not text"),
+    (("\ud800",), 1, r"\$: error: \"\\ud800\" is not text"),
+    (
+        ("ops", 0, "uses", 0, "duration"),
+        10**1000,
+        r"\$\.ops\[0\]\.uses\[0\]\.duration: error: a number is too long; at most 1000 digits",
+    ),
     (("opps",), [], r"\$\.opps: error: unknown key; did you mean `ops`\?"),
 ]
 
@@ -158,3 +172,21 @@ def test_what_is_no_json(text: str, message: str) -> None:
     with pytest.raises(DocumentError) as caught:
         parse_loop("l.json", text)
     assert str(caught.value).startswith(message)
+
+
+def test_pairs_of_surrogates_are_characters() -> None:
+    document = json.dumps(BASE | {"name": "\U0001d11e"})
+    assert "\\ud834\\udd1e" in document
+    assert parse_loop("l.json", document).name == "\U0001d11e"
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert parse_loop("l.json", "\ufeff" + json.dumps(BASE)).name == "l"
+
+
+def test_a_number_too_long_for_python() -> None:
+    document = json.dumps(BASE).replace('"duration": 1', '"duration": ' + "9" * 5000)
+    with pytest.raises(
+        DocumentError, match=r"error: not JSON: a number is too long \(5000 digits\)"
+    ):
+        parse_loop("l.json", document)

@@ -229,7 +229,28 @@ BAD: list[tuple[str, str, str]] = [
     ("elements // 32", "elements ** 32", r"encodings\.add\.latency: error: .*formulas do not have"),
     ("elements // 32", "elements //", r"encodings\.add\.latency: error: .*is not a formula"),
     ("latency =", "tag = 7\nlatency =", r"encodings\.add\.tag: error: is 0x07, which the tags"),
-    ("[pools.p]", "[gadgets]\n[pools.p]", r"gadgets: error: unknown key; known keys: .*slots"),
+    ("[pools.p]", "[whatsits]\n[pools.p]", r"whatsits: error: unknown key; known keys: .*slots"),
+    (
+        "[pools.p]",
+        "[celings]\n[pools.p]",
+        r"celings: error: unknown key; did you mean `ceilings`\?",
+    ),
+    (
+        'name = "mine"',
+        'name = "mine"\npipelining = [["z"]]',
+        r"pipelining\[0\]: error: is \[\"z\"\]",
+    ),
+    ('name = "mine"', 'name = "mine"\nfallback = []', r"machine\.fallback: error: is \[\]"),
+    ('slot = "a"', 'slot = ["a"]', r"uses\[0\]\.slot: error: is \[\"a\"\]; expected a string"),
+    (
+        "[pools.p]",
+        '[ceilings.far_memory]\nvalues = []\nmeaning = "x"\n[pools.p]',
+        r"ceilings\.far_memory\.values: error: is empty; expected one number or more",
+    ),
+    ("cap = 3", "cap = 0x" + "f" * 9000, r"pools\.p\.cap: error: a number is too long"),
+    ("cap = 3", "cap = " + "9" * 9000, r"error: not TOML: a number is too long"),
+    ('name = "mine"', "name = 0x" + "f" * 9000, r"machine\.name: error: a number is too long"),
+    ("cap = 3", "cap = " + "[" * 9000, r"error: not TOML: nested too deeply"),
     (
         "[pools.p]",
         "[budgets.l2]\nbytes = 5\n[pools.p]",
@@ -249,7 +270,100 @@ BAD: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), BAD)
+FORMULAS: list[tuple[str, str, str]] = [
+    (
+        "elements // 32",
+        "elemnts // 32",
+        r"add\.latency: error: .* names `elemnts`; known: elements,",
+    ),
+    (
+        "max(4, elements // 32)",
+        "ceil(1, 2)",
+        r"latency: error: .*gives ceil 2; it takes one argument",
+    ),
+    ("max(4, elements // 32)", "max(4)", r"latency: error: .*gives max 1; it takes two arguments"),
+    ("max(4, elements // 32)", "min()", r"latency: error: .*gives min 0; it takes two arguments"),
+    ("max(4, elements // 32)", "4 - 5", r"add\.latency: error: `4 - 5` is -1, below 0"),
+    ("max(4, elements // 32)", "7 / 2", r"add\.latency: error: `7 / 2` is 7/2, not whole"),
+    ("max(4, elements // 32)", "7 // 0", r"add\.latency: error: `7 // 0` divides by zero"),
+    (
+        "max(4, elements // 32)",
+        "bytes < 4",
+        r"latency: error: `bytes < 4` is a condition, not a num",
+    ),
+    ("max(4, elements // 32)", "buffer", r"add\.latency: error: `buffer` is a word, not a number"),
+    ("max(4, elements // 32)", "buffer * 2", r"`buffer` is a word where a number is needed"),
+    (
+        'uses = [{ slot = "a", duration = 4 }]',
+        'uses = [{slot = "a", duration = "m +"}]',
+        "duration",
+    ),
+    ("{ p = 1 }", '{ p = "1 / 3" }', r"add\.demands\.p: error: `1 / 3` is 1/3, not whole"),
+    ("demands =", "when = 3\ndemands =", r"add\.when: error: is 3, a number; expected a condition"),
+    (
+        "demands =",
+        'when = "m + 1"\ndemands =',
+        r"add\.when: error: `m \+ 1` is a number, not a cond",
+    ),
+    ("demands =", "when = 'buffer == 3'\ndemands =", r"`3` is a number where a word is needed"),
+    ("demands =", "when = 'not m'\ndemands =", r"`m` is a number where a condition is needed"),
+    (
+        "demands =",
+        'needs = [{ condition = "1 + 1", why = "x" }]\ndemands =',
+        r"needs\[0\]\.condition: error: `1 \+ 1` is a number, not a condition",
+    ),
+    (
+        "[encodings.add]",
+        '[demands]\np = "bank_pears"\n[encodings.add]',
+        r"^my\.toml: demands\.p: error: .*names `bank_pears`; known",
+    ),
+]
+
+TAGGED = """
+[[tags]]
+tag = 7
+latency = 5
+slots = ["a"]
+family = "f"
+"""
+
+
+def test_the_cost_of_a_tag_is_that_of_its_row() -> None:
+    tagged = MINIMAL.replace("latency =", "tag = 7\nlatency =") + TAGGED
+    with pytest.raises(DocumentError) as caught:
+        read_machine("my.toml", tagged, {})
+    assert str(caught.value) == (
+        "my.toml: encodings.add.uses[0].duration: error: is 4; tag 0x07 has 5 on `a`; "
+        "make them equal, or say in a `note` why they differ"
+    )
+    explained = tagged.replace("tag = 7\nlatency =", 'tag = 7\nnote = "half"\nlatency =', 1)
+    assert read_machine("my.toml", explained, {}).encoding("add").note == "half"
+    read_machine("my.toml", tagged.replace("latency = 5", "latency = 4"), {})
+
+
+def test_blackwell_holds_as_its_tags_say(blackwell: Machine) -> None:
+    tags = {tag.tag: tag for tag in blackwell.tags}
+    for encoding in blackwell.encodings:
+        if encoding.tag is not None:
+            tag = tags[encoding.tag]
+            held = {u.slot: u.duration.cost({}) for u in encoding.uses}
+            assert {held[slot] for slot in tag.slots if slot in held} == {tag.latency}
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert read_machine("my.toml", "\ufeff" + MINIMAL, {}).name == "mine"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_a_name_that_is_no_path(name: str) -> None:
+    with pytest.raises(MachineError, match="no machine"):
+        load_machine(name)
+    with pytest.raises(DocumentError, match="cannot be read"):
+        load_machine(f"{name}.toml")
+
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD + FORMULAS)
 def test_bad_file_says_key_fault_and_expectation(old: str, new: str, message: str) -> None:
     assert old in MINIMAL
     with pytest.raises(DocumentError) as caught:

@@ -201,6 +201,14 @@ LEGAL = {
     "full hold": BASE.op("read", uses=(Use("tp_smem_rd", 15),)),
     "shared": POOL.at(b=0).op("b", demands=(Demand("register_bank", 1),)),
     "unstated counts": BASE.edited(stage_count=0, pipeline_depth=0, storages=(), memory=()),
+    "unstated machine": BASE.edited(machine=""),
+    "unstated budget": RING.edited(
+        memory=(SpaceUse("smem", 700, None), SpaceUse("tmem", 400, None))
+    ),
+    "lifted budget": replace(
+        RING.edited(memory=(SpaceUse("smem", 700, 1000), SpaceUse("tmem", 400, 500))),
+        machine=replace(MACHINE, budgets=(Budget("smem", None), Budget("tmem", 500))),
+    ),
 }
 
 
@@ -246,6 +254,17 @@ CHAIN = FUSED.depends(Dependence("read0", "mid0", 0), Dependence("mid0", "read1"
 
 # name: (rule, given, what the message must say)
 BROKEN: dict[str, tuple[str, Given, list[str]]] = {
+    # what is published of the machine
+    "another machine": (
+        "order",
+        BASE.edited(machine="five"),
+        ["the schedule is said to be of machine `five`, not of `four`"],
+    ),
+    "another budget": (
+        "storage",
+        RING.edited(memory=(SpaceUse("smem", 700, 2000), SpaceUse("tmem", 400, 500))),
+        ["smem is said to hold 2,000 bytes; four gives it 1,000"],
+    ),
     # dependence
     "read early": (
         "dependence",
@@ -746,3 +765,42 @@ def test_true_cycle_counts_are_quick() -> None:
     before = perf_counter()
     assert verify(given.loop, MACHINE, far) == ()
     assert perf_counter() - before < 0.1
+
+
+def test_a_start_beyond_what_a_machine_word_holds() -> None:
+    far = BASE.at(read=15 * 10**30 + 8)
+    assert far.violations() == ()
+    assert {v.rule for v in BASE.at(write=15 * 10**30 + 7).violations()} == {"slot"}
+
+
+def test_a_long_life_takes_no_time() -> None:
+    """One ring, latency 10^8, II 1: as many copies as cycles, none of them looked at."""
+    op = Op("fill", "x", writes=("ring",), uses=(), latency=10**8)
+    loop = Loop("long", (op,), storages=(Storage("ring", "smem", 1),))
+    wide = replace(MACHINE, budgets=(Budget("smem", 10**8),))
+    given = Given(loop, 1, {"fill": 0}, machine=wide)
+    before = perf_counter()
+    assert given.violations() == ()
+    tight = replace(given, machine=replace(MACHINE, budgets=(Budget("smem", 10**8 - 1),)))
+    (violation,) = tight.violations()
+    assert "`ring` 100000000 × 1" in violation.message
+    assert perf_counter() - before < 0.1
+
+
+def test_a_long_hold_of_a_wide_slot_takes_no_time() -> None:
+    """Slots and pools that 10^8 iterations may share."""
+    wide = replace(
+        MACHINE, slots=(Slot(1, "wide", 10**8),), pools=(Pool("deep", 10**8),), budgets=()
+    )
+    uses, demands = (Use("wide", 10**8),), (Demand("deep", 1),)
+    one = Op("one", "x", uses=uses, demands=demands, latency=1)
+    given = Given(Loop("long", (one,)), 1, {"one": 0}, machine=wide)
+    before = perf_counter()
+    assert given.violations() == ()
+    two = Op("two", "x", uses=(Use("wide", 1),), latency=1)
+    both = Given(Loop("long", (one, two)), 1, {"one": 0, "two": 0}, machine=wide)
+    (violation,) = both.violations()
+    assert perf_counter() - before < 0.1
+    assert violation.rule == "slot"
+    assert "100000001 is held" in violation.message
+    assert violation.message.endswith("; and 99999995 more")

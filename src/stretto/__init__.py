@@ -1,6 +1,6 @@
 """Stretto: software pipelining for GPU tile loops.
 
-    from stretto import build, compute_bounds, prepare
+    from stretto import build, compute_bounds, prepare, schedule
 
 Names are loaded when first used, so that importing the package costs nothing.
 """
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared, prepare
+    from stretto.api import Prepared, prepare, schedule
     from stretto.bounds import closure, compute_bounds, remedies
     from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
     from stretto.frontends import build, read_source
@@ -95,10 +95,14 @@ __all__ = [
     "prepare",
     "read_source",
     "remedies",
+    "schedule",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "schedule":
+        # A package and a function in one: whichever way it was first imported, it is the same.
+        return import_module("stretto.schedule")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'stretto' has no attribute {name!r}")

@@ -54,12 +54,12 @@ def closure(loop: Loop, ii: int) -> Closure:
     error = below_recurrence(graph, ii)
     if error is not None:
         raise error
-    reach, longest = _settle(graph, ii)
+    reach, longest = longest_paths(graph, ii)
     return Closure(ii, dict(loop.index), reach.T, longest.T)
 
 
-def _settle(graph: Graph, ii: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Reach and weight by destination (row) and source (column)."""
+def longest_paths(graph: Graph, ii: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Reach and weight by destination (row) and source (column), at an II that has them."""
     import numpy as np  # heavy, and only this function needs it
 
     size = len(graph.names)

@@ -5,18 +5,19 @@
       └─ `load` holds tp_smem_wr 7 cycles less (8 -> 1)               ──►  MII 8
 
 Nothing is estimated: every remedy is applied to the problem and the four bounds computed again.
-One that leaves the MII where it is (because another bound is as high) is not a remedy.
+One that leaves the MII where it is (because another bound is as high) is not a remedy; `ties` then
+tells what stands in the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from stretto.bounds.mii import compute_bounds
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.schedule import Bounds, Part, Witness
+from stretto.schedule import BOUND_NAMES, BoundName, Bounds, Part, Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,12 @@ class _Problem:
     max_stages: int | None
 
     @property
+    def bounds(self) -> Bounds:
+        return compute_bounds(self.loop, self.machine, fuse=self.fuse, max_stages=self.max_stages)
+
+    @property
     def mii(self) -> int:
-        bounds = compute_bounds(self.loop, self.machine, fuse=self.fuse, max_stages=self.max_stages)
-        return bounds.mii
+        return self.bounds.mii
 
 
 def remedies(
@@ -60,6 +64,56 @@ def remedies(
     return tuple(remedy for remedy in found if remedy.mii < bounds.mii)
 
 
+# Ties -----------------------------------------------------------------------------------------
+
+MOST: dict[BoundName, int | None] = {
+    "resource": None,
+    "recurrence": 2,  # that there is another says enough; finding them all takes long
+    "fine": None,
+    "dependence": 1,  # a limit on the stages gives every operation behind it the same bound
+}
+
+
+def ties(
+    loop: Loop,
+    machine: Machine,
+    bounds: Bounds,
+    *,
+    fuse: bool = True,
+    max_stages: int | None = None,
+) -> tuple[Witness, ...]:
+    """Everything that asks for the MII on its own: each is found with those before it taken away.
+
+    Several recurrences are told apart as far as they share no dependence.
+    """
+    problem = _Problem(loop, machine.with_slots(loop.slots), fuse, max_stages)
+    found: list[Witness] = []
+    for name in BOUND_NAMES:
+        changed, alone = problem, list[Witness]()
+        witness = bounds[name]
+        while witness.bound == bounds.mii > 1 and len(alone) != MOST[name]:
+            alone.append(witness)
+            changed = _without(changed, witness)
+            witness = changed.bounds[name]
+        found += alone
+    return tuple(found)
+
+
+def _without(problem: _Problem, witness: Witness) -> _Problem:
+    """The problem with room enough for all that a witness adds up."""
+    machine = problem.machine
+    match witness.kind:
+        case "slot":
+            return replace(problem, machine=machine.with_capacity(witness.limit, witness.total))
+        case "pool":
+            return replace(problem, machine=machine.with_cap(witness.limit, witness.total))
+        case "cycle":
+            steps = {(a, b, part.distance) for part, a, b in _steps(witness)}
+            return _changed(problem, steps, lambda _: 0, 0)
+        case _:
+            return problem
+
+
 # Slots and pools ------------------------------------------------------------------------------
 
 
@@ -69,28 +123,39 @@ def _slot(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     unit = "a second unit" if capacity == 1 else "one more unit"
     yield Remedy(f"{unit} of {slot} (capacity {capacity} -> {capacity + 1})", widened.mii)
     part = max(witness.parts, key=lambda part: part.amount)
-    longest = max(_durations(problem.loop, part, slot))
+    alone = list(_shorter(problem, part, (slot,), slot))
+    yield from alone
+    held = [u.slot for name in part.ops for u in problem.loop.op(name).vector.uses if u.duration]
+    slots = tuple(dict.fromkeys(held))
+    if len(slots) > 1 and not any(remedy.mii < witness.bound for remedy in alone):
+        whose = "its" if len(part.ops) == 1 else "their"
+        yield from _shorter(problem, part, slots, f"all {whose} slots ({', '.join(slots)})")
+
+
+def _shorter(problem: _Problem, part: Part, slots: tuple[str, ...], what: str) -> Iterator[Remedy]:
+    """The operations of a part hold some slots for a shorter time."""
+    longest = max(_durations(problem.loop, part, slots))
     if longest > 1:
-        less, mii = _least(longest - 1, lambda k: _held_less(problem, part, slot, longest - k))
+        less, mii = _least(longest - 1, lambda k: _held_less(problem, part, slots, longest - k))
         who = " and ".join(f"`{name}`" for name in part.ops)
         holds = "holds" if len(part.ops) == 1 else "together hold"
-        text = f"{who} {holds} {slot} {_cycles(less)} less ({longest} -> {longest - less})"
+        text = f"{who} {holds} {what} {_cycles(less)} less ({longest} -> {longest - less})"
         yield Remedy(text, mii)
 
 
-def _durations(loop: Loop, part: Part, slot: str) -> list[int]:
+def _durations(loop: Loop, part: Part, slots: Collection[str]) -> list[int]:
     return [
-        use.duration for name in part.ops for use in loop.op(name).vector.uses if use.slot == slot
+        use.duration for name in part.ops for use in loop.op(name).vector.uses if use.slot in slots
     ]
 
 
-def _held_less(problem: _Problem, part: Part, slot: str, most: int) -> _Problem:
-    """The operations of a part hold a slot for `most` cycles at a time, no longer."""
+def _held_less(problem: _Problem, part: Part, slots: Collection[str], most: int) -> _Problem:
+    """The operations of a part hold some slots for `most` cycles at a time, no longer."""
     ops = tuple(
         replace(
             op,
             uses=tuple(
-                replace(use, duration=min(use.duration, most)) if use.slot == slot else use
+                replace(use, duration=min(use.duration, most)) if use.slot in slots else use
                 for use in op.vector.uses
             ),
         )
@@ -131,14 +196,13 @@ def _cycles(count: int) -> str:
 
 
 def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
-    names = [part.ops[0] for part in witness.parts]
-    steps = list(zip(witness.parts, names, names[1:] + names[:1], strict=True))
+    steps = _steps(witness)
     longest, src, dst = max(steps, key=lambda step: step[0].amount)
     latency = longest.amount
 
     def sooner(k: int) -> _Problem:
         return _changed(
-            problem, (src, dst, longest.distance), lambda d: min(d.latency, latency - k), 0
+            problem, {(src, dst, longest.distance)}, lambda d: min(d.latency, latency - k), 0
         )
 
     less, mii = _least(latency, sooner)
@@ -146,7 +210,7 @@ def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     yield Remedy(f"{_cycles(less)} less latency of {way} ({latency} -> {latency - less})", mii)
     carried = [(part.distance, a, b) for part, a, b in steps if part.distance]
     options = [
-        (_changed(problem, (a, b, n), lambda d: d.latency, 1).mii, n, a, b) for n, a, b in carried
+        (_changed(problem, {(a, b, n)}, lambda d: d.latency, 1).mii, n, a, b) for n, a, b in carried
     ]
     mii, distance, src, dst = min(options, key=lambda option: option[0])
     way = f"`{src}` -> `{dst}`"
@@ -154,20 +218,26 @@ def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     yield Remedy(text, mii)
 
 
+def _steps(witness: Witness) -> list[tuple[Part, str, str]]:
+    """The steps of a recurrence, each with its source and destination."""
+    names = [part.ops[0] for part in witness.parts]
+    return list(zip(witness.parts, names, names[1:] + names[:1], strict=True))
+
+
 def _changed(
     problem: _Problem,
-    step: tuple[str, str, int],
+    steps: Collection[tuple[str, str, int]],
     latency: Callable[[Dependence], int],
     farther: int,
 ) -> _Problem:
-    """The problem with the dependences of one step (source, destination, distance) changed.
+    """The problem with the dependences of some steps (source, destination, distance) changed.
 
     All dependences become stated ones, and what they were derived from is left out: the bounds
     read dependences, slots, pools and depths, nothing else.
     """
     stated = tuple(
         replace(d, latency=latency(d), distance=d.distance + farther)
-        if (d.src, d.dst, d.distance) == step
+        if (d.src, d.dst, d.distance) in steps
         else d
         for d in problem.loop.dependences
     )

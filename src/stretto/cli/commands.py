@@ -6,17 +6,20 @@ Imports stand inside, so that each command loads only what it uses.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stretto.errors import DocumentError, LoopError, StrettoError
+from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api import Prepared
     from stretto.frontends import Source
+    from stretto.loop import Loop
+    from stretto.machine import Machine
 
 STDIN = "<stdin>"
 
@@ -30,17 +33,21 @@ class Answer:
     errors: list[str] = field(default_factory=list[str])
     """For stderr, already in the form `file: path: error: ...`."""
     success: bool = True
+    trace: list[str] = field(default_factory=list[str])
+    """What -v tells on stderr, with --json too."""
+    stopped: bool = False
+    """Whether the user stopped it, so that a result is not the best that was to be had."""
 
 
 def read_text(name: str) -> tuple[str, str]:
-    """The text of a file or of stdin, and what to call it."""
+    """What to call a file or stdin, and its text without a byte-order mark."""
     if name == "-":
         try:
-            return STDIN, sys.stdin.read()
+            return STDIN, sys.stdin.read().removeprefix("\ufeff")
         except UnicodeDecodeError:
             raise DocumentError(STDIN, "", "is not UTF-8 text") from None
     try:
-        return name, Path(name).read_text(encoding="utf-8")
+        return name, Path(name).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise DocumentError(name, "", "is not UTF-8 text") from None
     except OSError as error:
@@ -48,21 +55,24 @@ def read_text(name: str) -> tuple[str, str]:
 
 
 def read_input(arguments: argparse.Namespace) -> Source:
-    """The loops the user asks about."""
-    from dataclasses import replace
-
+    """The loops of the input."""
     from stretto.frontends import read_source
 
-    source = read_source(*read_text(arguments.input))
-    if arguments.loop is None:
+    return read_source(*read_text(arguments.input))
+
+
+def chosen(source: Source, name: str | None) -> Source:
+    """The loops the user asks about: all, or the one of a name."""
+    from dataclasses import replace
+
+    if name is None:
         return source
-    chosen = tuple(loop for loop in source.loops if loop.name == arguments.loop)
-    if not chosen:
+    loops = tuple(loop for loop in source.loops if loop.name == name)
+    if not loops:
         names = ", ".join(loop.name for loop in source.loops)
-        message = f"no loop `{arguments.loop}`"
-        raise DocumentError(source.file, "", message, f"its loops: {names}")
-    notes = tuple(n for n in source.notes if n.startswith(f"{arguments.loop}:"))
-    return replace(source, loops=chosen, notes=notes)
+        raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
+    notes = tuple(note for note in source.notes if note.startswith(f"{name}:"))
+    return replace(source, loops=loops, notes=notes)
 
 
 def error_lines(error: StrettoError, file: str) -> list[str]:
@@ -89,7 +99,7 @@ def each_loop(
     errors: list[str] = []
     for loop in source.loops:
         try:
-            report = work(prepare(loop, target))
+            report = work(prepare(loop, target or _named_by(loop, source.file)))
         except StrettoError as error:
             told = error_lines(error, source.file)
             entries.append({"name": loop.name, "success": False, "errors": told})
@@ -102,6 +112,18 @@ def each_loop(
     return Answer(document, lines, errors, success)
 
 
+def _named_by(loop: Loop, file: str) -> Machine | None:
+    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
+    from stretto.machine import load_machine
+
+    if loop.machine is None:
+        return None
+    try:
+        return load_machine(loop.machine)
+    except MachineError as error:
+        raise DocumentError(file, "$.machine", str(error)) from None
+
+
 def _about(notes: Sequence[str], loop: str) -> tuple[str, ...]:
     """The notes of a source that are about one loop."""
     prefix = f"{loop}: "
@@ -111,18 +133,61 @@ def _about(notes: Sequence[str], loop: str) -> tuple[str, ...]:
 def bounds(arguments: argparse.Namespace) -> Answer:
     """`stretto bounds`."""
     from stretto.bounds import compute_bounds, remedies
+    from stretto.bounds.remedies import ties
     from stretto.report.bounds import SCHEMA, BoundsReport
 
-    source = read_input(arguments)
+    source = chosen(read_input(arguments), arguments.loop)
     fuse, max_stages = not arguments.no_fuse, arguments.max_stages
 
     def work(ready: Prepared) -> BoundsReport:
         found = compute_bounds(ready.loop, ready.machine, fuse=fuse, max_stages=max_stages)
         change = remedies(ready.loop, ready.machine, found, fuse=fuse, max_stages=max_stages)
+        stuck = (
+            ()
+            if change
+            else ties(ready.loop, ready.machine, found, fuse=fuse, max_stages=max_stages)
+        )
         warnings = ready.notes + _about(source.notes, ready.loop.name)
-        return BoundsReport(ready.loop.name, ready.machine.name, found, change, warnings)
+        return BoundsReport(ready.loop.name, ready.machine.name, found, change, warnings, stuck)
 
     return each_loop(source, arguments.machine, SCHEMA, work)
+
+
+def schedule(arguments: argparse.Namespace) -> Answer:
+    """`stretto schedule`."""
+    from stretto.api import StoppedError, schedule_prepared
+    from stretto.generate.problem import Options
+    from stretto.report.schedule import ScheduleReport
+    from stretto.schedule.json import SCHEMA
+
+    source = chosen(read_input(arguments), arguments.loop)
+    options = Options(
+        max_ii=arguments.max_ii,
+        max_stages=arguments.max_stages,
+        fuse=not arguments.no_fuse,
+        serial_threshold=arguments.serial_threshold,
+        strict=arguments.strict,
+        without=frozenset(arguments.without),
+    )
+    trace: list[str] = []
+    stopped: list[bool] = []  # whether what was at hand is proved to be the best
+
+    def work(ready: Prepared) -> ScheduleReport:
+        if stopped:
+            raise StrettoError(f"{ready.loop.name}: not scheduled, stopped before it")
+        try:
+            analysis = schedule_prepared(ready, arguments.generator, options)
+        except StoppedError as stop:
+            analysis = stop.analysis
+            stopped.append(analysis.proof is not None and analysis.proof.optimal)
+        notes = _about(source.notes, ready.loop.name)
+        report = ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
+        trace.extend(report.trace() if arguments.verbose else ())
+        return report
+
+    answer = each_loop(source, arguments.machine, SCHEMA, work)
+    answer.trace, answer.stopped = trace, not all(stopped)
+    return answer
 
 
 def verify(arguments: argparse.Namespace) -> Answer:
@@ -131,23 +196,55 @@ def verify(arguments: argparse.Namespace) -> Answer:
     from stretto.schedule.reading import parse_schedules
     from stretto.verify import verify as violations_of
 
-    if arguments.input == "-" and arguments.schedule == "-":
-        raise StrettoError("INPUT and SCHEDULE cannot both be -")
-    source = read_input(arguments)
+    whole = read_input(arguments)
+    source = chosen(whole, arguments.loop)
     file, text = read_text(arguments.schedule)
+    entries = _entries(file, text, whole)
 
     def work(ready: Prepared) -> VerificationReport:
         loop = ready.loop
-        analyses = {a.loop: a for a in parse_schedules(file, text, {loop.name: loop})}
-        if loop.name not in analyses:
-            names = ", ".join(analyses) or "none"
+        if loop.name not in entries:
+            names = ", ".join(entries) or "none"
             raise DocumentError(file, "$.loops", f"no schedule of `{loop.name}`", f"has: {names}")
-        analysis = analyses[loop.name]
+        analyses = parse_schedules(file, entries[loop.name], {loop.name: loop})
+        analysis = next(a for a in analyses if a.loop == loop.name)
         found = violations_of(loop, ready.machine, analysis, max_stages=arguments.max_stages)
         warnings = ready.notes + _about(source.notes, loop.name)
         return VerificationReport(loop.name, ready.machine.name, analysis, found, warnings)
 
     return each_loop(source, arguments.machine, SCHEMA, work)
+
+
+def _entries(file: str, text: str, source: Source) -> dict[str, str]:
+    """Loop name to the schedule document with the entry of that loop alone.
+
+    The others are reduced to their names, so that every loop can be read for itself and places
+    in the document stay what they are. An entry of no loop, or a second one, is an error.
+    """
+    from stretto.document import parse_json
+    from stretto.schedule.json import SCHEMA
+    from stretto.schedule.reading import parse_schedules
+
+    if not text.strip():
+        raise DocumentError(file, "", "is empty", f'expected schedules ("schema": "{SCHEMA}")')
+    top = parse_json(file, text)
+    rows = top.get("loops").items() if isinstance(top.value, dict) and top.has("loops") else []
+    parse_schedules(file, json.dumps({**top.table(), "loops": []}) if rows else text)
+    known = [loop.name for loop in source.loops]
+    places: dict[str, int] = {}
+    for i, row in enumerate(rows):
+        name = row.get("name").text()
+        if name not in known:
+            hint = f"the loops of {source.file}: {', '.join(known)}"
+            raise row.fail(f"is of `{name}`, which is no loop of the input", hint)
+        if name in places:
+            raise row.fail(f"is a second schedule of `{name}`", f"$.loops[{places[name]}] is one")
+        places[name] = i
+    blanks = [{"name": name, "success": False} for name in places]
+    return {
+        name: json.dumps({**top.table(), "loops": [*blanks[:i], rows[i].value, *blanks[i + 1 :]]})
+        for name, i in places.items()
+    }
 
 
 def machines(arguments: argparse.Namespace) -> Answer:
@@ -163,6 +260,7 @@ def machines(arguments: argparse.Namespace) -> Answer:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+    "schedule": schedule,
     "bounds": bounds,
     "verify": verify,
     "machines": machines,

@@ -1,5 +1,6 @@
 """What the command line accepts.
 
+stretto schedule INPUT            the best schedule found, verified
 stretto bounds INPUT              what the II cannot be below, and why
 stretto verify INPUT SCHEDULE     is this schedule legal?
 stretto machines [NAME]           what a machine has
@@ -8,11 +9,14 @@ stretto machines [NAME]           what a machine has
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 from stretto import __version__
+from stretto.document import MAX_DIGITS
 
-EPILOG = """exit codes: 0 done; 1 bad input or not legal; 2 usage; 130 interrupted.
+EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
+Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin."""
 
 
@@ -35,9 +39,39 @@ class Parser(argparse.ArgumentParser):
 
 def positive(text: str) -> int:
     """An option that counts."""
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isascii() and text.isdecimal() and text.strip("0")):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    if len(text) > MAX_DIGITS:
+        raise argparse.ArgumentTypeError("the number is too long")
     return int(text)
+
+
+def given(text: str) -> str:
+    """A file or a machine."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty")
+    return text
+
+
+def part(text: str) -> str:
+    """A rung or an arm of the cost-based generator."""
+    # Known only to the generator, which is not loaded unless asked about.
+    from stretto.api import PARTS  # noqa: PLC0415
+
+    if text not in PARTS:
+        raise argparse.ArgumentTypeError(f"no part {text!r}; known: {', '.join(PARTS)}")
+    return text
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
+    arguments, unknown = make_parser().parse_known_args(argv)
+    parser: Parser = arguments.parser
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if arguments.command == "verify" and arguments.input == arguments.schedule == "-":
+        parser.error("INPUT and SCHEDULE cannot both be -")
+    return arguments
 
 
 def make_parser() -> Parser:
@@ -51,23 +85,39 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"stretto {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, told, add in (
+        (
+            "schedule",
+            "Finds a schedule of a small II, verifies it, and says what limits it.",
+            _schedule,
+        ),
         ("bounds", "Lower bounds on the II, what sets them, and what would lower them.", _bounds),
         ("verify", "Is this schedule legal? Lists every violation with its numbers.", _verify),
         ("machines", "Lists the machines, or shows one.", _machines),
     ):
-        add(commands.add_parser(name, help=told, description=told))
+        command = commands.add_parser(name, help=told, description=told)
+        command.set_defaults(parser=command)
+        add(command)
     return parser
 
 
 def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=given,
+        metavar="FILE",
+        help="write to FILE instead of stdout (-: stdout)",
+    )
 
 
 def _problem(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a loop or a dump, or - for stdin")
+    parser.add_argument(
+        "input", type=given, metavar="INPUT", help="a loop or a dump, or - for stdin"
+    )
     parser.add_argument(
         "--machine",
+        type=given,
         metavar="NAME|FILE.toml",
         help="the machine (default: the one the loop names, else blackwell)",
     )
@@ -75,18 +125,65 @@ def _problem(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-stages", type=positive, metavar="N", help="allow at most N stages")
 
 
+def _no_fuse(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-fuse", action="store_true", help="do not let operations fuse")
+
+
+def _schedule(parser: argparse.ArgumentParser) -> None:
+    _problem(parser)
+    parser.add_argument(
+        "--generator",
+        choices=("auto", "serial", "cost-based"),
+        default="auto",
+        help="who makes the schedule (default: auto, by the loop)",
+    )
+    parser.add_argument(
+        "--max-ii",
+        type=positive,
+        metavar="N",
+        help="the last II tried (default: that of the serial schedule)",
+    )
+    parser.add_argument(
+        "--serial-threshold",
+        type=positive,
+        metavar="N",
+        default=2,
+        help="loops of fewer operations are scheduled serially (default: 2)",
+    )
+    _no_fuse(parser)
+    parser.add_argument(
+        "--strict", action="store_true", help="fail where a constraint is not honoured"
+    )
+    parser.add_argument(
+        "--without",
+        type=part,
+        action="append",
+        default=[],
+        metavar="PART",
+        help="leave out a rung (rau) or an arm (arm:fuse), to see what it is worth",
+    )
+    _output(parser)
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="tell on stderr of every II tried"
+    )
+
+
 def _bounds(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
-    parser.add_argument("--no-fuse", action="store_true", help="do not let operations fuse")
+    _no_fuse(parser)
     _output(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
-    parser.add_argument("schedule", metavar="SCHEDULE", help="a stretto.schedule/1 document")
+    parser.add_argument(
+        "schedule", type=given, metavar="SCHEDULE", help="a stretto.schedule/1 document"
+    )
     _output(parser)
 
 
 def _machines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME|FILE.toml", nargs="?", help="show this machine")
+    parser.add_argument(
+        "name", type=given, metavar="NAME|FILE.toml", nargs="?", help="show this machine"
+    )
     _output(parser)

@@ -3,8 +3,9 @@
     loop = build("gemm", machine="b200-pipes")
     ring = loop.storage("a_tile", "smem", "128x64xf16")           a ring, fresh each iteration
     acc = loop.storage("acc", "tmem", "128x128xf32", fixed=True)  one copy, updated in place
-    a = loop.op("load_a", "async.tiled_tma_load", into=ring)
-    loop.op("mma", "async.tcgen05_mma", a, b, update=acc)
+    a = loop.op("load_a", "async.tiled_tma_load", type="128x64xf16", into=ring)
+    b = loop.live_in("b", "64x128xf16")                           from outside the loop
+    loop.op("mma", "async.tcgen05_mma", a, b, type="128x128xf32", update=acc)
     gemm = loop.finish()
 
 A value is read this iteration (`m`) or from iterations before (`m[-1]`); `carried` names a value

@@ -5,7 +5,6 @@ from stretto.loop.loop import Loop
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
     DEPENDENCE_KINDS,
-    SPACES,
     Access,
     Constraint,
     Demand,
@@ -15,11 +14,11 @@ from stretto.loop.types import (
     Op,
     Operand,
     ResourceVector,
-    Space,
     Storage,
     Use,
     Value,
 )
+from stretto.machine import SPACES, Space
 
 __all__ = [
     "DEPENDENCE_KINDS",

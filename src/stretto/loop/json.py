@@ -17,7 +17,6 @@ from stretto.loop.loop import Loop
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
     DEPENDENCE_KINDS,
-    SPACES,
     Access,
     Constraint,
     Demand,
@@ -26,11 +25,11 @@ from stretto.loop.types import (
     Facts,
     Op,
     Operand,
-    Space,
     Storage,
     Use,
     Value,
 )
+from stretto.machine import SPACES, Space
 
 SCHEMA = "stretto.loop/1"
 BUFFERS = ("global", "smem", "tmem", "register")

@@ -55,7 +55,7 @@ class Loop:
     @cached_property
     def dependences(self) -> tuple[Dependence, ...]:
         """Every dependence: stated, from values, from storages. Needs a resolved loop."""
-        return derive_dependences(self.ops, self.storages, self.stated)
+        return derive_dependences(self.ops, self.values, self.storages, self.stated)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:

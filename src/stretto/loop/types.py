@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from stretto.loop.tile import TileType
+from stretto.machine import Space
 
 DependenceKind = Literal["flow", "anti", "output", "memory", "order"]
 DEPENDENCE_KINDS: tuple[DependenceKind, ...] = ("flow", "anti", "output", "memory", "order")
-
-Space = Literal["smem", "tmem", "register"]
-SPACES: tuple[Space, ...] = ("smem", "tmem", "register")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from stretto.machine.load import load_machine, machine_names, read_machine
 from stretto.machine.model import (
+    SPACES,
     Budget,
     Cell,
     Encoding,
@@ -11,11 +12,13 @@ from stretto.machine.model import (
     Need,
     Pool,
     Slot,
+    Space,
     Tag,
     UseCost,
 )
 
 __all__ = [
+    "SPACES",
     "Budget",
     "Cell",
     "Encoding",
@@ -25,6 +28,7 @@ __all__ = [
     "Need",
     "Pool",
     "Slot",
+    "Space",
     "Tag",
     "UseCost",
     "load_machine",

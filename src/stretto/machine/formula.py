@@ -17,10 +17,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 Scalar = int | str
 """What a variable of a formula may be."""
+
+Kind = Literal["number", "word", "condition"]
+"""What a part of a formula comes out as."""
+
+FORMULA_VARIABLES: dict[str, Kind] = {
+    "elements": "number",
+    "element_bits": "number",
+    "element": "word",
+    "bytes": "number",
+    "in_elements": "number",
+    "in_bytes": "number",
+    "m": "number",
+    "n": "number",
+    "k": "number",
+    "contiguity": "number",
+    "divisibility": "number",
+    "constancy": "number",
+    "bank": "number",
+    "bank_width": "number",
+    "bank_pairs": "number",
+    "lower": "number",
+    "upper": "number",
+    "buffer": "word",
+    "cluster": "number",
+}
+"""Everything a formula of a machine file may name; `docs/machines.md` says what each is."""
 
 MAX_LENGTH = 200
 """Formulas are one-liners; a longer one is a mistake."""
@@ -47,6 +73,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
 }
+_ROUNDING = ("ceil", "floor")
+"""Functions of one argument; the others take two or more."""
 
 
 class FormulaError(Exception):
@@ -97,6 +125,23 @@ class Formula:
         except TypeError:
             raise FormulaError(f"`{self.text}` mixes words and numbers") from None
 
+    def check(self, wanted: Literal["number", "condition"]) -> None:
+        """Refuse what could never be computed, before any operation is at hand.
+
+        Names that no operation has, words where numbers belong, a condition for a cost or a
+        cost for a condition; a formula without names is computed at once.
+        """
+        tree, names = _parse(self.text)
+        for name in names:
+            if name not in FORMULA_VARIABLES:
+                known = ", ".join(FORMULA_VARIABLES)
+                raise FormulaError(f"`{self.text}` names `{name}`; known: {known}")
+        found = _kind(tree, self.text)
+        if found != wanted:
+            raise FormulaError(f"`{self.text}` is a {found}, not a {wanted}")
+        if not names:
+            _ = self.cost({}) if wanted == "number" else self.holds({})
+
     @staticmethod
     def parse(text: str) -> Formula:
         """The formula, after a check that it can be read."""
@@ -136,10 +181,45 @@ def _check(node: ast.expr, text: str, names: dict[str, None]) -> None:
             parts = [left, *right]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             parts = args
+            wrong = len(args) != 1 if name in _ROUNDING else len(args) < 2
+            if wrong:
+                takes = "one argument" if name in _ROUNDING else "two arguments or more"
+                raise FormulaError(f"`{text}` gives {name} {len(args)}; it takes {takes}")
         case _:
             raise FormulaError(f"`{text}` uses `{ast.unparse(node)}`, which formulas do not have")
     for part in parts:
         _check(part, text, names)
+
+
+def _kind(node: ast.expr, text: str) -> Kind:
+    """What a formula over the known variables comes out as; FormulaError where parts do not fit."""
+
+    def need(parts: list[ast.expr], kind: Kind) -> Kind:
+        for part in parts:
+            if (found := _kind(part, text)) != kind:
+                told = ast.unparse(part)
+                raise FormulaError(f"`{text}`: `{told}` is a {found} where a {kind} is needed")
+        return kind
+
+    match node:
+        case ast.Constant(value=constant):
+            return "word" if isinstance(constant, str) else "number"
+        case ast.Name(id=name):
+            return FORMULA_VARIABLES[name]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return need([operand], "condition")
+        case ast.UnaryOp(operand=operand):
+            return need([operand], "number")
+        case ast.BinOp(left=left, right=right):
+            return need([left, right], "number")
+        case ast.BoolOp(values=values):
+            return need(values, "condition")
+        case ast.Compare(left=left, ops=ops, comparators=right):
+            equal = all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
+            need(right, _kind(left, text)) if equal else need([left, *right], "number")
+            return "condition"
+        case _:
+            return need(cast("ast.Call", node).args, "number")
 
 
 def _evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:

@@ -14,12 +14,13 @@ import os
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from stretto.document import Cursor, parse_toml
 from stretto.errors import DocumentError, MachineError
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.model import (
+    SPACES,
     Budget,
     Cell,
     Encoding,
@@ -36,8 +37,10 @@ from stretto.machine.model import (
 T = TypeVar("T")
 
 KINDS = ("coarse", "fine", "test", "pipe")
-SPACES = ("smem", "tmem", "register")
-FORMULA_WANTED = 'a cost or condition such as 8 or "ceil(bytes / 512)"'
+FORMULA_WANTED = {
+    "number": 'a cost such as 8 or "ceil(bytes / 512)"',
+    "condition": 'a condition such as "bytes % 16 == 0"',
+}
 
 
 def machine_names() -> tuple[str, ...]:
@@ -52,16 +55,17 @@ def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Mac
     if name in machine_names():
         target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
         return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), environment)
-    path = Path(name)
-    if path.suffix != ".toml" and not path.exists():
-        known = ", ".join(machine_names())
-        raise MachineError(f"no machine `{name}`; known: {known}; or the path of a .toml file")
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DocumentError(name, "", f"cannot be read: {error.strerror}") from None
+        text = Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise DocumentError(name, "", "not TOML: not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        if name.endswith(".toml") or (isinstance(error, OSError) and os.path.exists(name)):
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise DocumentError(name, "", f"cannot be read: {reason}") from None
+        known = ", ".join(machine_names())
+        message = f"no machine `{name}`; known: {known}; or the path of a .toml file"
+        raise MachineError(message) from None
     return read_machine(name, text, environment)
 
 
@@ -187,26 +191,43 @@ def _cell(row: Cursor) -> Cell:
 def _figure(name: str, row: Cursor) -> Figure:
     if row.has("values"):
         values = tuple(item.natural() for item in row.get("values").items())
+        if not values:
+            raise row.get("values").fail("is empty", "expected one number or more")
     else:
         values = (row.get("value").natural(),)
     return Figure(name, values, row.get("meaning").text(), _source(row))
 
 
 def _fallback(cursor: Cursor, encodings: tuple[Encoding, ...]) -> str:
-    if cursor.value not in [e.name for e in encodings]:
-        raise cursor.fail(f"is {cursor.value!r}", "expected the name of an encoding of this file")
-    return cursor.text()
+    name = cursor.text()
+    if name not in [e.name for e in encodings]:
+        raise cursor.fail(f"is {name!r}", "expected the name of an encoding of this file")
+    return name
 
 
-def _formula(cursor: Cursor) -> Formula:
+def _formula(cursor: Cursor, wanted: Literal["number", "condition"]) -> Formula:
+    """A formula, after a check that it can be read and may come out as what is wanted."""
+    expected = "expected " + FORMULA_WANTED[wanted]
     if isinstance(cursor.value, int) and not isinstance(cursor.value, bool):
+        if wanted == "condition":
+            raise cursor.fail(f"is {cursor.integer()}, a number", expected)
         return Formula(str(cursor.natural()))
     if not isinstance(cursor.value, str):
-        raise cursor.fail(f"is {cursor.value!r}", "expected " + FORMULA_WANTED)
+        raise cursor.fail(f"is {cursor.value!r}", expected)
     try:
-        return Formula.parse(cursor.text())
+        formula = Formula.parse(cursor.text())
+        formula.check(wanted)
     except FormulaError as error:
-        raise cursor.fail(str(error), "expected " + FORMULA_WANTED) from None
+        raise cursor.fail(str(error), expected) from None
+    return formula
+
+
+def _cost(cursor: Cursor) -> Formula:
+    return _formula(cursor, "number")
+
+
+def _condition(cursor: Cursor) -> Formula:
+    return _formula(cursor, "condition")
 
 
 class _Known:
@@ -217,10 +238,11 @@ class _Known:
         self._pools = {pool.name for pool in pools}
 
     def slot_name(self, cursor: Cursor) -> str:
-        if cursor.value not in self._slots:
+        name = cursor.text()
+        if name not in self._slots:
             expected = "expected one of " + ", ".join(self._slots)
-            raise cursor.fail(f"no slot {cursor.value!r}", expected)
-        return cursor.text()
+            raise cursor.fail(f"no slot {name!r}", expected)
+        return name
 
     def slot_list(self, cursor: Cursor) -> tuple[str, ...]:
         return tuple(self.slot_name(item) for item in cursor.items())
@@ -246,10 +268,10 @@ class _Known:
             name=name,
             opcodes=tuple(item.text() for item in row.get("opcodes").items()),
             uses=tuple(self.use(item) for item in row.get("uses").items()),
-            latency=_formula(row.get("latency")),
+            latency=_cost(row.get("latency")),
             demands=row.opt("demands", self.demands, ()),
             tag=row.opt("tag", Cursor.natural, None),
-            when=row.opt("when", _formula, None),
+            when=row.opt("when", _condition, None),
             needs=needs,
             source=_source(row),
             note=row.opt("note", Cursor.text, ""),
@@ -261,7 +283,7 @@ class _Known:
             if pool not in self._pools:
                 expected = "expected one of " + (", ".join(sorted(self._pools)) or "none")
                 raise units.fail(f"no pool `{pool}`", expected)
-            demands.append((pool, _formula(units)))
+            demands.append((pool, _cost(units)))
         return tuple(demands)
 
     def use(self, row: Cursor) -> UseCost:
@@ -272,7 +294,7 @@ class _Known:
             raise row.get("occupancy").fail(f"is {occupancy}", hint)
         use = UseCost(
             slot=slot.name,
-            duration=_formula(row.get("duration")),
+            duration=_cost(row.get("duration")),
             offset=row.opt("offset", Cursor.natural, 0),
             occupancy=occupancy,
         )
@@ -281,16 +303,30 @@ class _Known:
 
 
 def _need(row: Cursor) -> Need:
-    need = Need(_formula(row.get("condition")), row.get("why").text())
+    need = Need(_condition(row.get("condition")), row.get("why").text())
     row.done()
     return need
 
 
 def _check_tags(top: Cursor, machine: Machine) -> None:
-    """A tag of an encoding is a row of the latency table, so that no number stands twice."""
-    tags = {tag.tag for tag in machine.tags}
+    """A tag of an encoding is a row of the latency table, and the two tell the same cost.
+
+    An encoding that holds the tag's slot for another time has a `note` that says why.
+    """
+    tags = {tag.tag: tag for tag in machine.tags}
     for encoding in machine.encodings:
-        if encoding.tag is not None and encoding.tag not in tags:
-            place = f"encodings.{encoding.name}.tag"
+        if encoding.tag is None:
+            continue
+        place = f"encodings.{encoding.name}"
+        tag = tags.get(encoding.tag)
+        if tag is None:
             message = f"is {encoding.tag:#04x}, which the tags section does not list"
-            raise DocumentError(top.file, place, message, "add a row to `tags`")
+            raise DocumentError(top.file, f"{place}.tag", message, "add a row to `tags`")
+        for i, use in enumerate(encoding.uses):
+            if use.slot not in tag.slots or use.duration.names or encoding.note:
+                continue
+            duration = use.duration.cost({})
+            if duration != tag.latency:
+                message = f"is {duration}; tag {tag.tag:#04x} has {tag.latency} on `{use.slot}`"
+                hint = "make them equal, or say in a `note` why they differ"
+                raise DocumentError(top.file, f"{place}.uses[{i}].duration", message, hint)

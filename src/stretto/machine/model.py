@@ -14,8 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from stretto.machine.formula import Formula
+
+Space = Literal["smem", "tmem", "register"]
+SPACES: tuple[Space, ...] = ("smem", "tmem", "register")
+"""The memory spaces that may have a budget."""
 
 WORD_BITS = 64
 """Slots that fit one row word; machines with more have no row words."""
@@ -38,11 +43,6 @@ class Slot:
     anchor: int | None = None
     """Cycle anchor weight: the last tie-break of the cost order."""
     source: str = ""
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether one holder fills it."""
-        return self.capacity == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The lower bounds of a loop: what the II cannot be below, why, and what would lower it.
 
 four_op on blackwell: II >= 15, limited by slot tp_smem_wr
-  resource    15  tp_smem_wr (slot 16) holds 15 cycles an iteration: load 8 + write 7
-  recurrence   1  no dependence cycle
+  resource    15  tp_smem_wr (slot 16) is held 15 cycles an iteration, capacity 1: load 8 + write 7
+  recurrence   1  no dependence cycle with latency
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from stretto.schedule import BOUND_NAMES, BoundName, Bounds, Part, Witness
 from stretto.schedule.json import bounds_to_json
 
 SCHEMA = "stretto.bounds/1"
+
+SHOWN = 24
+"""Parts of a witness that its sentence shows; JSON has them all."""
 
 _NOTHING: dict[BoundName, str] = {
     "resource": "no limited slot is held",
@@ -34,6 +37,8 @@ class BoundsReport:
     bounds: Bounds
     remedies: tuple[Remedy, ...]
     warnings: tuple[str, ...]
+    ties: tuple[Witness, ...] = ()
+    """Where no remedy helps: everything that asks for this II on its own."""
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a bounds document."""
@@ -43,6 +48,7 @@ class BoundsReport:
             "success": True,
             "bounds": bounds_to_json(self.bounds),
             "remedies": [{"change": r.text, "mii": r.mii} for r in self.remedies],
+            "ties": [limit(witness) for witness in self.ties],
             "warnings": list(self.warnings),
         }
 
@@ -60,13 +66,24 @@ class BoundsReport:
             lines.append("  to lower it:")
             lines += columns([(f"II >= {r.mii}", r.text) for r in self.remedies], "    ")
         elif bounds.mii > 1:
-            lines.append("  to lower it: no single change would do; several bounds meet here")
+            lines += wrapped(f"to lower it: {self._no_remedy()}", "  ", "  ")
         return lines + notes(self.warnings)
+
+    def _no_remedy(self) -> str:
+        if len(self.ties) < 2:
+            return "no single change that Stretto tries is enough"
+        *others, last = dict.fromkeys(limit(witness) for witness in self.ties)
+        who = f"{', '.join(others)} and {last}" if others else "several recurrences"
+        return f"no single change would do; {who} each ask for {self.bounds.mii}"
 
 
 def limiter(bounds: Bounds) -> str:
     """What limits the II, in a few words."""
-    witness = bounds.witness
+    return limit(bounds.witness)
+
+
+def limit(witness: Witness) -> str:
+    """What a witness is about, in a few words."""
     match witness.kind:
         case "slot":
             return f"slot {witness.limit}"
@@ -83,12 +100,12 @@ def sentence(name: BoundName, witness: Witness) -> str:
     match witness.kind:
         case "slot":
             return (
-                f"{witness.limit} (slot {witness.slot_id}) is held {witness.total} cycles an "
+                f"{witness.limit} (slot {witness.slot_id}) is held {cycles(witness.total)} an "
                 f"iteration, capacity {witness.capacity}: {_sum(witness.parts)}"
             )
         case "pool":
             return (
-                f"pool {witness.limit} gives {witness.total} unit-cycles an iteration, "
+                f"{_unit_cycles(witness.total)} drawn from pool {witness.limit} an iteration, "
                 f"cap {witness.capacity}: {_sum(witness.parts)}"
             )
         case "cycle":
@@ -102,12 +119,26 @@ def sentence(name: BoundName, witness: Witness) -> str:
             return _NOTHING[name]
 
 
+def cycles(count: int) -> str:
+    """So many cycles."""
+    return "1 cycle" if count == 1 else f"{count} cycles"
+
+
+def _unit_cycles(count: int) -> str:
+    return "1 unit-cycle is" if count == 1 else f"{count} unit-cycles are"
+
+
 def _first_op(witness: Witness) -> str:
     return witness.parts[0].ops[0]
 
 
 def _sum(parts: tuple[Part, ...]) -> str:
-    return " + ".join(f"{'/'.join(part.ops)}{NO_BREAK}{part.amount}" for part in parts)
+    """The parts, or of many the largest, with what the others come to."""
+    by_size = sorted(range(len(parts)), key=lambda i: -parts[i].amount)
+    shown = [parts[i] for i in sorted(by_size[:SHOWN])]
+    text = " + ".join(f"{'/'.join(part.ops)}{NO_BREAK}{part.amount}" for part in shown)
+    rest = [parts[i].amount for i in by_size[SHOWN:]]
+    return f"{text} + ... and {len(rest)} more ({sum(rest)})" if rest else text
 
 
 def _way(witness: Witness) -> str:
@@ -115,9 +146,17 @@ def _way(witness: Witness) -> str:
         f"{part.ops[0]}{NO_BREAK}-{part.amount}{f',+{part.distance}' if part.distance else ''}->"
         for part in witness.parts
     ]
-    return " ".join([*steps, _first_op(witness)])
+    return " ".join([*_first_steps(steps), _first_op(witness)])
 
 
 def _path(witness: Witness) -> str:
-    *steps, last = witness.parts
-    return " ".join([*(f"{part.ops[0]}{NO_BREAK}-{part.amount}->" for part in steps), last.ops[0]])
+    *parts, last = witness.parts
+    steps = [f"{part.ops[0]}{NO_BREAK}-{part.amount}->" for part in parts]
+    return " ".join([*_first_steps(steps), last.ops[0]])
+
+
+def _first_steps(steps: list[str]) -> list[str]:
+    """Steps stay in their order, so of many the first are shown."""
+    if len(steps) <= SHOWN:
+        return steps
+    return [*steps[:SHOWN], f"... and {len(steps) - SHOWN} more ->"]

@@ -77,8 +77,10 @@ def _figure(figure: Figure) -> dict[str, Any]:
 def list_to_text(machines: list[Machine]) -> list[str]:
     """One line a machine."""
     rows = [(machine.name, f"{len(machine.slots)} slots", machine.title) for machine in machines]
+    said = [f"{machine.name}: {note}" for machine in machines for note in machine.notes]
     return [
         *columns(rows),
+        *notes(said),
         "",
         "`stretto machines NAME` shows one; `--machine FILE.toml` adds yours.",
     ]
@@ -86,7 +88,10 @@ def list_to_text(machines: list[Machine]) -> list[str]:
 
 def list_to_json(machines: list[Machine]) -> dict[str, Any]:
     """The same as a document."""
-    rows = [{"name": m.name, "title": m.title, "slots": len(m.slots)} for m in machines]
+    rows = [
+        {"name": m.name, "title": m.title, "slots": len(m.slots), "warnings": list(m.notes)}
+        for m in machines
+    ]
     return {"schema": LIST_SCHEMA, "success": True, "machines": rows}
 
 

@@ -10,10 +10,23 @@ NO_BREAK = "\u00a0"
 """Stands for a space at which a line must not end."""
 
 
+def printable(text: str, keep: str = "") -> str:
+    """The text with control characters and the like written out, but for those to keep.
+
+    Names come from files; what a terminal would obey is shown instead.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
 def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
     """A paragraph in at most 100 columns; later lines hang under the first."""
     lines = textwrap.wrap(
-        text,
+        printable(text, keep=NO_BREAK),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + hang,
@@ -29,6 +42,7 @@ def columns(
     """A table: columns padded to their widest cell, the last one wrapped under itself."""
     if not rows:
         return []
+    rows = [[printable(cell, keep=NO_BREAK) for cell in row] for row in rows]
     last = len(rows[0]) - 1
     widths = [max(len(row[i]) for row in rows) for i in range(last)]
     lines: list[str] = []

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
-from stretto.machine.model import WORD_BITS
-from stretto.resources.rows import encode_rows
+from stretto.resources.rows import encode_rows, has_row_words
 from stretto.resources.summary import BlockSummary, summarize
 from stretto.resources.table import ReservationTable
 
@@ -42,7 +41,7 @@ class BlockRecord:
 def build(loop: Loop, machine: Machine) -> BlockRecord:
     """Stage the footprint of every operation of a resolved loop."""
     machine = machine.with_slots(loop.slots)
-    words = all(slot.id <= WORD_BITS for slot in machine.slots)
+    words = has_row_words(machine)
     staged = tuple(
         Staged(op.name, op.vector, encode_rows(op.vector, machine) if words else None)
         for op in loop.ops

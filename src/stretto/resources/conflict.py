@@ -1,7 +1,9 @@
 """Why an operation does not fit where it was tried.
 
-    cycle 3 of 15    tp_smem_wr ████   `write` wants tp_smem_wr at cycle 3 (start 8 + 10, II 15):
-                                ^      held by `load` (1 of 1)
+    II 15        load   ████████·······     cycles 0 to 7
+    tp_smem_wr   write  ████········███     12, 13, 14 and, around the end, 0 to 3
+                        ^ `write` wants tp_smem_wr at cycle 0 (start 12 + 3, II 15):
+                          held by `load` (1 of 1)
 
 A conflict carries its numbers; the sentence is a view of them.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from stretto.loop import Loop
@@ -20,6 +20,7 @@ from stretto.schedule.types import (
     Bounds,
     Placement,
     Proof,
+    Refusal,
     ScheduleAnalysis,
     Witness,
 )
@@ -69,7 +70,7 @@ def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -
         "storages": [asdict(row) for row in analysis.storages],
         "memory": {row.space: {"used": row.used, "budget": row.budget} for row in analysis.memory},
         "pressure": None if analysis.pressure is None else asdict(analysis.pressure),
-        "refused": [asdict(row) for row in analysis.refused],
+        "refused": [_refusal_to_json(row) for row in analysis.refused],
         "warnings": list(analysis.warnings),
         "seconds": analysis.seconds,
     }
@@ -97,6 +98,23 @@ def _witness_to_json(witness: Witness) -> dict[str, Any]:
 
 def _proof_to_json(proof: Proof) -> dict[str, Any]:
     return asdict(proof) | {"objectives": [asdict(row) for row in proof.objectives]}
+
+
+def _refusal_to_json(refusal: Refusal) -> dict[str, Any]:
+    """The II and why; of the rest, what is known."""
+    row: dict[str, Any] = {
+        field.name: value
+        for field in fields(refusal)
+        if (value := getattr(refusal, field.name)) != field.default
+    }
+    if refusal.uses:
+        row["uses"] = [asdict(use) for use in refusal.uses]
+    if refusal.rows:
+        row["rows"] = [list(pair) for pair in refusal.rows]
+    for key in ("window", "group"):
+        if key in row:
+            row[key] = list(row[key])
+    return row
 
 
 def _placed_to_json(placed: Placement, analysis: ScheduleAnalysis, loop: Loop) -> dict[str, Any]:

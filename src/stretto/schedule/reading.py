@@ -61,6 +61,8 @@ def _analysis(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         ii: int | None = row.get("ii").positive()
     else:
         ii = row.opt("ii", _nullable(Cursor.positive), None)
+    if row.has("errors"):
+        _errors(row.get("errors"), success)
     placements: tuple[Placement, ...] = ()
     fused: tuple[tuple[str, ...], ...] = ()
     if ii is not None:
@@ -91,12 +93,30 @@ def _analysis(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
     return analysis
 
 
+def _errors(cursor: Cursor, success: bool) -> None:
+    """Why there is no schedule, for people; nothing of it is kept."""
+    if success:
+        raise cursor.fail("stands beside a schedule", "only a loop that failed has errors")
+    if not _each(Cursor.text)(cursor):
+        raise cursor.fail("is empty", "say why there is no schedule, or leave it out")
+
+
 def _each(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, ...]]:
     return lambda cursor: tuple(read(item) for item in cursor.items())
 
 
 def _nullable(read: Callable[[Cursor], T]) -> Callable[[Cursor], T | None]:
     return lambda cursor: None if cursor.value is None else read(cursor)
+
+
+def _pair(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, T]]:
+    def both(cursor: Cursor) -> tuple[T, T]:
+        found = _each(read)(cursor)
+        if len(found) != 2:
+            raise cursor.fail(f"has {len(found)} elements", "expected two")
+        return found[0], found[1]
+
+    return both
 
 
 def _string(cursor: Cursor) -> str:
@@ -257,7 +277,20 @@ def _objective(row: Cursor) -> Objective:
 
 
 def _refusal(row: Cursor) -> Refusal:
-    refusal = Refusal(row.get("ii").integer(), row.get("reason").text())
+    refusal = Refusal(
+        ii=row.get("ii").integer(),
+        reason=row.get("reason").text(),
+        through=row.opt("through", Cursor.integer, None),
+        proved=row.opt("proved", Cursor.boolean, False),
+        rung=row.opt("rung", _string, ""),
+        op=row.opt("op", _string, ""),
+        uses=row.opt("uses", _each(_use), ()),
+        window=row.opt("window", _pair(Cursor.integer), None),
+        rows=row.opt("rows", _each(_pair(Cursor.natural)), ()),
+        limit=row.opt("limit", _string, ""),
+        group=row.opt("group", _each(Cursor.text), ()),
+        stage=row.opt("stage", Cursor.natural, None),
+    )
     row.done()
     return refusal
 

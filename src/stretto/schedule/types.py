@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from stretto.loop import Use
+
 WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
 WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
 
@@ -156,16 +158,37 @@ class Proof:
     optimal: bool
     lower_bound: int
     method: str
-    """``bound`` (the MII is met), ``solver``, or ``none``."""
+    """``bound`` (the MII is met), ``memory`` (no smaller II fits), ``solver``, or ``none``."""
     objectives: tuple[Objective, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an II was not reached."""
+    """Why an II was not reached, so that a reader can tell an impossible loop from a bad guess."""
 
     ii: int
     reason: str
+    """One sentence with its numbers."""
+    through: int | None = None
+    """The last II of a run refused for the same reason; None: this II alone."""
+    proved: bool = False
+    """Whether no schedule exists at this II, rather than none being found."""
+    rung: str = ""
+    """The rung that came furthest."""
+    op: str = ""
+    """The operation that found no seat."""
+    uses: tuple[Use, ...] = ()
+    """What that operation holds."""
+    window: tuple[int, int] | None = None
+    """First and last start its seated neighbours allowed."""
+    rows: tuple[tuple[int, int], ...] = ()
+    """Modulo cycle and row word where it collided."""
+    limit: str = ""
+    """The pool, slot or memory space that refused."""
+    group: tuple[str, ...] = ()
+    """The operations it must share a stage with."""
+    stage: int | None = None
+    """The stage they stand in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,18 @@
     iteration 2                                 |load───|write──|
                                                 ^── window ──^
 
-An operation of iteration i starts at start + i × II, and that is all the arithmetic there is.
-Enough iterations are laid out that in the first II cycles of the last one (the *window*)
-everything is present that will ever be present together. Only the iterations that touch the
-window are looked at, so a far start costs nothing.
+An operation of iteration i starts at start + i × II. A *window* of II cycles is opened so late that
+everything is present in it that will ever be present together. The iterations that touch it are
+found by whole division from begin and end, never by walking there: a far start and a long hold cost
+nothing. Of each span one iteration begins and one ends inside the window; those are swept.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from typing import Literal
 
 from stretto.loop import Loop, Op
@@ -73,13 +71,17 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
-    """A span as one iteration has it, in absolute time, half open."""
+class Run:
+    """A span as consecutive iterations have it at one time."""
 
     span: Span
-    iteration: int
-    begin: int
-    end: int
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """How many iterations they are."""
+        return self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,13 @@ class Moment:
 
     cycle: int
     load: int
-    held: tuple[Instance, ...]
+    held: tuple[Run, ...]
+    """In the order of the spans."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Operations that act as one, for a message."""
+    return " + ".join(f"`{name}`" for name in names)
 
 
 @dataclass(frozen=True)
@@ -161,6 +169,18 @@ class Case:
             rounds += 1
         return level
 
+    def running(self, span: Span, cycle: int) -> Run:
+        """The iterations that have a span at a time; none where `last` is below `first`.
+
+        Iteration i has begun when begin + i × II <= cycle, and has not ended while
+        cycle < end + i × II.
+        """
+        return Run(span, (cycle - span.end) // self.ii + 1, (cycle - span.begin) // self.ii)
+
+    def copies(self, span: Span) -> int:
+        """How many iterations have a span at once: those that begin before the first one ends."""
+        return self.running(span, span.end - 1).last + 1
+
     def moments(self, spans: Iterable[Span], above: int) -> Iterator[Moment]:
         """Sweep the window: every time something begins and more than `above` is held.
 
@@ -172,29 +192,18 @@ class Case:
             return
         stages = max(0, *(span.begin // self.ii for span in lasting)) + 1
         longest = max(span.end - span.begin for span in lasting)
-        iterations = range(stages + longest // self.ii + 1)
-        opens = (len(iterations) - 1) * self.ii
-        found = [x for span in lasting for x in _touching(span, iterations, self.ii, opens)]
-        found.sort(key=lambda x: x.begin)
-        ends: list[tuple[int, int]] = []
+        opens = (stages + longest // self.ii) * self.ii
         load = 0
-        for n, instance in enumerate(found):
-            heappush(ends, (instance.end, n))
-            load += instance.span.amount
-            while ends[0][0] <= instance.begin:
-                load -= found[heappop(ends)[1]].span.amount
-            more = n + 1 < len(found) and found[n + 1].begin == instance.begin
-            if load > above and instance.begin >= opens and not more:
-                held = tuple(found[m] for m in sorted(m for _, m in ends))
-                yield Moment(instance.begin, load, held)
-
-
-def _touching(span: Span, iterations: range, ii: int, opens: int) -> Iterator[Instance]:
-    """The iterations in which a span touches the II cycles from `opens` on.
-
-    Begins and ends grow with the iteration, so both edges are found by bisection.
-    """
-    first = bisect_right(iterations, opens, key=lambda i: span.end + i * ii)
-    last = bisect_left(iterations, opens + ii, key=lambda i: span.begin + i * ii)
-    for i in range(first, last):
-        yield Instance(span, i, span.begin + i * ii, span.end + i * ii)
+        changes: list[tuple[int, int]] = []
+        for span in lasting:
+            before = self.running(span, opens - 1)
+            load += span.amount * before.count
+            changes.append((span.end + before.first * self.ii, -span.amount))
+            changes.append((span.begin + (before.last + 1) * self.ii, span.amount))
+        changes.sort()  # at one time, what ends goes before what begins
+        for n, (cycle, change) in enumerate(changes):
+            load += change
+            more = n + 1 < len(changes) and changes[n + 1][0] == cycle
+            if load > above and change > 0 and not more:
+                runs = (self.running(span, cycle) for span in lasting)
+                yield Moment(cycle, load, tuple(run for run in runs if run.count > 0))

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import cast
 
 from stretto.loop import Op
-from stretto.verify.case import Case, Violation
+from stretto.verify.case import Case, Violation, listed
 
 
 def fusion(case: Case) -> Iterator[Violation]:
@@ -37,10 +37,6 @@ def fusion(case: Case) -> Iterator[Violation]:
         yield from _contraction(case, groups)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return " + ".join(f"`{name}`" for name in names)
-
-
 def _named(group: tuple[Op, ...]) -> tuple[str, ...]:
     return tuple(op.name for op in group)
 
@@ -58,7 +54,7 @@ def _membership(case: Case, members: tuple[str, ...]) -> Iterator[Violation]:
             message = f"`{name}` stands {count} times in one fused group"
             yield Violation("fusion", message, (name,), (("times", count),))
     if len(times) < 2:
-        message = f"the fused group ({_listed(members)}) has {len(times)} members; it needs 2"
+        message = f"the fused group ({listed(members)}) has {len(times)} members; it needs 2"
         yield Violation("fusion", message, tuple(times), (("members", len(times)),))
 
 
@@ -104,12 +100,12 @@ def _slots(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
         holders = tuple(op.name for op in group if slot in _held(op))
         cap = case.machine.slot(slot).fusion_cap if case.machine.has_slot(slot) else 1
         if cap < 2:
-            message = f"{_listed(holders)} hold slot `{slot}`, which cannot be shared by fusion"
+            message = f"{listed(holders)} hold slot `{slot}`, which cannot be shared by fusion"
             yield Violation("fusion", message, holders, (("slot", slot), ("fusion_cap", cap)))
         elif size > cap:
             message = (
                 f"{size} operations share slot `{slot}`, whose fusion cap is {cap}: "
-                f"{_listed(_named(group))}"
+                f"{listed(_named(group))}"
             )
             detail = (("slot", slot), ("members", size), ("fusion_cap", cap))
             yield Violation("fusion", message, _named(group), detail)
@@ -183,7 +179,7 @@ def _contraction(case: Case, groups: list[tuple[Op, ...]]) -> Iterator[Violation
         cycle = cast("list[tuple[str, ...]]", error.args[1])
         if all(len(members) == 1 for members in cycle):
             return  # the loop's own cycle, not of fusion's making
-        way = " -> ".join(_listed(members) for members in cycle)
+        way = " -> ".join(listed(members) for members in cycle)
         message = f"fused groups wait for one another in the same iteration: {way}"
         ops = tuple(dict.fromkeys(name for members in cycle for name in members))
         yield Violation("fusion", message, ops, (("groups", len(cycle) - 1),))

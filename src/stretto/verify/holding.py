@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from typing import Literal
 
 from stretto.loop import Op
-from stretto.verify.case import Case, Moment, Span, Violation
+from stretto.verify.case import Case, Moment, Run, Span, Violation, listed
 
 SHOWN = 6
 """Holders that a message names before it says how many more there are."""
@@ -25,7 +27,7 @@ def slot(case: Case) -> Iterator[Violation]:
     for name, spans in _holds(case).items():
         if not case.machine.has_slot(name):
             users = _names(spans)
-            message = f"{_listed(users)} uses slot `{name}`, which {case.machine.name} has not"
+            message = f"{listed(users)} uses slot `{name}`, which {case.machine.name} has not"
             yield Violation("slot", message, users, (("slot", name),))
             continue
         capacity = case.machine.slot(name).capacity
@@ -44,7 +46,7 @@ def pool(case: Case) -> Iterator[Violation]:
     for name, spans in draws.items():
         if not case.machine.has_pool(name):
             users = _names(spans)
-            message = f"{_listed(users)} draws on pool `{name}`, which {case.machine.name} has not"
+            message = f"{listed(users)} draws on pool `{name}`, which {case.machine.name} has not"
             yield Violation("pool", message, users, (("pool", name),))
             continue
         yield from _overfull(case, _Limit("pool", name, case.machine.pool(name).cap), spans)
@@ -122,10 +124,10 @@ def _overfull(case: Case, limit: _Limit, spans: list[Span]) -> Iterator[Violatio
             yield _alone(case, limit, span)
         elif span.amount:
             fitting.append(span)
-    seen: set[frozenset[tuple[tuple[str, ...], int]]] = set()
+    seen: set[frozenset[tuple[tuple[str, ...], int, int]]] = set()
     for moment in case.moments(fitting, limit.most):
-        oldest = min(x.iteration for x in moment.held)
-        holders = frozenset((x.span.owner, x.iteration - oldest) for x in moment.held)
+        oldest = min(run.first for run in moment.held)
+        holders = frozenset((r.span.owner, r.first - oldest, r.last - oldest) for r in moment.held)
         if holders not in seen:
             seen.add(holders)
             yield _together(case, limit, moment, oldest)
@@ -134,7 +136,7 @@ def _overfull(case: Case, limit: _Limit, spans: list[Span]) -> Iterator[Violatio
 def _alone(case: Case, limit: _Limit, span: Span) -> Violation:
     cycles = span.end - span.begin
     message = (
-        f"{_listed(span.owner)} alone {limit.verb} {span.amount} of {limit} for {cycles} cycles; "
+        f"{listed(span.owner)} alone {limit.verb} {span.amount} of {limit} for {cycles} cycles; "
         f"II {case.ii} leaves at most {limit.most * case.ii // span.amount}"
     )
     return limit.violation(message, span.owner, cycles=cycles, amount=span.amount, ii=case.ii)
@@ -142,26 +144,32 @@ def _alone(case: Case, limit: _Limit, span: Span) -> Violation:
 
 def _together(case: Case, limit: _Limit, moment: Moment, oldest: int) -> Violation:
     """Told from the oldest iteration that takes part, as iteration 0."""
-    shift = oldest * case.ii
-    cycle = moment.cycle - shift
+    cycle = moment.cycle - oldest * case.ii
     lines = [
-        f"{_listed(x.span.owner)} of iteration {x.iteration - oldest} {limit.verb} "
-        f"{x.span.amount} from {x.begin - shift} to {x.end - shift}"
-        for x in moment.held
+        f"{listed(span.owner)} of iteration {iteration} {limit.verb} {span.amount} "
+        f"from {begin} to {begin + span.end - span.begin}"
+        for begin, iteration, span in islice(_by_begin(case, moment.held, oldest), SHOWN)
     ]
-    if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
+    holders = sum(run.count for run in moment.held)
+    if holders > SHOWN:
+        lines.append(f"and {holders - SHOWN} more")
     message = (
         f"of {limit}, {moment.load} is {limit.total} at cycle {cycle} (II {case.ii}): "
         f"{'; '.join(lines)}"
     )
-    owners = tuple(dict.fromkeys(name for x in moment.held for name in x.span.owner))
+    owners = _names([run.span for run in moment.held])
     return limit.violation(message, owners, cycle=cycle, load=moment.load, ii=case.ii)
+
+
+def _by_begin(case: Case, runs: tuple[Run, ...], oldest: int) -> Iterator[tuple[int, int, Span]]:
+    """Begin and iteration of all that is held, the earliest first, told from the oldest."""
+
+    def each(run: Run) -> Iterator[tuple[int, int, Span]]:
+        for iteration in range(run.first - oldest, run.last - oldest + 1):
+            yield run.span.begin + iteration * case.ii, iteration, run.span
+
+    return merge(*map(each, runs), key=lambda held: held[0])
 
 
 def _names(spans: list[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for span in spans for name in span.owner))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " + ".join(f"`{name}`" for name in names)

@@ -26,6 +26,15 @@ def interval(case: Case) -> Iterator[Violation]:
         yield Violation("order", f"the II is {ii}; it must be at least 1", (), (("ii", ii),))
 
 
+def target(case: Case) -> Iterator[Violation]:
+    """The schedule is of this machine, where it says of which."""
+    said = case.analysis.machine
+    if said not in ("", case.machine.name):
+        message = f"the schedule is said to be of machine `{said}`, not of `{case.machine.name}`"
+        detail = (("published", said), ("machine", case.machine.name))
+        yield Violation("order", message, (), detail)
+
+
 def names(case: Case) -> Iterator[Violation]:
     """Every operation is placed, once, at 0 or later; nothing else is."""
     placements = case.analysis.placements

@@ -37,6 +37,7 @@ def storage(case: Case) -> Iterator[Violation]:
     yield from _caps(case, kept)
     yield from _budgets(case, kept)
     yield from _published_rows(case, kept)
+    yield from _published_budgets(case)
     if len(kept) == len(case.loop.storages):
         yield from _published_memory(case, kept)
 
@@ -56,8 +57,7 @@ def _count(case: Case, s: Storage) -> _Kept | None:
         *(case.at(op.name, distance) + op.completion for op, distance in readers),
         born,
     )
-    alive = case.moments([Span(accessors, born, dead)], 0)
-    copies = max((moment.load for moment in alive), default=1)
+    copies = max(1, case.copies(Span(accessors, born, dead)))
     return _Kept(s, dead - born, copies, accessors)
 
 
@@ -131,6 +131,20 @@ def _published_rows(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
                 )
                 detail = (("storage", row.name), ("published", published), ("counted", actual))
                 yield Violation("storage", message, k.accessors, detail)
+
+
+def _published_budgets(case: Case) -> Iterator[Violation]:
+    """Budgets, where stated, are the machine's; one that was lifted is not compared."""
+    for row in case.analysis.memory:
+        budget = case.machine.budget(row.space)
+        if row.budget is None or budget is None or budget.bytes in (None, row.budget):
+            continue
+        message = (
+            f"{row.space} is said to hold {row.budget:,} bytes; "
+            f"{case.machine.name} gives it {budget.bytes:,}"
+        )
+        detail = (("space", row.space), ("published", row.budget), ("budget", budget.bytes))
+        yield Violation("storage", message, (), detail)
 
 
 def _published_memory(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:

@@ -19,16 +19,17 @@ from stretto.schedule.types import ScheduleAnalysis
 from stretto.verify.case import Case, Violation
 from stretto.verify.fusing import fusion
 from stretto.verify.holding import pool, slot
-from stretto.verify.placing import dependence, depth, group, interval, names, order
+from stretto.verify.placing import dependence, depth, group, interval, names, order, target
 from stretto.verify.storing import storage
 
 Validator = Callable[[Case], Iterator[Violation]]
 
-WITHOUT_II: tuple[Validator, ...] = (interval, names, fusion)
+WITHOUT_II: tuple[Validator, ...] = (interval, target, names, fusion)
 """What can be said of a schedule that has no II."""
 
 VALIDATORS: tuple[Validator, ...] = (
     interval,
+    target,
     names,
     order,
     dependence,

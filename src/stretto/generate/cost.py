@@ -1,0 +1,250 @@
+"""The cost of a placement: five components, compared one after the other and never added up.
+
+    feasibility   pipe-slot   spill surcharge   bank pressure   structural distance   (anchors)
+         0            0              85               3                  2                2700
+
+The first is a veto: operations that the reservation table refuses. The others are functions of
+any placement and only rank. The anchor weights of the slots held break what ties are left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stretto.bounds.distances import below_recurrence
+from stretto.generate.evaluators import (
+    BankCaps,
+    Seating,
+    bank_caps,
+    bank_cost,
+    bank_pressure,
+    holds,
+    pipe_slot,
+)
+from stretto.generate.partial import fused_vector
+from stretto.generate.paths import earliest
+from stretto.generate.problem import Problem
+from stretto.resources import Conflict, ReservationTable
+
+SPILL_WEIGHT = 17
+"""Surcharge a register in excess of the budget. Source: constraint builder, cost-term formula."""
+SPILL_CAP = 4096
+"""Most surcharge of one (operation, cycle), and of all together. Source: the same."""
+
+
+class CostVector(NamedTuple):
+    """Ordered as tuples are: a later component matters only where all before it are equal."""
+
+    feasibility: int
+    """Operations that find no room; 0 is feasible."""
+    pipe_slot: int
+    spill: int
+    bank: int
+    structural: int
+    anchors: int = 0
+    """The last tie-break."""
+
+
+class Life(NamedTuple):
+    """Something that lives in registers, by who writes and who reads it."""
+
+    bytes: int
+    writers: tuple[int, ...]
+    readers: tuple[tuple[int, int], ...]
+    """(operation, distance)."""
+
+
+class Scorer:
+    """Scores placements of one problem at one II."""
+
+    def __init__(self, problem: Problem, ii: int) -> None:
+        self.problem = problem
+        self.ii = ii
+        self.caps: BankCaps | None = bank_caps(problem.machine)
+        # The longest path to an operation is the largest distance D[p, op] there is, or 0.
+        self._pipe = [pipe_slot((longest,), ii) or 0 for longest in earliest(problem, ii)]
+        self._always, self._lives = register_lives(problem)
+
+    def score(self, seats: Seating, feasibility: int = 0) -> CostVector:
+        """The cost of a placement whose feasibility is known."""
+        return CostVector(
+            feasibility,
+            max((self._pipe[i] for i, s in enumerate(seats.starts) if s is not None), default=0),
+            spill(seats, self._always, self._lives),
+            sum(bank_pressure(seats)),
+            inversions(seats),
+            anchors(seats),
+        )
+
+    def vetoed(self, seats: Seating) -> bool:
+        """Whether the bank caps refuse it."""
+        return self.caps is not None and bank_cost(bank_pressure(seats), self.caps) is None
+
+
+def cost(seats: Seating) -> CostVector:
+    """The cost of any placement, its feasibility found out.
+
+    Longest paths exist from the recurrence bound on; a smaller II is an InfeasibleError.
+    """
+    error = below_recurrence(seats.problem.graph, seats.ii)
+    if error is not None:
+        raise error
+    return Scorer(seats.problem, seats.ii).score(seats, len(refused(seats)))
+
+
+def refused(seats: Seating) -> tuple[Conflict, ...]:
+    """The conflicts of all that the table refuses when operations come in program order."""
+    table = ReservationTable(seats.problem.machine, seats.ii)
+    found: list[Conflict] = []
+    for members, start in holds(seats):
+        name = seats.problem.names[members[0]]
+        vector = fused_vector(seats.problem, members)
+        conflict = table.conflict(vector, start, name)
+        if conflict is None:
+            table.commit(name, vector, start)
+        else:
+            found.append(conflict)
+    return tuple(found)
+
+
+# Spill surcharge ----------------------------------------------------------------------------
+
+
+def surcharge(pressure: int, budget: int) -> int:
+    """What one operation pays for the register pressure in the cycle it is seated in."""
+    return min(SPILL_CAP, SPILL_WEIGHT * max(0, pressure - budget))
+
+
+def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
+    """Bytes that live always (live-in, or fixed in place), and the lives that seats decide."""
+    loop = problem.loop
+    read: dict[str, list[tuple[int, int]]] = {}
+    access: dict[str, list[tuple[int, int]]] = {}
+    writers: dict[str, list[int]] = {}
+    for i, op in enumerate(loop.ops):
+        for operand in op.operands:
+            read.setdefault(operand.value, []).append((i, operand.distance))
+        for a in op.reads:
+            access.setdefault(a.storage, []).append((i, a.distance))
+        for name in op.writes:
+            writers.setdefault(name, []).append(i)
+    always, lives = 0, list[Life]()
+    for value in loop.values:
+        producer = loop.producers.get(value.name)
+        if not value.register_bytes:
+            continue
+        if producer is None:
+            always += value.register_bytes
+        else:
+            by = (loop.index[producer],)
+            lives.append(Life(value.register_bytes, by, tuple(read.get(value.name, ()))))
+    for s in loop.storages:
+        if s.space != "register":
+            continue
+        if s.fixed or s.name not in writers:
+            always += s.bytes
+        else:
+            lives.append(Life(s.bytes, tuple(writers[s.name]), tuple(access.get(s.name, ()))))
+    return always, tuple(lives)
+
+
+def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
+    """Surcharges of all seated operations, each at its own cycle, together at most the cap.
+
+    Pressure only rises where something begins to live, which is where its writer is seated: so
+    the cycles looked at include the worst one.
+    """
+    budget = seats.problem.machine.budget("register")
+    if budget is None or budget.bytes is None:
+        return 0
+    ii, limit = seats.ii, budget.bytes // budget.unit
+    spans = [(life.bytes, *span) for life in lives if (span := _span(seats, life)) is not None]
+    most = always + sum(size * -(-(end - begin) // ii) for size, begin, end in spans)
+    if -(-most // budget.unit) <= limit:
+        return 0
+    cycles, live = _profile(spans, always, ii)
+    total = 0
+    for start in seats.starts:
+        if start is not None:
+            at = live[bisect_right(cycles, start % ii) - 1]
+            total += surcharge(-(-at // budget.unit), limit)
+    return min(SPILL_CAP, total)
+
+
+def _span(seats: Seating, life: Life) -> tuple[int, int] | None:
+    """Begin and end of one instance; None: no writer is seated."""
+    starts, completion = seats.starts, seats.problem.completion
+    begins = [(s, s + completion[w]) for w in life.writers if (s := starts[w]) is not None]
+    if not begins:
+        return None
+    begin, end = min(b for b, _ in begins), max(e for _, e in begins)
+    for reader, distance in life.readers:
+        start = starts[reader]
+        if start is None:
+            start = _earliest_beside(seats, reader)
+        end = max(end, start + completion[reader] + seats.ii * distance)
+    return begin, end
+
+
+def _earliest_beside(seats: Seating, i: int) -> int:
+    """The earliest start that seated predecessors leave an operation that is not seated."""
+    low = 0
+    for other, latency, distance in seats.problem.preds[i]:
+        start = seats.starts[other]
+        if start is not None:
+            low = max(low, start + latency - seats.ii * distance)
+    return low
+
+
+def _profile(
+    spans: Sequence[tuple[int, int, int]], always: int, ii: int
+) -> tuple[list[int], list[int]]:
+    """Live bytes as steps: from cycles[k] on, live[k]; cycles[0] is 0."""
+    base, change = always, {0: 0}
+    for size, begin, end in spans:
+        turns, rest = divmod(end - begin, ii)
+        base += size * turns
+        if rest:
+            first, last = begin % ii, (begin + rest) % ii
+            change[first] = change.get(first, 0) + size
+            change[last] = change.get(last, 0) - size
+            if last < first:  # around the end: alive at cycle 0 as well (last == 0 cancels out)
+                change[0] += size
+    cycles = sorted(change)
+    live: list[int] = []
+    for cycle in cycles:
+        base += change[cycle]
+        live.append(base)
+    return cycles, live
+
+
+# Structural distance and anchors ------------------------------------------------------------
+
+
+def inversions(seats: Seating) -> int:
+    """Pairs of operations that (stage, order) puts the other way round than the program.
+
+    M. Kendall, "A new measure of rank correlation" (1938). Inside a stage operations are ordered
+    by start, then topological rank; so (stage, order) sorts like (start, rank).
+    """
+    rank = seats.problem.rank
+    order = sorted((s, rank[i], i) for i, s in enumerate(seats.starts) if s is not None)
+    seen: list[int] = []
+    found = 0
+    for _, _, i in order:
+        found += len(seen) - bisect_right(seen, i)
+        insort(seen, i)
+    return found
+
+
+def anchors(seats: Seating) -> int:
+    """The anchor weights of all slots held, a fused group once."""
+    slot = seats.problem.machine.slot
+    return sum(
+        slot(use.slot).anchor or 0
+        for members, _ in holds(seats)
+        for use in seats.problem.vectors[members[0]].uses
+        if use.duration
+    )

@@ -1,0 +1,109 @@
+"""Which ready operations may share one hold.
+
+read0 ┐ same kind, bank and slots, as many as the slots let fuse,
+read1 ├─ one start that suits all of them,
+read2 ┘ and none waits for another, not even by way of groups already fused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from stretto.generate.gates import Snapshot, seat_window
+from stretto.generate.partial import Partial, fused_vector
+from stretto.generate.problem import Problem
+
+SEEDS = 6
+"""Operations of a class from which a set is grown."""
+
+
+def alike_sets(
+    partial: Partial, snap: Snapshot, live: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Sets that may fuse, each with its earliest start: one grown from each of some operations."""
+    problem = partial.problem
+    classes: dict[object, list[int]] = {}
+    for i in live:
+        if problem.fusion[i] is not None:
+            classes.setdefault(problem.fusion[i], []).append(i)
+    seen: set[frozenset[int]] = set()
+    for ops in classes.values():
+        for seed in ops[:SEEDS] if len(ops) > 1 else ():
+            members, start = _grown(partial, snap, ops, seed)
+            if len(members) > 1 and frozenset(members) not in seen:
+                seen.add(frozenset(members))
+                yield members, start
+
+
+def fusion_cap(problem: Problem, i: int) -> int:
+    """How many operations of this one's class may share a hold."""
+    held = [use.slot for use in problem.vectors[i].uses if use.duration]
+    return min((problem.machine.slot(slot).fusion_cap for slot in held), default=1)
+
+
+def _grown(
+    partial: Partial, snap: Snapshot, ops: Sequence[int], seed: int
+) -> tuple[tuple[int, ...], int]:
+    """A set from one operation on, as large as the cap and the windows let it become."""
+    members, start = (seed,), 0
+    cap = fusion_cap(partial.problem, seed)
+    for i in ops:
+        if len(members) == cap:
+            break
+        if i == seed:
+            continue
+        wider = tuple(sorted((*members, i)))
+        found = _seat(partial, snap, wider) if may_fuse(partial, wider) else None
+        if found is not None:
+            members, start = wider, found
+    return members, start
+
+
+def _seat(partial: Partial, snap: Snapshot, members: Sequence[int]) -> int | None:
+    """The earliest start in everybody's window at which the joint hold fits."""
+    windows = [seat_window(partial, snap, i) for i in members]
+    low, high = max(w[0] for w in windows), min(w[1] for w in windows)
+    if high < low:
+        return None
+    return partial.table.earliest(fused_vector(partial.problem, members), low, high)
+
+
+def may_fuse(partial: Partial, members: Sequence[int]) -> bool:
+    """No nesting, no order between them at equal starts, and contracting all groups is acyclic."""
+    problem, chosen = partial.problem, set(members)
+    for i in members:
+        if chosen & set(_enclosing(problem, i)):
+            return False
+        for arc in problem.succs[i]:
+            if arc.other in chosen and arc.latency > partial.ii * arc.distance:
+                return False
+    return not _returns(problem, {**partial.fused, members[0]: tuple(members)}, members)
+
+
+def _enclosing(problem: Problem, i: int) -> Iterable[int]:
+    seen = {i}
+    above = problem.loop.ops[i].parent
+    while above is not None and above in problem.index and problem.index[above] not in seen:
+        yield problem.index[above]
+        seen.add(problem.index[above])
+        above = problem.loop.ops[problem.index[above]].parent
+
+
+def _returns(
+    problem: Problem, fused: Mapping[int, tuple[int, ...]], members: Sequence[int]
+) -> bool:
+    """Whether distance-0 dependences lead from a group back to it, other groups being one node."""
+    together = {i: group for group in fused.values() for i in group}
+    own, seen = set(members), set[int]()
+    front = list(members)
+    while front:
+        for arc in problem.succs[front.pop()]:
+            if arc.distance:
+                continue
+            if arc.other in own:
+                return True
+            for i in together.get(arc.other, (arc.other,)):
+                if i not in seen:
+                    seen.add(i)
+                    front.append(i)
+    return False

@@ -1,0 +1,154 @@
+"""A placement in the making at one II: some operations seated, the table holding what they hold.
+
+    seat(load, 0)   table: tma ████████, tp_smem_wr ████████        window(read) = [8, ...]
+
+The window of an operation comes from its seated neighbours, its depth limit and the stage of its
+group. Fused operations are seated together: one start, one hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stretto.generate.problem import Problem
+from stretto.loop import Demand, ResourceVector, Use
+from stretto.resources import ReservationTable
+
+UNBOUNDED = 1 << 62
+"""A latest start that nothing limits; compared, never added to."""
+
+
+class Partial:
+    """Seats and holds at one II."""
+
+    def __init__(self, problem: Problem, ii: int) -> None:
+        self.problem = problem
+        self.ii = ii
+        self.table = ReservationTable(problem.machine, ii)
+        self.starts: list[int | None] = [None] * problem.size
+        self.seated_by: dict[int, tuple[str, str]] = {}
+        """Operation to the rung and arm that seated it."""
+        self.fused: dict[int, tuple[int, ...]] = {}
+        """Leader to all members of its fused group, the leader first."""
+        self._leader: dict[int, int] = {}
+
+    @classmethod
+    def adopt(
+        cls, problem: Problem, table: ReservationTable, starts: Sequence[int | None], rung: str
+    ) -> Partial:
+        """A placement whose holds already stand in a table, whole stages apart or not."""
+        partial = cls(problem, table.ii)
+        partial.table = table
+        partial.starts = list(starts)
+        for i, start in enumerate(starts):
+            if start is not None:
+                partial.seated_by[i] = (rung, "")
+        return partial
+
+    @property
+    def count(self) -> int:
+        """How many operations are seated."""
+        return len(self.seated_by)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are."""
+        return self.count == self.problem.size
+
+    def window(self, i: int) -> tuple[int, int]:
+        """First and last start that seated neighbours, depth and group allow; may be empty."""
+        ii, starts = self.ii, self.starts
+        low, high = 0, UNBOUNDED
+        for other, latency, distance in self.problem.preds[i]:
+            start = starts[other]
+            if start is not None:
+                low = max(low, start + latency - ii * distance)
+        for other, latency, distance in self.problem.succs[i]:
+            start = starts[other]
+            if start is not None:
+                high = min(high, start - latency + ii * distance)
+        limit = self.problem.max_stage[i]
+        if limit is not None:
+            high = min(high, (limit + 1) * ii - 1)
+        stage = self.group_stage(i)
+        if stage is not None:
+            low, high = max(low, stage * ii), min(high, (stage + 1) * ii - 1)
+        return low, high
+
+    def group_stage(self, i: int) -> int | None:
+        """The stage that the seated members of an operation's group stand in; None: none does."""
+        group = self.problem.group[i]
+        if group is None:
+            return None
+        for member in self.problem.members[group]:
+            start = self.starts[member]
+            if start is not None and member != i:
+                return start // self.ii
+        return None
+
+    def seat(self, members: Sequence[int], start: int, rung: str, arm: str = "") -> None:
+        """Seat an operation, or several fused ones together; ConflictError if they do not fit."""
+        leader = members[0]
+        vector = fused_vector(self.problem, members)
+        self.table.commit(self.problem.names[leader], vector, start)
+        for i in members:
+            self.starts[i] = start
+            self.seated_by[i] = (rung, arm)
+        if len(members) > 1:
+            self.fused[leader] = tuple(members)
+            self._leader.update(dict.fromkeys(members, leader))
+
+    def unseat(self, i: int) -> tuple[int, ...]:
+        """Unseat an operation and all that are fused with it; those that were."""
+        leader = self._leader.get(i, i)
+        members = self.fused.pop(leader, (leader,))
+        self.table.release(self.problem.names[leader])
+        for member in members:
+            self.starts[member] = None
+            del self.seated_by[member]
+            self._leader.pop(member, None)
+        return members
+
+    def copy(self) -> Partial:
+        """The same seats, to be changed without changing these."""
+        other = Partial(self.problem, self.ii)
+        done: set[int] = set()
+        for i, (rung, arm) in self.seated_by.items():
+            if i in done:
+                continue
+            leader = self._leader.get(i, i)
+            members = self.fused.get(leader, (leader,))
+            start = self.starts[leader]
+            assert start is not None
+            other.seat(members, start, rung, arm)
+            done.update(members)
+        return other
+
+    def whole(self) -> list[int]:
+        """The starts of a complete placement, moved by whole stages so that the first is 0."""
+        starts = [start for start in self.starts if start is not None]
+        assert len(starts) == self.problem.size
+        shift = min(starts) // self.ii * self.ii
+        return [start - shift for start in starts]
+
+
+def fused_vector(problem: Problem, members: Sequence[int]) -> ResourceVector:
+    """What operations hold when fused: each use once, as long as the longest; all demands."""
+    if len(members) == 1:
+        return problem.vectors[members[0]]
+    uses = _holds(problem.vectors[members[0]])
+    demands: dict[str, int] = {}
+    for i in members:
+        for k, (a, b) in enumerate(zip(uses, _holds(problem.vectors[i]), strict=True)):
+            first, end = min(a.offset, b.offset), max(a.end, b.end)
+            most = max(a.occupancy, b.occupancy)
+            uses[k] = replace(a, offset=first, duration=end - first, occupancy=most)
+        for demand in problem.vectors[i].demands:
+            demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
+    return ResourceVector(tuple(uses), tuple(Demand(p, u) for p, u in demands.items()))
+
+
+def _holds(vector: ResourceVector) -> list[Use]:
+    """The uses that hold something, in the order in which members are matched."""
+    return sorted((u for u in vector.uses if u.duration), key=lambda u: (u.slot, u.offset))

@@ -1,0 +1,164 @@
+"""Rau refinement: iterative modulo scheduling, the first rung of the ladder.
+
+    for each plan:  recurrences as blocks ─► the rest by priority, pushing out what is in the way
+                    ─► stages ─► fillers as late as pays ─► do the rings fit?
+
+After B. R. Rau, "Iterative modulo scheduling" (MICRO 1994): operations are seated by priority,
+one that finds no seat takes one by force, and what it pushes out is seated again, within a budget.
+What differs: seats are sought by cycle and stages follow (`packing.py`); recurrences are seated
+first, by their longest-path distances (after R. Huff, "Lifetime-sensitive modulo scheduling", PLDI
+1993); operations that found no seat come earlier in the next plan; and when rings overflow, their
+depths are capped and the capped problem is solved (`rings.py`). All budgets are counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.packing import Packing, Plan
+from stretto.generate.partial import Partial
+from stretto.generate.paths import earliest, heights, stages
+from stretto.generate.problem import Problem
+from stretto.generate.recurrences import recurrences
+from stretto.generate.rings import capped
+from stretto.generate.storage import overflow
+from stretto.generate.tighten import tighten
+from stretto.schedule import Refusal
+
+RUNG = "rau"
+RESTARTS = 6
+"""Plans tried with what the ones before have learned, when a thorough search is wanted."""
+
+LARGE = 200
+"""Loops of more operations get the two plans that are quickest, and no learning."""
+
+
+def refine(problem: Problem, ii: int, effort: int = RESTARTS) -> Attempt:
+    """A complete placement at this II whose rings fit, or how far it came."""
+    first = _solve(problem, ii, effort)
+    if first.placement is None or not isinstance(first.refusal, Refusal):
+        return first
+    # Complete, but the rings overflow: hold them to depths that fit and solve that.
+    for variant in capped(problem, ii, first.placement.whole()):
+        attempt = _solve(variant, ii, effort)
+        if attempt.placement is not None and attempt.refusal is None:
+            return Attempt(_back(problem, attempt.placement), attempt.partial, None)
+    return Attempt(None, first.placement, first.refusal)
+
+
+def _back(problem: Problem, placement: Partial) -> Partial:
+    """A placement of a capped variant, as one of the problem itself."""
+    return Partial.adopt(problem, placement.table, placement.starts, RUNG)
+
+
+def _solve(problem: Problem, ii: int, effort: int) -> Attempt:
+    """Try the plans in turn. A complete placement that overflows comes with a refusal."""
+    asap = earliest(problem, ii)
+    rigid = recurrences(problem, ii)
+    blame = [0] * problem.size
+    best = Partial(problem, ii)
+    refusal: Refusal | None = None
+    overflowing: Attempt | None = None
+    for plan in _plans(problem, ii, effort):
+        packing = Packing.empty(problem, ii, rigid, asap, blame)
+        done = packing.run(plan)
+        partial, why = _finish(problem, packing, done)
+        if partial is not None and why is None:
+            return Attempt(partial, partial, None)
+        if partial is not None and overflowing is None:
+            overflowing = Attempt(partial, partial, why)
+        elif not done:
+            reached = Partial.adopt(problem, packing.table, packing.starts, RUNG)
+            if refusal is None or reached.count > best.count:
+                best = reached
+                refusal = refusal_for(reached, packing.failed, RUNG)
+        elif why is not None and refusal is None:
+            refusal = why
+    return overflowing or Attempt(None, best, refusal)
+
+
+def _finish(
+    problem: Problem, packing: Packing, done: bool
+) -> tuple[Partial | None, Refusal | None]:
+    """The placement of finished cycles, and what is wrong with it, if anything."""
+    ii = packing.ii
+    seated = [start for start in packing.starts if start is not None]
+    if not done or len(seated) < problem.size:
+        return None, None
+    starts = stages(problem, ii, seated)
+    if starts is None:
+        return None, Refusal(ii, "the cycles of a recurrence gain a stage", rung=RUNG)
+    partial = Partial.adopt(problem, packing.table, starts, RUNG)
+    broken = _stage_rules(partial)
+    if broken is not None:
+        return None, broken
+    tighten(partial, RUNG)
+    too_much = overflow(problem, ii, partial.whole())
+    return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
+
+
+def _stage_rules(partial: Partial) -> Refusal | None:
+    """Depth limits and groups, which cycles alone do not see."""
+    problem, ii = partial.problem, partial.ii
+    starts = partial.whole()
+    for i, last in enumerate(problem.max_stage):
+        if last is not None and starts[i] // ii > last:
+            reason = (
+                f"`{problem.names[i]}` came to stage {starts[i] // ii}; stage {last} is its last"
+            )
+            return Refusal(ii, reason, rung=RUNG, op=problem.names[i])
+    for members in problem.members:
+        found = {starts[i] // ii for i in members}
+        if len(found) > 1:
+            names = tuple(problem.names[i] for i in members)
+            reason = f"the group {', '.join(names)} came to stages {sorted(found)}"
+            return Refusal(ii, reason, rung=RUNG, group=names)
+    return None
+
+
+def _plans(problem: Problem, ii: int, effort: int) -> Iterator[Plan]:
+    """Priorities to try: what waits longest first; what is hardest to fit first; both ways."""
+    height = heights(problem, ii)
+    hard = _density(problem)
+    few, many = min(problem.size + 10, 60), min(4 * problem.size, 400) + 40
+    yield Plan("height", height, evictions=few)
+    yield Plan("density", hard, evictions=few)
+    if problem.size > LARGE:
+        return
+    yield Plan("tight", hard, tight=True, evictions=few)
+    for turn in range(effort):
+        yield Plan(
+            f"learned {turn}",
+            _shaken(height if turn % 2 else hard, turn),
+            tight=turn % 3 == 1,
+            late=turn % 4 == 2,
+            evictions=many,
+        )
+
+
+def _shaken(priority: Sequence[int], turn: int) -> Sequence[int]:
+    """Priorities moved by up to a fifth either way, differently each turn and always the same."""
+    if turn < 2:
+        return priority
+    return [
+        value * (80 + (i * 2654435761 + turn * 40503) % 65521 % 41) // 100
+        for i, value in enumerate(priority)
+    ]
+
+
+def _density(problem: Problem) -> Sequence[int]:
+    """How much an operation holds of what is scarce: cycles, weighed by how full the slot is."""
+    total: dict[str, int] = {}
+    for vector in problem.vectors:
+        for use in vector.uses:
+            total[use.slot] = total.get(use.slot, 0) + use.duration * use.occupancy
+    load: dict[str, int] = {}
+    for slot, held in total.items():
+        capacity = problem.machine.slot(slot).capacity
+        load[slot] = 0 if capacity is None else held // capacity
+    fullest = max(load.values(), default=0) or 1
+    return [
+        sum(use.duration * use.occupancy * 100 * load[use.slot] // fullest for use in vector.uses)
+        for vector in problem.vectors
+    ]

@@ -1,0 +1,89 @@
+"""First and last starts that longest paths leave each operation beside all that are seated.
+
+    load @0 ──8──► (mma) ──16──► (store)      store: from 24 on, before mma has a seat
+       ▲                            │         and so that load's next turn is not late:
+       └───────── 10, +1 ───────────┘         until II - 10
+
+The bounds hold for every completion of what is seated: an empty window says that there is none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from stretto.generate.partial import UNBOUNDED, Partial
+from stretto.generate.paths import earliest
+from stretto.generate.problem import Problem
+
+_ROUNDS = 4
+"""How often groups raise each other before anything is seated; a bound, not a fixed point."""
+
+
+class Reach:
+    """Bounds on the starts of one placement in the making."""
+
+    def __init__(self, problem: Problem, ii: int) -> None:
+        self.problem = problem
+        self.ii = ii
+        self.low = earliest(problem, ii)
+        self.high = [UNBOUNDED] * problem.size
+        for i, last in enumerate(problem.max_stage):
+            if last is not None:
+                self._lower(i, (last + 1) * ii - 1)
+        for _ in range(_ROUNDS if problem.members else 0):
+            for members in problem.members:
+                self.floor(members, max(self.low[i] for i in members) // ii)
+
+    def take(self, partial: Partial) -> None:
+        """Count in everything that a placement has seated."""
+        for i, start in enumerate(partial.starts):
+            if start is not None:
+                self.seat(i, start)
+
+    def seat(self, i: int, start: int) -> None:
+        """Count in one seat."""
+        self._raise(i, start)
+        self._lower(i, start)
+        group = self.problem.group[i]
+        if group is not None:
+            members = self.problem.members[group]
+            stage = start // self.ii
+            self.floor(members, stage)
+            for member in members:
+                self._lower(member, (stage + 1) * self.ii - 1)
+
+    def floor(self, members: Sequence[int], stage: int) -> None:
+        """No member starts before a stage."""
+        for member in members:
+            self._raise(member, stage * self.ii)
+
+    def _raise(self, i: int, value: int) -> None:
+        low, succs, ii = self.low, self.problem.succs, self.ii
+        if value <= low[i]:
+            return
+        low[i] = value
+        front = deque((i,))
+        while front:
+            op = front.popleft()
+            value = low[op]
+            for other, latency, distance in succs[op]:
+                reached = value + latency - ii * distance
+                if reached > low[other]:
+                    low[other] = reached
+                    front.append(other)
+
+    def _lower(self, i: int, value: int) -> None:
+        high, preds, ii = self.high, self.problem.preds, self.ii
+        if value >= high[i]:
+            return
+        high[i] = value
+        front = deque((i,))
+        while front:
+            op = front.popleft()
+            value = high[op]
+            for other, latency, distance in preds[op]:
+                reached = value - latency + ii * distance
+                if reached < high[other]:
+                    high[other] = reached
+                    front.append(other)

@@ -1,0 +1,84 @@
+"""Recurrences as what they are: operations that cannot move freely against each other.
+
+    load_o ─532─► rescale ─138─► store ─96─► pv ─559,+1─► load_o        at II 1325: no slack at all
+
+Inside a recurrence every pair of operations has a longest path both ways, which bounds how far
+apart they may start. With these distances any choice that respects the seats so far can be
+completed; only the table can object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stretto.bounds.closure import longest_paths
+from stretto.bounds.graph import Edge, Graph
+from stretto.generate.problem import Problem
+
+SMALL = 24
+"""Up to this size plain lists are faster than loading and calling NumPy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """One strongly connected component at one II."""
+
+    members: tuple[int, ...]
+    apart: tuple[tuple[int, ...], ...]
+    """apart[a][b]: how much later than a must b start, at least, by position in `members`."""
+
+    def slack(self, a: int, b: int) -> int:
+        """How far two members may still move against each other."""
+        return -(self.apart[a][b] + self.apart[b][a])
+
+
+def recurrences(problem: Problem, ii: int) -> tuple[Recurrence, ...]:
+    """Every recurrence of a problem, the tightest first."""
+    found = [_recurrence(problem, ii, members) for members in problem.recurrences]
+    return tuple(sorted(found, key=lambda r: (_tightness(r), -len(r.members))))
+
+
+def _tightness(recurrence: Recurrence) -> int:
+    size = len(recurrence.members)
+    return min(recurrence.slack(a, b) for a in range(size) for b in range(a))
+
+
+def _recurrence(problem: Problem, ii: int, members: Sequence[int]) -> Recurrence:
+    local = {member: position for position, member in enumerate(members)}
+    leaving = [
+        [
+            Edge(local[member], local[arc.other], arc.latency, arc.distance)
+            for arc in problem.succs[member]
+            if arc.other in local
+        ]
+        for member in members
+    ]
+    if len(members) <= SMALL:
+        rows = [_from(source, leaving, ii) for source in range(len(members))]
+        return Recurrence(tuple(members), tuple(map(tuple, rows)))
+    names = tuple(problem.names[member] for member in members)
+    graph = Graph(names, tuple(range(len(members))), tuple(map(tuple, leaving)))
+    _, longest = longest_paths(graph, ii)
+    return Recurrence(tuple(members), tuple(tuple(map(int, row)) for row in longest.T.tolist()))
+
+
+def _from(source: int, leaving: Sequence[Sequence[Edge]], ii: int) -> list[int]:
+    """Longest paths from one member to all; each is reached, the component being connected."""
+    values: list[int | None] = [None] * len(leaving)
+    values[source] = 0
+    work = [source]
+    while work:
+        later: list[int] = []
+        for node in work:
+            value = values[node]
+            if value is None:
+                continue
+            for edge in leaving[node]:
+                reached = value + edge.latency - ii * edge.distance
+                known = values[edge.dst]
+                if known is None or reached > known:
+                    values[edge.dst] = reached
+                    later.append(edge.dst)
+        work = later
+    return [value or 0 for value in values]

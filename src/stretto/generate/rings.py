@@ -1,0 +1,122 @@
+"""When rings overflow: decide how deep each may be, and hold the schedule to it.
+
+    a_tile 2 copies, b_tile 2 copies: too much     ──►  a_tile 1, b_tile 2
+    reader of a_tile ─completion,+1─► writer of a_tile        a cap is a dependence like any other
+
+Depths start from what dependences force at this II; what is left of the budget goes to the
+storages that wanted more. The caps become arcs, and so the problem is one of the same kind again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from stretto.bounds.recurrence import recurrence_bound
+from stretto.generate.problem import Arc, Problem, StorageRoom
+from stretto.generate.storage import ring_depth
+
+
+def least_depths(problem: Problem, ii: int) -> list[int]:
+    """The copies of each rotating storage that dependences alone force at this II."""
+    return [max(1, -(-_least_life(problem, room, ii) // ii)) for room in problem.rotating]
+
+
+def _least_life(problem: Problem, room: StorageRoom, ii: int) -> int:
+    """From the first writer's issue to the last completion, as short as any schedule has it."""
+    life = 0
+    for writer in room.writers:
+        reached = _longest_from(problem, writer, ii)
+        ends = [(w, 0) for w in room.writers] + list(room.readers)
+        for op, distance in ends:
+            gap = reached[op]
+            if gap is not None:
+                life = max(life, gap + problem.completion[op] + ii * distance)
+    return life
+
+
+def _longest_from(problem: Problem, source: int, ii: int) -> list[int | None]:
+    values: list[int | None] = [None] * problem.size
+    values[source] = 0
+    work = [source]
+    while work:
+        later: list[int] = []
+        for node in work:
+            value = values[node]
+            if value is None:
+                continue
+            for other, latency, distance in problem.succs[node]:
+                reached = value + latency - ii * distance
+                known = values[other]
+                if known is None or reached > known:
+                    values[other] = reached
+                    later.append(other)
+        work = later
+    return values
+
+
+def least_bytes(problem: Problem, ii: int) -> dict[str, int]:
+    """Bytes of each space that any schedule at this II needs."""
+    needed = dict(problem.fixed_bytes)
+    for room, depth in zip(problem.rotating, least_depths(problem, ii), strict=True):
+        needed[room.space] = needed.get(room.space, 0) + room.bytes * depth
+    return needed
+
+
+def capped(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[Problem]:
+    """The problem with its rings capped so that they fit, in a few ways."""
+    wanted = [ring_depth(problem, room, ii, starts) for room in problem.rotating]
+    least = least_depths(problem, ii)
+    seen: set[tuple[int, ...]] = set()
+    for favour in range(len(wanted) + 1):
+        depths = _share(problem, least, wanted, favour)
+        if depths is None or depths in seen:
+            continue
+        seen.add(depths)
+        variant = with_caps(problem, depths)
+        if recurrence_bound(variant.graph).bound <= ii:
+            yield variant
+
+
+def _share(
+    problem: Problem, least: Sequence[int], wanted: Sequence[int], favour: int
+) -> tuple[int, ...] | None:
+    """Depths that fit: the least, then one more copy at a time, the favoured storage first."""
+    depths = list(least)
+    room_left = dict(problem.budgets)
+    for space, size in problem.fixed_bytes:
+        if space in room_left:
+            room_left[space] -= size
+    for room, depth in zip(problem.rotating, depths, strict=True):
+        if room.space in room_left:
+            room_left[room.space] -= room.bytes * depth
+    if any(left < 0 for left in room_left.values()):
+        return None
+    order = sorted(range(len(depths)), key=lambda k: (k + 1 != favour, -problem.rotating[k].bytes))
+    grown = True
+    while grown:
+        grown = False
+        for k in order:
+            room = problem.rotating[k]
+            left = room_left.get(room.space)
+            if depths[k] < wanted[k] and (left is None or left >= room.bytes):
+                depths[k] += 1
+                grown = True
+                if left is not None:
+                    room_left[room.space] = left - room.bytes
+    return tuple(depths)
+
+
+def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
+    """The problem with each rotating storage held to so many copies."""
+    preds = [list(arcs) for arcs in problem.preds]
+    succs = [list(arcs) for arcs in problem.succs]
+    for room, depth in zip(problem.rotating, depths, strict=True):
+        accessors = [(w, 0) for w in room.writers] + list(room.readers)
+        for writer in room.writers:
+            for op, distance in accessors:
+                reuse = depth - distance
+                if op != writer and reuse > 0:
+                    succs[op].append(Arc(writer, problem.completion[op], reuse))
+                    preds[writer].append(Arc(op, problem.completion[op], reuse))
+    return replace(problem, preds=tuple(map(tuple, preds)), succs=tuple(map(tuple, succs)))

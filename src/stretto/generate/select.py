@@ -1,0 +1,65 @@
+"""Which generator? The first rule that applies decides, and says so.
+
+force_serial          ──►  serial        the loop asks for it
+fewer operations      ──►  serial        than the threshold (2 unless told otherwise)
+nothing to overlap    ──►  serial        no slot that makes pipelining worth while
+otherwise             ──►  cost-based
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stretto.errors import StrettoError
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.resources import summarize
+
+SERIAL, COST_BASED = "serial", "cost-based"
+GENERATORS = ("auto", SERIAL, COST_BASED)
+"""What may be asked for; `auto` applies the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A generator, and the rule that chose it."""
+
+    generator: str
+    rule: str
+    warnings: tuple[str, ...] = ()
+    """What the choice overrides."""
+
+
+def select(
+    loop: Loop, machine: Machine, *, generator: str = "auto", serial_threshold: int = 2
+) -> Selection:
+    """Choose the generator of a resolved loop."""
+    if generator not in GENERATORS:
+        known = ", ".join(GENERATORS)
+        raise StrettoError(f"no generator `{generator}`; known: {known}")
+    if generator != "auto":
+        return _asked_for(loop, generator)
+    if loop.force_serial:
+        return Selection(SERIAL, "the loop forces serial execution")
+    summary = summarize(loop, machine)
+    if summary.ops < serial_threshold:
+        count = f"{summary.ops} operation{'' if summary.ops == 1 else 's'}"
+        return Selection(SERIAL, f"{count}, fewer than the threshold of {serial_threshold}")
+    if not summary.worth_pipelining:
+        return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}")
+    return Selection(COST_BASED, f"worth pipelining: it holds {', '.join(summary.pipelining)}")
+
+
+def _asked_for(loop: Loop, generator: str) -> Selection:
+    warnings: tuple[str, ...] = ()
+    if loop.force_serial and generator != SERIAL:
+        warnings = (f"the loop forces serial execution; generator {generator} overrides it",)
+    return Selection(generator, "asked for", warnings)
+
+
+def _nothing(machine: Machine) -> str:
+    if machine.pipelining is None:
+        return "it holds no limited slot"
+    if not machine.pipelining:
+        return f"no slot of {machine.name} makes a loop so"
+    return f"it holds none of {', '.join(machine.pipelining)}"

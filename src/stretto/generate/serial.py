@@ -1,0 +1,196 @@
+"""One operation after the other: no overlap of iterations, no search.
+
+    load ████████
+    write        ███████          each starts as early as dependences and slots allow,
+    wgmma        ████████         never before the one ahead of it
+    read                ███████
+                               II = everything done, and what carried dependences ask
+
+Nothing wraps round: all holds end before the II does. So this schedule is legal whenever its rings
+fit, and its II is where the search for a better one may end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stretto.errors import InfeasibleError
+from stretto.generate.problem import Problem
+from stretto.generate.storage import overflow, ring_depth
+from stretto.loop import ResourceVector
+from stretto.machine import Machine
+from stretto.schedule import views
+
+
+@dataclass(frozen=True, slots=True)
+class SerialResult:
+    """A legal schedule of one stage."""
+
+    starts: list[int]
+    """By operation number."""
+    ii: int
+    warnings: tuple[str, ...] = ()
+    """Constraints it does not honour."""
+
+
+class SerialError(InfeasibleError):
+    """The serial schedule is not to be had; `ii` is what it would have had."""
+
+    def __init__(self, ii: int, message: str) -> None:
+        self.ii = ii
+        self.message = message
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[SerialError], tuple[int, str]]:
+        return SerialError, (self.ii, self.message)
+
+
+def serial(problem: Problem) -> SerialResult:
+    """Schedule a loop serially.
+
+    SerialError when its rings overflow a budget although only one iteration runs at a time, and
+    under `strict` when a constraint is not honoured.
+    """
+    starts = _walk(problem)
+    ii = _interval(problem, starts)
+    too_much = overflow(problem, ii, starts)
+    if too_much:
+        rings = _rings(problem, ii, starts)
+        raise SerialError(ii, f"serially, at II {ii}, {too_much} ({rings})")
+    warnings = _unhonoured(problem, ii, starts)
+    if warnings and problem.options.strict:
+        raise SerialError(ii, "; ".join(warnings))
+    return SerialResult(starts, ii, warnings)
+
+
+def _walk(problem: Problem) -> list[int]:
+    holds = _Holds(problem.machine)
+    starts = [0] * problem.size
+    now = 0
+    for i in _order(problem):
+        for before, latency, distance in problem.preds[i]:
+            if distance == 0:
+                now = max(now, starts[before] + latency)
+        now = holds.seat(problem.vectors[i], now)
+        starts[i] = now
+    return starts
+
+
+def _order(problem: Problem) -> list[int]:
+    """Of the operations whose predecessors are out, always the first in program order."""
+    waiting = [sum(arc.distance == 0 for arc in arcs) for arcs in problem.preds]
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    order: list[int] = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for after, _, distance in problem.succs[i]:
+            if distance == 0:
+                waiting[after] -= 1
+                if waiting[after] == 0:
+                    heapq.heappush(ready, after)
+    return order
+
+
+def _interval(problem: Problem, starts: Sequence[int]) -> int:
+    """The II at which an iteration is over, or as good as over, before the next begins."""
+    done = max(start + c for start, c in zip(starts, problem.completion, strict=True))
+    # An operation that takes no time at all still has to stand in stage 0.
+    ii = max(1, done, max(starts) + 1)
+    index = problem.index
+    for d in problem.loop.dependences:
+        if d.distance:
+            # start[dst] >= start[src] + latency - II * distance
+            lag = starts[index[d.src]] + d.latency - starts[index[d.dst]]
+            ii = max(ii, -(-lag // d.distance))
+    return ii
+
+
+def _rings(problem: Problem, ii: int, starts: Sequence[int]) -> str:
+    return " + ".join(
+        f"{room.name} {ring_depth(problem, room, ii, starts)} × {room.bytes:,}"
+        for room in problem.rotating
+    )
+
+
+def _unhonoured(problem: Problem, ii: int, starts: Sequence[int]) -> tuple[str, ...]:
+    """What the walk does not look at: seating last, and spills."""
+    warnings = [
+        f"`pending` of `{name}` is not honoured: serially, operations start in topological order"
+        for name, pending in zip(problem.names, problem.pending, strict=True)
+        if pending
+    ]
+    by_name = problem.starts_by_name(starts)
+    registers = views.pressure(problem.loop, problem.machine, ii, by_name)
+    if registers.budget is not None and registers.peak > registers.budget:
+        warnings.append(
+            f"register pressure peaks at {registers.peak} of {registers.budget}: "
+            "the serial generator does not weigh spills"
+        )
+    return tuple(warnings)
+
+
+# Slots and pools in absolute time ---------------------------------------------------------
+
+
+class _Hold(NamedTuple):
+    """So much of a slot or a pool, from `begin` to before `end`."""
+
+    begin: int
+    end: int
+    amount: int
+
+
+class _Holds:
+    """What is held from now on, where now only moves forward."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._limits = {("pool", pool.name): pool.cap for pool in machine.pools}
+        for slot in machine.slots:
+            if slot.capacity is not None:
+                self._limits["slot", slot.name] = slot.capacity
+        self._held: dict[tuple[str, str], list[_Hold]] = {}
+
+    def seat(self, vector: ResourceVector, low: int) -> int:
+        """Hold what a vector holds, at its earliest start from `low` on; that start."""
+        claims = self._claims(vector)
+        for key in claims:
+            self._held[key] = [hold for hold in self._held.get(key, ()) if hold.end > low]
+        # Room is gained only where a claim begins as a hold ends.
+        tries = {low}
+        for key, wanted in claims.items():
+            ends = [hold.end for hold in self._held[key]]
+            tries.update(end - claim.begin for claim in wanted for end in ends)
+        start = next(t for t in sorted(tries) if t >= low and self._fits(claims, t))
+        for key, wanted in claims.items():
+            self._held[key] += [_later(claim, start) for claim in wanted]
+        return start
+
+    def _claims(self, vector: ResourceVector) -> dict[tuple[str, str], list[_Hold]]:
+        found: dict[tuple[str, str], list[_Hold]] = {}
+        rows = [(("slot", u.slot), _Hold(u.offset, u.end, u.occupancy)) for u in vector.uses]
+        rows += [(("pool", d.pool), _Hold(0, vector.duration, d.units)) for d in vector.demands]
+        for key, hold in rows:
+            if key in self._limits and hold.amount and hold.begin < hold.end:
+                found.setdefault(key, []).append(hold)
+        return found
+
+    def _fits(self, claims: dict[tuple[str, str], list[_Hold]], start: int) -> bool:
+        for key, wanted in claims.items():
+            own = [_later(claim, start) for claim in wanted]
+            everything = own + self._held[key]
+            for moment in {hold.begin for hold in everything}:
+                if _load(own, moment) and _load(everything, moment) > self._limits[key]:
+                    return False
+        return True
+
+
+def _later(hold: _Hold, start: int) -> _Hold:
+    return _Hold(hold.begin + start, hold.end + start, hold.amount)
+
+
+def _load(holds: Sequence[_Hold], moment: int) -> int:
+    return sum(hold.amount for hold in holds if hold.begin <= moment < hold.end)

@@ -1,0 +1,183 @@
+"""A schedule for people: how fast, what limits it, where everything stands and what it takes.
+
+four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal
+  1 stage, pipeline depth 2; cost-based (worth pipelining: it holds tma, tc_and_mma)
+  op     stage  cycle  start  slots held
+  load       0      0      0  tma 8, tp_smem_wr 8          held for 8 cycles from its start
+  read       0      8      8  tp_smem_rd 7 from +1         from one cycle after its start
+  storage  space  bytes × ring    lifetime
+  a_tile   smem   8,192 × 2 = 16,384    17                  two iterations keep a copy at once
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stretto.loop import Loop, Use
+from stretto.machine import Machine
+from stretto.report.bounds import limiter
+from stretto.report.text import NO_BREAK, columns, notes, wrapped
+from stretto.schedule import Placement, Refusal, ScheduleAnalysis
+from stretto.schedule.json import analysis_to_json
+
+SHOWN = 5
+"""Refusals that a failure shows unless asked for all."""
+NAME_WIDTH = 36
+"""Longer names are cut in tables, so that the columns beside them keep their room."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleReport:
+    """The schedule of one loop on one machine, or why there is none."""
+
+    analysis: ScheduleAnalysis
+    loop: Loop
+    machine: Machine
+    notes: tuple[str, ...] = ()
+    """What the front end noted of the loop."""
+    verbose: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of `loops` in a schedule document."""
+        entry = analysis_to_json(self.analysis, self.loop, self.machine)
+        entry["warnings"] += self.notes
+        if not self.analysis.success:
+            entry["errors"] = [f"{self.analysis.loop}: {self._failure()}"]
+        return entry
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        analysis = self.analysis
+        head = f"{analysis.loop} on {analysis.machine}: "
+        if analysis.success:
+            lines = wrapped(head + self._verdict(), "", "  ")
+            lines += [*self._shape(), *self._ops(), *self._storages(), *self._memory()]
+        else:
+            lines = wrapped(head + self._failure(), "", "  ")
+            lines += wrapped(f"{analysis.generator} ({analysis.rule})", "  ", "  ")
+            lines += self._refused()
+        return lines + notes((*analysis.warnings, *self.notes))
+
+    def trace(self) -> list[str]:
+        """One line for every II tried."""
+        name = self.analysis.loop
+        lines = [f"{name}: II {_tried(r)}: {_why(r)}" for r in self.analysis.refused]
+        if self.analysis.ii is not None:
+            lines.append(f"{name}: II {self.analysis.ii}: {self.analysis.generator} schedule")
+        return lines
+
+    # A schedule -------------------------------------------------------------------------------
+
+    def _verdict(self) -> str:
+        ii, bounds, proof = self.analysis.ii, self.analysis.bounds, self.analysis.proof
+        assert ii is not None
+        if bounds is None:
+            return f"II {ii}"
+        limited = f", limited by {limiter(bounds)}" if bounds.witness.kind != "none" else ""
+        if ii == bounds.mii:
+            return f"II {ii} is the MII{limited}: optimal"
+        gap = f"II {ii}, {ii - bounds.mii} above the MII {bounds.mii}{limited}"
+        if proof is not None and proof.method == "memory":
+            return f"II {ii}: optimal, no smaller II has the memory (MII {bounds.mii})"
+        if proof is not None and proof.optimal:
+            return f"{gap}: optimal, proved by {proof.method}"
+        return f"{gap}: not proved optimal"
+
+    def _shape(self) -> list[str]:
+        a = self.analysis
+        stages = f"{a.stage_count} stage{'' if a.stage_count == 1 else 's'}"
+        text = f"{stages}, pipeline depth {a.pipeline_depth}; {a.generator} ({a.rule})"
+        return wrapped(text, "  ", "  ")
+
+    def _ops(self) -> list[str]:
+        names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
+        rows = [[*names, "slots held"]]
+        rows += [self._op(placed) for placed in self.analysis.placements]
+        return columns(rows, "  ", right=(1, 2, 3))
+
+    def _op(self, placed: Placement) -> list[str]:
+        row = [_cut(placed.op), str(placed.stage), str(placed.cycle), str(placed.start)]
+        if self.verbose:
+            row += [placed.rung, placed.arm]
+        op = self.loop.op(placed.op)
+        held = [_hold(use) for use in op.uses or () if use.duration]
+        group = next((g for g in self.analysis.fused if placed.op in g), ())
+        others = [_cut(name) for name in group if name != placed.op]
+        fused = f"; fused with {', '.join(others)}" if others else ""
+        return [*row, (", ".join(held) or "none") + fused]
+
+    def _storages(self) -> list[str]:
+        if not self.analysis.storages:
+            return []
+        rows = [["storage", "space", "bytes", "ring", "in all", "lifetime"]]
+        for s in self.analysis.storages:
+            total = f"{s.bytes * s.ring_depth:,}"
+            cells = [f"{s.bytes:,}", f"× {s.ring_depth}", total, str(s.lifetime)]
+            rows.append([_cut(s.name), s.space, *cells])
+        return columns(rows, "  ", right=(2, 3, 4))
+
+    def _memory(self) -> list[str]:
+        """Bytes of every space against its budget, and registers."""
+        told: list[str] = []
+        for space in self.analysis.memory:
+            if space.budget is not None:
+                told.append(f"{space.space} {space.used:,} of {space.budget:,} bytes")
+            elif space.used:
+                told.append(f"{space.space} {space.used:,} bytes, no limit")
+        pressure = self.analysis.pressure
+        if pressure is not None:
+            of = f" of {pressure.budget}" if pressure.budget is not None else ""
+            over = pressure.budget is not None and pressure.peak > pressure.budget
+            spills = ", which spills" if over else ""
+            told.append(f"register pressure {pressure.peak}{of} at cycle {pressure.cycle}{spills}")
+        return wrapped("; ".join(told), "  ", "  ") if told else []
+
+    # None -------------------------------------------------------------------------------------
+
+    def _failure(self) -> str:
+        bounds, refused = self.analysis.bounds, self.analysis.refused
+        text = "no schedule found"
+        if refused:
+            last = max(r.through or r.ii for r in refused)
+            text += f" up to II {last}"
+            if all(r.proved for r in refused):
+                text = f"no schedule exists up to II {last}"
+        if bounds is not None:
+            text += f"; the MII is {bounds.mii}"
+            if bounds.witness.kind != "none":
+                text += f", limited by {limiter(bounds)}"
+        return text
+
+    def _refused(self) -> list[str]:
+        refused = self.analysis.refused
+        shown = refused if self.verbose else refused[-SHOWN:]
+        left = len(refused) - len(shown)
+        lines = columns([(f"II {_tried(r)}", _why(r)) for r in shown], "  ")
+        return [f"  {left} more before these (-v shows all)", *lines] if left else lines
+
+
+def _tried(refusal: Refusal) -> str:
+    if refusal.through is None or refusal.through == refusal.ii:
+        return str(refusal.ii)
+    return f"{refusal.ii} to {refusal.through}"
+
+
+def _why(refusal: Refusal) -> str:
+    proved = "proved impossible: " if refusal.proved else ""
+    rung = f"{refusal.rung}: " if refusal.rung else ""
+    return proved + rung + refusal.reason
+
+
+def _hold(use: Use) -> str:
+    """A slot, how long, and where it differs from the common case how much and when."""
+    text = f"{use.slot} {use.duration}"
+    if use.occupancy != 1:
+        text += f" × {use.occupancy}"
+    if use.offset:
+        text += f" from +{use.offset}"
+    return text.replace(" ", NO_BREAK)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"

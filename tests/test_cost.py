@@ -1,0 +1,283 @@
+"""The cost vector: each component against a plain recount, and the figures that are known."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import generated
+from stretto.bounds import closure, compute_bounds
+from stretto.errors import InfeasibleError
+from stretto.generate.cost import (
+    SPILL_CAP,
+    CostVector,
+    Scorer,
+    cost,
+    refused,
+    register_lives,
+    spill,
+    surcharge,
+)
+from stretto.generate.evaluators import (
+    BankCaps,
+    Seating,
+    bank_caps,
+    bank_cost,
+    bank_pressure,
+    pipe_slot,
+    seating,
+    threshold,
+)
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.loop import Loop, Op, Operand, TileType, Use, Value
+from stretto.loop.json import parse_loop
+from stretto.machine import Budget, Machine, Slot, load_machine
+from stretto.resources import resolve
+from stretto.schedule.views import placements
+from stretto.schedule.views import register_lives as all_lives
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def four_op() -> Problem:
+    machine = load_machine("blackwell")
+    text = (EXAMPLES / "four_op.json").read_text()
+    loop = resolve(parse_loop("four_op.json", text), machine).loop
+    return make_problem(loop, machine, Options())
+
+
+CANDIDATE_A = {"load": 0, "write": 0, "wgmma": 0, "read": 0}
+CANDIDATE_B = {"load": 0, "write": 8, "wgmma": 0, "read": 0}
+
+
+@pytest.mark.parametrize("starts", [CANDIDATE_A, CANDIDATE_B])
+def test_both_printed_candidates_are_refused_at_slot_16(starts: dict[str, int]) -> None:
+    problem = four_op()
+    seats = seating(problem, 8, starts)
+    assert cost(seats).feasibility == 1
+    (conflict,) = refused(seats)
+    assert conflict.use is not None
+    assert problem.machine.slot(conflict.use.slot).id == 16
+    assert (conflict.op, conflict.holders) == ("write", ("load",))
+
+
+def test_the_remaining_components_of_candidate_b() -> None:
+    seats = seating(four_op(), 8, CANDIDATE_B)
+    found = cost(seats)
+    assert (found.pipe_slot, found.bank, found.structural) == (0, 3, 2)
+    assert found.spill == 0
+    assert bank_pressure(seats) == (2, 1)
+
+
+def test_the_legal_schedule_of_the_four_op_body_is_feasible() -> None:
+    seats = seating(four_op(), 15, {"load": 0, "write": 8, "wgmma": 0, "read": 8})
+    assert cost(seats).feasibility == 0
+
+
+def test_an_ii_without_longest_paths_has_no_cost() -> None:
+    ops = (
+        Op("a", "k", (Operand("y", 1),), ("x",), uses=(), latency=9),
+        Op("b", "k", (Operand("x"),), ("y",), uses=(), latency=1),
+    )
+    loop = Loop("tight", ops, (Value("x"), Value("y")))
+    problem = make_problem(loop, Machine("m", "", (Slot(1, "s", 1),)), Options())
+    with pytest.raises(InfeasibleError, match="below the recurrence bound 10"):
+        cost(seating(problem, 9, {"a": 0}))
+
+
+def test_costs_compare_component_by_component() -> None:
+    low, high = CostVector(0, 0, 0, 9, 9, 9), CostVector(0, 0, 1, 0, 0, 0)
+    assert low < high
+    assert CostVector(0, 0, 0, 3, 2, 800) < CostVector(0, 0, 0, 3, 2, 900)
+
+
+# Threshold search ---------------------------------------------------------------------------
+
+
+@given(st.integers(-5, 200), st.integers(-5, 60), st.integers(-5, 200))
+def test_threshold_finds_the_first_true(flips: int, low: int, high: int) -> None:
+    asked: list[int] = []
+
+    def probe(value: int) -> bool:
+        asked.append(value)
+        return value >= flips
+
+    wanted = next((v for v in range(low, high + 1) if v >= flips), None)
+    assert threshold(probe, low, high) == wanted
+    assert all(low <= v <= high for v in asked)
+    if wanted is not None:
+        assert len(asked) <= 2 * (wanted - low + 1).bit_length() + 2
+
+
+# Bank pressure ------------------------------------------------------------------------------
+
+
+def transports() -> Machine:
+    return load_machine("blackwell")
+
+
+@st.composite
+def transport_seatings(draw: st.DrawFn) -> Seating:
+    slots = ["tp_smem_rd", "tp_smem_wr", "tp_tmem_rd", "tp_tmem_wr", "tma"]
+    ops: list[Op] = []
+    for i in range(draw(st.integers(1, 6))):
+        chosen = draw(st.lists(st.sampled_from(slots), max_size=2, unique=True))
+        uses = tuple(Use(s, draw(st.integers(0, 9)), draw(st.integers(0, 3))) for s in chosen)
+        ops.append(Op(f"op{i}", "k", uses=uses, latency=1))
+    problem = make_problem(Loop("l", tuple(ops)), transports(), Options())
+    starts = {op.name: draw(st.integers(0, 20)) for op in ops if draw(st.booleans())}
+    return seating(problem, draw(st.integers(1, 8)), starts)
+
+
+@given(transport_seatings())
+def test_bank_pressure_counts_cells(seats: Seating) -> None:
+    inside, carried = [0] * seats.ii, [0] * seats.ii
+    for i, start in enumerate(seats.starts):
+        for use in seats.problem.vectors[i].uses:
+            if start is None or not use.slot.startswith("tp_"):
+                continue
+            for k in range(use.offset, use.end):
+                (inside if start + k < seats.ii else carried)[(start + k) % seats.ii] += 1
+    assert bank_pressure(seats) == (max(inside), max(carried))
+    assert cost(seats).bank == max(inside) + max(carried)
+
+
+def test_a_fused_group_is_one_claimant_and_holds_as_long_as_its_longest() -> None:
+    ops = tuple(Op(f"r{i}", "k", uses=(Use("tp_smem_rd", 3 + i),), latency=1) for i in range(2))
+    problem = make_problem(Loop("l", ops), transports(), Options())
+    assert bank_pressure(Seating(problem, 9, [0, 0], {})) == (2, 0)
+    assert bank_pressure(Seating(problem, 9, [0, 0], {0: (0, 1)})) == (1, 0)
+    assert bank_pressure(Seating(problem, 9, [6, 6], {0: (0, 1)})) == (1, 1)
+
+
+def test_bank_caps_come_from_the_published_cells() -> None:
+    caps = bank_caps(transports())
+    assert caps == BankCaps(4, 3)
+    assert bank_cost((4, 3), caps) == 7
+    assert bank_cost((5, 0), caps) is None
+    assert bank_cost((0, 4), caps) is None
+    assert bank_caps(load_machine("b200-pipes")) is None
+    assert bank_cost((9, 9), None) == 18
+
+
+# Pipe slots ---------------------------------------------------------------------------------
+
+
+@given(generated.problems())
+def test_pipe_slot_is_what_the_closure_says(case: generated.Problem) -> None:
+    ii = compute_bounds(case.loop, case.machine).mii
+    problem = make_problem(case.loop, case.machine, Options())
+    paths = closure(case.loop, ii)
+    worst = 0
+    for op in problem.names:
+        found = [paths.distance(p, op) for p in problem.names if p != op]
+        distances = [d for d in found if d is not None]
+        excess = max(0, max(distances, default=0) - ii)
+        assert pipe_slot(distances, ii) == excess
+        worst = max(worst, excess)
+    everywhere = seating(problem, ii, dict.fromkeys(problem.names, 0))
+    assert Scorer(problem, ii).score(everywhere).pipe_slot == worst
+
+
+def test_pipe_slot_needs_a_footprint_that_fits() -> None:
+    assert pipe_slot([40], 16) == 24
+    assert pipe_slot([], 16) == 0
+    assert pipe_slot([40], 16, fits=False) is None
+
+
+# Spill surcharge ----------------------------------------------------------------------------
+
+
+def test_surcharges() -> None:
+    assert surcharge(512, 512) == 0
+    assert surcharge(517, 512) == 85
+    assert surcharge(752, 512) == 4080
+    assert surcharge(753, 512) == 4096
+    assert surcharge(9999, 512) == 4096
+
+
+def spilling(sizes: list[int], budget: int) -> Problem:
+    """Operations that each make a value of so many registers, read by the last one."""
+    machine = Machine(
+        "m", "", (Slot(1, "s", None),), budgets=(Budget("register", 512 * budget, unit=512),)
+    )
+    values = tuple(Value(f"v{i}", TileType((128 * n,), "f32")) for i, n in enumerate(sizes))
+    makers = [
+        Op(f"op{i}", "k", results=(v.name,), uses=(), latency=1) for i, v in enumerate(values)
+    ]
+    end = Op("end", "k", tuple(Operand(v.name) for v in values), uses=(), latency=1)
+    return make_problem(Loop("l", (*makers, end), values), machine, Options())
+
+
+def test_each_operation_pays_for_the_pressure_in_its_own_cycle() -> None:
+    problem = spilling([10, 5], budget=10)
+    alone = seating(problem, 100, {"op0": 0})
+    both = seating(problem, 100, {"op0": 0, "op1": 4, "end": 9})
+    assert cost(alone).spill == 0
+    # At 0 only op0's value lives: 10 of 10. At 4 and at 9 both do: 15.
+    assert cost(both).spill == 85 + 85
+
+
+def test_surcharges_are_capped_in_sum_and_never_veto() -> None:
+    problem = spilling([300, 300], budget=10)
+    found = cost(seating(problem, 100, {"op0": 0, "op1": 0, "end": 9}))
+    assert found.spill == SPILL_CAP
+    assert found.feasibility == 0
+
+
+def test_readers_that_are_not_seated_count_at_their_earliest_start() -> None:
+    problem = spilling([6, 6], budget=10)
+    # `end` may start at 51 (op1 at 50): op0's value lives until then, and meets op1's.
+    assert cost(seating(problem, 100, {"op0": 0, "op1": 50})).spill == 2 * 17
+
+
+@st.composite
+def complete(draw: st.DrawFn) -> tuple[Seating, dict[str, int]]:
+    case = draw(generated.problems())
+    ii = compute_bounds(case.loop, case.machine).mii
+    starts = {op.name: draw(st.integers(0, 3 * ii)) for op in case.loop.ops}
+    problem = make_problem(case.loop, case.machine, Options())
+    return seating(problem, ii, starts), starts
+
+
+@given(complete(), st.integers(0, 9))
+def test_spill_counts_live_bytes_cycle_by_cycle(
+    found: tuple[Seating, dict[str, int]], registers: int
+) -> None:
+    seats, starts = found
+    problem, ii = seats.problem, seats.ii
+    machine = Machine(
+        "m",
+        "",
+        problem.machine.slots,
+        problem.machine.pools,
+        budgets=(Budget("register", registers * 512, unit=512),),
+    )
+    problem = make_problem(problem.loop, machine, Options())
+    lives = [
+        (size, begin, end)
+        for size, begin, end in all_lives(problem.loop, ii, starts)
+        if end > begin
+    ]
+    total = 0
+    for start in starts.values():
+        live = sum(
+            size for size, begin, end in lives for t in range(begin, end) if t % ii == start % ii
+        )
+        total += min(4096, 17 * max(0, -(-live // 512) - registers))
+    mine = spill(seats._replace(problem=problem), *register_lives(problem))
+    assert mine == min(4096, total)
+
+
+# Structural distance ------------------------------------------------------------------------
+
+
+@given(complete())
+def test_inversions_against_program_order(found: tuple[Seating, dict[str, int]]) -> None:
+    seats, starts = found
+    keys = [(p.stage, p.order) for p in placements(seats.problem.loop, seats.ii, starts)]
+    assert cost(seats).structural == sum(a > b for a, b in combinations(keys, 2))

@@ -1,0 +1,93 @@
+"""Every rule of the selector, in its order, and what overrides it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.generate.select import select
+from stretto.loop import Loop, Op, Use
+from stretto.machine import Machine, Slot, load_machine
+
+ASYNC = Slot(1, "async", 1)
+SIMT = Slot(2, "simt", None)
+MACHINE = Machine("m", "asks for async", (ASYNC, SIMT), pipelining=("async",))
+
+
+def made(*slots: str, force_serial: bool = False) -> Loop:
+    ops = tuple(Op(f"o{i}", "k", uses=(Use(s, 2),), latency=2) for i, s in enumerate(slots))
+    return Loop("l", ops, force_serial=force_serial)
+
+
+def rule(loop: Loop, machine: Machine = MACHINE, **options: object) -> tuple[str, str]:
+    chosen = select(loop, machine, **options)  # pyright: ignore[reportArgumentType]
+    return chosen.generator, chosen.rule
+
+
+def test_force_serial_comes_first() -> None:
+    told = ("serial", "the loop forces serial execution")
+    assert rule(made("async", "async", force_serial=True)) == told
+    assert rule(made("simt", force_serial=True), serial_threshold=8) == told
+
+
+def test_then_the_threshold() -> None:
+    assert rule(made("async")) == ("serial", "1 operation, fewer than the threshold of 2")
+    seven = made(*["async"] * 7)
+    assert rule(seven)[0] == "cost-based"
+    told = "7 operations, fewer than the threshold of 8"
+    assert rule(seven, serial_threshold=8) == ("serial", told)
+    assert rule(made(*["async"] * 8), serial_threshold=8)[0] == "cost-based"
+    assert rule(made("simt")) == ("serial", "1 operation, fewer than the threshold of 2")
+
+
+def test_then_what_is_worth_pipelining() -> None:
+    told = "nothing worth pipelining: it holds none of async"
+    assert rule(made("simt", "simt")) == ("serial", told)
+    unsaid = replace(MACHINE, pipelining=None)
+    told = "nothing worth pipelining: it holds no limited slot"
+    assert rule(made("simt", "simt"), unsaid) == ("serial", told)
+    assert rule(made("simt", "async"), unsaid)[0] == "cost-based"
+    nothing = replace(MACHINE, pipelining=())
+    told = "nothing worth pipelining: no slot of m makes a loop so"
+    assert rule(made("async", "async"), nothing) == ("serial", told)
+
+
+def test_a_hold_of_no_cycles_is_none() -> None:
+    loop = made("simt", "simt", "simt")
+    idle = replace(loop.ops[0], uses=(Use("async", 0),))
+    assert rule(replace(loop, ops=(idle, *loop.ops[1:])))[0] == "serial"
+
+
+def test_else_cost_based() -> None:
+    assert rule(made("simt", "async")) == ("cost-based", "worth pipelining: it holds async")
+
+
+@pytest.mark.parametrize("slot", ["tma", "tc_and_mma", "tp_smem_wr"])
+def test_what_blackwell_pipelines(slot: str) -> None:
+    assert rule(made(slot, slot), load_machine("blackwell"))[0] == "cost-based"
+
+
+def test_blackwell_arithmetic_is_serial() -> None:
+    loop = made("alu_or_fmaheavy", "alu_or_fmaheavy")
+    generator, told = rule(loop, load_machine("blackwell"))
+    assert generator == "serial"
+    assert told.startswith("nothing worth pipelining: it holds none of ")
+
+
+def test_overrides() -> None:
+    assert rule(made("async", "async"), generator="serial") == ("serial", "asked for")
+    assert rule(made("simt"), generator="cost-based") == ("cost-based", "asked for")
+    forced = made("async", "async", force_serial=True)
+    chosen = select(forced, MACHINE, generator="cost-based")
+    assert chosen.generator == "cost-based"
+    assert chosen.warnings == (
+        "the loop forces serial execution; generator cost-based overrides it",
+    )
+    assert select(forced, MACHINE, generator="serial").warnings == ()
+
+
+def test_unknown_generator() -> None:
+    with pytest.raises(StrettoError, match="no generator `fast`; known: auto, serial, cost-based"):
+        select(made("async"), MACHINE, generator="fast")
