@@ -16,7 +16,7 @@ $(READY): pyproject.toml requirements.txt
 
 demo: setup
 	$(BIN)/stretto bounds examples/four_op.json
-	$(BIN)/stretto bounds examples/attention_forward.json
+	$(BIN)/stretto schedule examples/attention_forward.json
 	$(BIN)/stretto verify examples/four_op.json examples/four_op.schedule.json
 
 test: setup

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto
 from stretto import Loop, compute_bounds, prepare
 from stretto.bounds import longest_from
 from stretto.loop.json import dump_loop, parse_loop
@@ -104,3 +105,40 @@ def test_over_smem_cannot_fit_at_its_mii() -> None:
 def test_real_kernels_also_stand_on_blackwell(name: str) -> None:
     ready = prepare(load(name), "blackwell")
     assert compute_bounds(ready.loop, ready.machine).mii >= 8
+
+
+# Schedules --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "ii", "method"),
+    [
+        ("four_op", 15, "bound"),
+        ("gemm", 256, "bound"),
+        ("attention_forward", 1325, "bound"),
+        ("attention_backward", 946, "bound"),
+        ("layernorm", 1217, "bound"),
+        ("recurrence_bound", 10, "bound"),
+        ("pool_bound", 20, "bound"),
+        # One tile kept in a single copy: from the issue of its load to the end of the product.
+        ("over_smem", 844 + 2048, "memory"),
+    ],
+)
+def test_schedules_are_optimal(name: str, ii: int, method: str) -> None:
+    analysis = stretto.schedule(load(name))
+    assert analysis.ii == ii
+    assert analysis.proof is not None
+    assert (analysis.proof.optimal, analysis.proof.method) == (True, method)
+
+
+def test_the_four_op_schedule() -> None:
+    analysis = stretto.schedule(load("four_op"))
+    assert analysis.starts == {"load": 0, "write": 8, "wgmma": 0, "read": 8}
+    assert (analysis.stage_count, analysis.pipeline_depth) == (1, 2)
+
+
+def test_over_smem_says_what_memory_forbids() -> None:
+    analysis = stretto.schedule(load("over_smem"))
+    (refused,) = analysis.refused
+    assert (refused.ii, refused.through, refused.proved) == (2048, 2891, True)
+    assert "262,144 bytes of smem; the budget is 232,448" in refused.reason

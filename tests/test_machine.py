@@ -362,7 +362,6 @@ def test_a_name_that_is_no_path(name: str) -> None:
         load_machine(f"{name}.toml")
 
 
-
 @pytest.mark.parametrize(("old", "new", "message"), BAD + FORMULAS)
 def test_bad_file_says_key_fault_and_expectation(old: str, new: str, message: str) -> None:
     assert old in MINIMAL

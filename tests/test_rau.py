@@ -287,3 +287,16 @@ def test_a_partial_copy_is_its_own() -> None:
     assert partial.starts == [0, None, None]
     with pytest.raises(AssertionError):
         partial.whole()
+
+
+def test_an_operation_that_meets_itself_is_refused_with_a_proof() -> None:
+    """Two units of three for ten cycles: at II 7 it would take four in some cycle."""
+    machine = Machine("m", "", (Slot(1, "u", 3),))
+    loop = Loop("l", (Op("a", "k", uses=(Use("u", 10, occupancy=2),), latency=1),))
+    problem = make_problem(loop, machine, Options())
+    assert mii(problem) == 7
+    refusal = refine(problem, 7).refusal
+    assert refusal is not None
+    assert refusal.proved
+    assert "it takes 4 of 3 by itself" in refusal.reason
+    assert refine(problem, 10).placement is not None

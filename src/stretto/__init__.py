@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stretto.resources import ReservationTable
     from stretto.schedule import Bounds, ScheduleAnalysis
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "stretto.api": ("Prepared", "prepare"),

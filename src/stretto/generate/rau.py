@@ -24,6 +24,7 @@ from stretto.generate.recurrences import recurrences
 from stretto.generate.rings import capped
 from stretto.generate.storage import overflow
 from stretto.generate.tighten import tighten
+from stretto.resources import ReservationTable
 from stretto.schedule import Refusal
 
 RUNG = "rau"
@@ -36,6 +37,9 @@ LARGE = 200
 
 def refine(problem: Problem, ii: int, effort: int = RESTARTS) -> Attempt:
     """A complete placement at this II whose rings fit, or how far it came."""
+    alone = _never_fits(problem, ii)
+    if alone is not None:
+        return Attempt(None, Partial(problem, ii), alone)
     first = _solve(problem, ii, effort)
     if first.placement is None or not isinstance(first.refusal, Refusal):
         return first
@@ -45,6 +49,19 @@ def refine(problem: Problem, ii: int, effort: int = RESTARTS) -> Attempt:
         if attempt.placement is not None and attempt.refusal is None:
             return Attempt(_back(problem, attempt.placement), attempt.partial, None)
     return Attempt(None, first.placement, first.refusal)
+
+
+def _never_fits(problem: Problem, ii: int) -> Refusal | None:
+    """An operation that meets itself: its holds, wound around the II, exceed what there is."""
+    table = ReservationTable(problem.machine, ii)
+    for i, vector in enumerate(problem.vectors):
+        winds = vector.end > ii or len(vector.uses) > len({use.slot for use in vector.uses})
+        conflict = table.conflict(vector, 0, problem.names[i]) if winds else None
+        if conflict is not None:
+            return Refusal(
+                ii, str(conflict), proved=True, rung=RUNG, op=problem.names[i], uses=vector.uses
+            )
+    return None
 
 
 def _back(problem: Problem, placement: Partial) -> Partial:
