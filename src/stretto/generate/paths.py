@@ -47,6 +47,27 @@ def _settle(
     return values
 
 
+def longest_from(arcs: Sequence[Sequence[Arc]], source: int, ii: int) -> list[int | None]:
+    """Longest paths from one operation along arcs; None: there is none."""
+    values: list[int | None] = [None] * len(arcs)
+    values[source] = 0
+    work = [source]
+    while work:
+        later: list[int] = []
+        for node in work:
+            value = values[node]
+            if value is None:
+                continue
+            for other, latency, distance in arcs[node]:
+                reached = value + latency - ii * distance
+                known = values[other]
+                if known is None or reached > known:
+                    values[other] = reached
+                    later.append(other)
+        work = later
+    return values
+
+
 def stages(problem: Problem, ii: int, starts: Sequence[int]) -> list[int] | None:
     """The earliest starts with the same cycles that meet every dependence; None: there are none.
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from stretto.bounds.closure import longest_paths
 from stretto.bounds.graph import Edge, Graph
-from stretto.generate.problem import Problem
+from stretto.generate.paths import longest_from
+from stretto.generate.problem import Arc, Problem
 
 SMALL = 24
 """Up to this size plain lists are faster than loading and calling NumPy."""
@@ -46,39 +47,19 @@ def _tightness(recurrence: Recurrence) -> int:
 
 def _recurrence(problem: Problem, ii: int, members: Sequence[int]) -> Recurrence:
     local = {member: position for position, member in enumerate(members)}
-    leaving = [
-        [
-            Edge(local[member], local[arc.other], arc.latency, arc.distance)
-            for arc in problem.succs[member]
-            if arc.other in local
-        ]
+    inside = [
+        [Arc(local[arc.other], *arc[1:]) for arc in problem.succs[member] if arc.other in local]
         for member in members
     ]
     if len(members) <= SMALL:
-        rows = [_from(source, leaving, ii) for source in range(len(members))]
-        return Recurrence(tuple(members), tuple(map(tuple, rows)))
+        # Every member is reached: the component is strongly connected.
+        rows = [
+            tuple(value or 0 for value in longest_from(inside, source, ii))
+            for source in range(len(members))
+        ]
+        return Recurrence(tuple(members), tuple(rows))
     names = tuple(problem.names[member] for member in members)
-    graph = Graph(names, tuple(range(len(members))), tuple(map(tuple, leaving)))
+    leaving = tuple(tuple(Edge(source, *arc) for arc in arcs) for source, arcs in enumerate(inside))
+    graph = Graph(names, tuple(range(len(members))), leaving)
     _, longest = longest_paths(graph, ii)
     return Recurrence(tuple(members), tuple(tuple(map(int, row)) for row in longest.T.tolist()))
-
-
-def _from(source: int, leaving: Sequence[Sequence[Edge]], ii: int) -> list[int]:
-    """Longest paths from one member to all; each is reached, the component being connected."""
-    values: list[int | None] = [None] * len(leaving)
-    values[source] = 0
-    work = [source]
-    while work:
-        later: list[int] = []
-        for node in work:
-            value = values[node]
-            if value is None:
-                continue
-            for edge in leaving[node]:
-                reached = value + edge.latency - ii * edge.distance
-                known = values[edge.dst]
-                if known is None or reached > known:
-                    values[edge.dst] = reached
-                    later.append(edge.dst)
-        work = later
-    return [value or 0 for value in values]

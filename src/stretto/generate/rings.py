@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stretto.bounds.recurrence import recurrence_bound
+from stretto.generate.paths import longest_from
 from stretto.generate.problem import Arc, Problem, StorageRoom
 from stretto.generate.storage import ring_depth
 
@@ -26,33 +27,13 @@ def _least_life(problem: Problem, room: StorageRoom, ii: int) -> int:
     """From the first writer's issue to the last completion, as short as any schedule has it."""
     life = 0
     for writer in room.writers:
-        reached = _longest_from(problem, writer, ii)
+        reached = longest_from(problem.succs, writer, ii)
         ends = [(w, 0) for w in room.writers] + list(room.readers)
         for op, distance in ends:
             gap = reached[op]
             if gap is not None:
                 life = max(life, gap + problem.completion[op] + ii * distance)
     return life
-
-
-def _longest_from(problem: Problem, source: int, ii: int) -> list[int | None]:
-    values: list[int | None] = [None] * problem.size
-    values[source] = 0
-    work = [source]
-    while work:
-        later: list[int] = []
-        for node in work:
-            value = values[node]
-            if value is None:
-                continue
-            for other, latency, distance in problem.succs[node]:
-                reached = value + latency - ii * distance
-                known = values[other]
-                if known is None or reached > known:
-                    values[other] = reached
-                    later.append(other)
-        work = later
-    return values
 
 
 def least_bytes(problem: Problem, ii: int) -> dict[str, int]:

@@ -188,7 +188,7 @@ def _op(row: Cursor) -> Op:
         results=row.opt("results", _names, ()),
         reads=_rows(row, "reads", _access),
         writes=row.opt("writes", _names, ()),
-        uses=row.opt("uses", lambda c: tuple(_use(item) for item in c.items()), None),
+        uses=row.opt("uses", lambda c: tuple(read_use(item) for item in c.items()), None),
         demands=_rows(row, "demands", _demand),
         latency=row.opt("latency", Cursor.natural, None),
         encoding=row.opt("encoding", Cursor.text, None),
@@ -216,7 +216,8 @@ def _access(row: Cursor) -> Access:
     return access
 
 
-def _use(row: Cursor) -> Use:
+def read_use(row: Cursor) -> Use:
+    """A use, in a loop or in a schedule of it."""
     use = Use(
         slot=row.get("slot").text(),
         duration=row.get("duration").natural(),

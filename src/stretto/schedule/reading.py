@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 
 from stretto.document import Cursor, parse_json
 from stretto.loop import SPACES, Loop, Op, Use
+from stretto.loop.json import read_use
 from stretto.schedule import views
 from stretto.schedule.json import SCHEMA
 from stretto.schedule.types import (
@@ -165,7 +166,7 @@ def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None)
     name = row.get("name").text()
     start = row.get("start").integer()
     kind = row.opt("kind", Cursor.text, None)
-    uses = row.opt("uses", _each(_use), None)
+    uses = row.opt("uses", _each(read_use), None)
     if loop is not None and name in loop.index:
         _same_op(row, loop.op(name), kind, uses)
     placement = Placement(
@@ -189,17 +190,6 @@ def _same_op(row: Cursor, op: Op, kind: str | None, uses: tuple[Use, ...] | None
     if uses is not None and op.uses is not None and uses != op.uses:
         holds = ", ".join(f"{use.slot} {use.duration}" for use in op.uses) or "nothing"
         raise row.get("uses").fail("differs from the loop", f"`{op.name}` holds {holds} there")
-
-
-def _use(row: Cursor) -> Use:
-    use = Use(
-        slot=row.get("slot").text(),
-        duration=row.get("duration").natural(),
-        offset=row.opt("offset", Cursor.natural, 0),
-        occupancy=row.opt("occupancy", Cursor.natural, 1),
-    )
-    row.done()
-    return use
 
 
 def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
@@ -284,7 +274,7 @@ def _refusal(row: Cursor) -> Refusal:
         proved=row.opt("proved", Cursor.boolean, False),
         rung=row.opt("rung", _string, ""),
         op=row.opt("op", _string, ""),
-        uses=row.opt("uses", _each(_use), ()),
+        uses=row.opt("uses", _each(read_use), ()),
         window=row.opt("window", _pair(Cursor.integer), None),
         rows=row.opt("rows", _each(_pair(Cursor.natural)), ()),
         limit=row.opt("limit", _string, ""),
