@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -18,6 +17,7 @@ from stretto import api
 from stretto.errors import StrettoError
 from stretto.generate.partial import Partial
 from stretto.generate.problem import Options, Problem
+from stretto.generate.search import Found
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot
@@ -29,23 +29,12 @@ FOUR_OP = parse_loop("four_op.json", (EXAMPLES / "four_op.json").read_text(encod
 AT_15 = {"load": 0, "write": 8, "wgmma": 0, "read": 8}
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search hands back."""
-
-    placement: Partial | None
-    ii: int | None
-    refused: tuple[Refusal, ...] = ()
-
-
 Search = Callable[[Problem, Bounds, int, api.Progress | None], Found]
 
 
 def stub(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     """Let another function search."""
-    module = ModuleType("stretto.generate.search")
-    module.search = search  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "stretto.generate.search", module)
+    monkeypatch.setattr("stretto.generate.search.search", search)
 
 
 def finds(ii: int, starts: dict[str, int], *refused: Refusal) -> Search:
@@ -121,7 +110,7 @@ def test_fused_groups_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def search(problem: Problem, *_: object) -> Found:
         placement = Partial(problem, 3)
         placement.seat([1, 0], 0, "initial", "fuse")
-        return Found(placement, 3)
+        return Found(placement, 3, ())
 
     stub(monkeypatch, search)
     analysis = api.schedule(Loop("l", tuple(ops)), machine)
@@ -134,7 +123,7 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def search(problem: Problem, bounds: Bounds, serial_ii: int, progress: object) -> Found:
         seen.extend([problem.options, bounds.mii, serial_ii, progress])
-        return Found(None, None)
+        return Found(None, None, ())
 
     stub(monkeypatch, search)
     api.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
@@ -280,7 +269,7 @@ def test_an_illegal_schedule_is_never_handed_out(monkeypatch: pytest.MonkeyPatch
         placement = Partial(problem, 15)
         for i in range(problem.size):
             placement.starts[i], placement.seated_by[i] = 0, ("rau", "")
-        return Found(placement, 15)
+        return Found(placement, 15, ())
 
     stub(monkeypatch, search)
     with pytest.raises(api.IllegalScheduleError, match="this is a bug of Stretto") as caught:

@@ -91,12 +91,16 @@ def test_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     assert entry["ops"][1]["rung"] == "rau"
 
 
-def test_verbose(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    stub(monkeypatch, finds(15, AT_15, Refusal(15, "a bad guess")))
-    run = Run(capsys, FOUR_OP, "-v")
-    assert run.err == "four_op: II 15: a bad guess\nfour_op: II 15: cost-based schedule\n"
+def test_verbose_tells_every_ii_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    over_smem = str(EXAMPLES / "over_smem.json")
+    run = Run(capsys, over_smem, "-v")
+    first, second = run.err.splitlines()
+    assert first.startswith(
+        "over_smem: II 2048 to 2891: proved impossible: any schedule at II 2048"
+    )
+    assert second == "over_smem: II 2892: a schedule"
     assert "rung  arm" in run.out
-    as_json = Run(capsys, FOUR_OP, "-v", "--json")
+    as_json = Run(capsys, over_smem, "-v", "--json")
     assert as_json.err == run.err
     as_json.json()
 

@@ -275,8 +275,8 @@ def test_a_refusal_tells_who_closed_the_window() -> None:
     partial.seat((0,), 0, "test")
     partial.seat((2,), 8, "test")
     assert refusal_for(partial, 1, "rau").reason == (
-        "`b` may start from 5 on and until 4, at no time both (`a` is at 0, 5 before it, "
-        "distance 0; `c` is at 8, 4 after it, distance 0; II 4)"
+        "`b` may start from 5 on and until 4, at no time both (`a` is ready at 5 (start 0 + "
+        "latency 5, distance 0); `c` starts at 8 and waits 4 for it, distance 0; II 4)"
     )
 
 

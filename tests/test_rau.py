@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import stretto
 from brute_force import legal_schedules
 from generated import Problem as Generated
 from generated import problems
@@ -15,12 +16,12 @@ from stretto.generate.packing import stretches
 from stretto.generate.partial import Partial
 from stretto.generate.paths import earliest, heights, stages
 from stretto.generate.problem import Options, Problem, make_problem
-from stretto.generate.rau import refine
+from stretto.generate.rau import never_fits, refine
 from stretto.generate.recurrences import recurrences
 from stretto.generate.rings import least_bytes, least_depths, with_caps
 from stretto.generate.storage import bytes_needed, overflow, ring_depth
 from stretto.generate.tighten import tighten
-from stretto.loop import Access, Loop, Op, Operand, Storage, Use, Value
+from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.schedule.views import analyse, storage_uses
 from stretto.verify import verify
@@ -295,8 +296,24 @@ def test_an_operation_that_meets_itself_is_refused_with_a_proof() -> None:
     loop = Loop("l", (Op("a", "k", uses=(Use("u", 10, occupancy=2),), latency=1),))
     problem = make_problem(loop, machine, Options())
     assert mii(problem) == 7
-    refusal = refine(problem, 7).refusal
+    refusal = never_fits(problem, 7)
     assert refusal is not None
     assert refusal.proved
     assert "it takes 4 of 3 by itself" in refusal.reason
-    assert refine(problem, 10).placement is not None
+    assert never_fits(problem, 10) is None
+    analysis = stretto.schedule(loop, machine, "cost-based")
+    assert analysis.ii == 10
+    assert analysis.proof is not None
+    assert (analysis.proof.optimal, analysis.proof.method) == (True, "conflict")
+    again = stretto.schedule(loop, machine, "cost-based", without=["rau"])
+    assert again.proof == analysis.proof
+
+
+@pytest.mark.parametrize("count", [30, 60])
+def test_many_alike_reads_fuse(count: int) -> None:
+    """However many there are, permute does not keep fuse from saving holds."""
+    loop = stretto.build("reads", machine="blackwell")
+    for i in range(count):
+        loop.op(f"r{i}", "async.smem_read", facts=Facts(bank=0))
+    analysis = stretto.schedule(loop.finish())
+    assert analysis.ii == 7 * (count // 5)

@@ -18,7 +18,7 @@ from stretto import api
 from stretto.errors import DocumentError
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.report.schedule import ScheduleReport
+from stretto.report.schedule import ScheduleReport, tried
 from stretto.schedule import Bounds, Part, Proof, Refusal, ScheduleAnalysis, Witness
 from stretto.schedule.json import analysis_to_json, document, dump_document
 from stretto.schedule.reading import parse_schedules
@@ -108,7 +108,7 @@ def test_text() -> None:
 def test_optimal() -> None:
     assert text(made(8)).startswith("gemm on tiny: II 8 is the MII, limited by slot copy: optimal")
     proved = made(9, proof=Proof(True, 9, "solver"))
-    assert "limited by slot copy: optimal, proved by solver" in text(proved)
+    assert "II 9: optimal, every smaller II is proved impossible (MII 8)" in text(proved)
     free = Bounds(*(Witness("none") for _ in range(4)))
     assert text(made(9, bounds=free)).startswith("gemm on tiny: II 9, 8 above the MII 1: not")
     assert text(made(9, bounds=None)).startswith("gemm on tiny: II 9\n")
@@ -179,14 +179,10 @@ def test_a_failure_shows_the_last_few() -> None:
     assert "reason 8" in text(failed(*many), verbose=True)
 
 
-def test_trace() -> None:
-    report = ScheduleReport(made(refused=(FULL, SPARSE)), LOOP, MACHINE)
-    assert report.trace() == [
-        "gemm: II 8 to 9: proved impossible: rau: `read0` finds no seat",
-        "gemm: II 7: no",
-        "gemm: II 9: cost-based schedule",
-    ]
-    assert ScheduleReport(failed(SPARSE), LOOP, MACHINE).trace() == ["gemm: II 7: no"]
+def test_tried() -> None:
+    assert tried(FULL) == "II 8 to 9: proved impossible: rau: `read0` finds no seat"
+    assert tried(SPARSE) == "II 7: no"
+    assert tried(9) == "II 9: a schedule"
 
 
 # JSON -------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from stretto.bounds import compute_bounds
 from stretto.errors import LoopError, StrettoError
-from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
+from stretto.generate.problem import ARMS, LARGE, RUNGS, Options, Problem, make_problem
 from stretto.generate.select import SERIAL, Selection, select
 from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop, check
-from stretto.machine import Machine, load_machine
+from stretto.machine import SPACES, Machine, load_machine
 from stretto.resources.classify import resolve
 from stretto.schedule import Bounds, Proof, Refusal, ScheduleAnalysis
 from stretto.schedule.views import analyse
@@ -190,10 +190,13 @@ class _Job:
         assert placement is not None
         assert ii is not None
         names = self.problem.names
+        coarse = len(names) > LARGE
+        told = f"more than {LARGE} operations: searched in coarse steps, without the arms"
         return self._verified(
             self.chosen,
             ii,
             self.problem.starts_by_name(placement.whole()),
+            warnings=(told,) if coarse and ii > self.bounds.mii else (),
             fused=tuple(tuple(names[i] for i in group) for group in placement.fused.values()),
             seated_by={names[i]: by for i, by in placement.seated_by.items()},
             refused=found.refused,
@@ -246,13 +249,12 @@ class _Job:
 
 def _proof(ii: int, mii: int, refused: tuple[Refusal, ...]) -> Proof:
     """What bound and proved refusals say of an II: optimal where nothing smaller is left."""
-    lower = mii
+    lower, method = mii, "bound"
     for refusal in refused:
         if refusal.proved and refusal.ii <= lower:
             lower = max(lower, (refusal.through or refusal.ii) + 1)
-    if ii > lower:
-        return Proof(False, lower, "none")
-    return Proof(True, lower, "bound" if lower == mii else "memory")
+            method = "memory" if refusal.limit in SPACES else "conflict"
+    return Proof(True, lower, method) if ii <= lower else Proof(False, lower, "none")
 
 
 def _generate(job: _Job, progress: Progress | None) -> ScheduleAnalysis:
@@ -263,16 +265,19 @@ def _generate(job: _Job, progress: Progress | None) -> ScheduleAnalysis:
     serial_ii, at_hand = _serial_schedule(job.problem)
     if job.chosen.generator == SERIAL:
         return job.failure((at_hand,)) if isinstance(at_hand, Refusal) else job.serially(at_hand)
-    from stretto.generate.search import search  # noqa: PLC0415 - loops done serially need none
+    from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
         found = search(job.problem, job.bounds, serial_ii, progress)
     except KeyboardInterrupt:
-        if isinstance(at_hand, Refusal):
-            raise
-        told = "stopped while a better schedule was sought: this is the serial one"
-        raise StoppedError(job.serially(at_hand, (), told)) from None
-    return _best(job, found, at_hand)
+        found = Found(None, None, (), stopped=True)
+    if found.stopped and found.placement is None and isinstance(at_hand, Refusal):
+        raise KeyboardInterrupt
+    analysis = _best(job, found, at_hand)
+    if found.stopped:
+        told = "stopped while a better schedule was sought: this is the best so far"
+        raise StoppedError(replace(analysis, warnings=(*analysis.warnings, told)))
+    return analysis
 
 
 def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
+    from stretto.schedule import Refusal
 
 STDIN = "<stdin>"
 
@@ -33,8 +34,6 @@ class Answer:
     errors: list[str] = field(default_factory=list[str])
     """For stderr, already in the form `file: path: error: ...`."""
     success: bool = True
-    trace: list[str] = field(default_factory=list[str])
-    """What -v tells on stderr, with --json too."""
     stopped: bool = False
     """Whether the user stopped it, so that a result is not the best that was to be had."""
 
@@ -153,6 +152,17 @@ def bounds(arguments: argparse.Namespace) -> Answer:
     return each_loop(source, arguments.machine, SCHEMA, work)
 
 
+def teller(loop: str) -> Callable[[Refusal | int], None]:
+    """Tells stderr of every II as it is tried."""
+    from stretto.report.schedule import tried
+    from stretto.report.text import printable
+
+    def tell(what: Refusal | int) -> None:
+        print(printable(f"{loop}: {tried(what)}"), file=sys.stderr, flush=True)  # noqa: T201
+
+    return tell
+
+
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
     from stretto.api import StoppedError, schedule_prepared
@@ -169,24 +179,22 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         strict=arguments.strict,
         without=frozenset(arguments.without),
     )
-    trace: list[str] = []
     stopped: list[bool] = []  # whether what was at hand is proved to be the best
 
     def work(ready: Prepared) -> ScheduleReport:
         if stopped:
             raise StrettoError(f"{ready.loop.name}: not scheduled, stopped before it")
         try:
-            analysis = schedule_prepared(ready, arguments.generator, options)
+            tell = teller(ready.loop.name) if arguments.verbose else None
+            analysis = schedule_prepared(ready, arguments.generator, options, tell)
         except StoppedError as stop:
             analysis = stop.analysis
             stopped.append(analysis.proof is not None and analysis.proof.optimal)
         notes = _about(source.notes, ready.loop.name)
-        report = ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
-        trace.extend(report.trace() if arguments.verbose else ())
-        return report
+        return ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
 
     answer = each_loop(source, arguments.machine, SCHEMA, work)
-    answer.trace, answer.stopped = trace, not all(stopped)
+    answer.stopped = not all(stopped)
     return answer
 
 

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(["error: the input is nested too deeply"], FAILED, arguments.json)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, arguments.json)
-    _tell(answer.trace + ([] if arguments.json else answer.errors))
+    _tell([] if arguments.json else answer.errors)
     if not answer.success:
         return FAILED
     return STOPPED if answer.stopped else DONE

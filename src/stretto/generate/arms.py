@@ -78,10 +78,14 @@ class Proposal:
 def propose(bench: Bench, arms: Sequence[str]) -> Proposal | None:
     """The cheapest of what permute, fuse and retry propose; else what the cost-based arm does."""
     found: list[Proposal] = []
+    blind = bench.work.trials <= 0
     for arm, make in (("permute", permute), ("fuse", fuse), ("retry", retry)):
         proposal = make(bench) if arm in arms else None
         if proposal is not None and not (bench.veto and _vetoed(bench, proposal)):
             found.append(proposal)
+    if blind and any(proposal.arm == "fuse" for proposal in found):
+        # Out of trials, permute sees no further than one seat, and one hold saved is worth more.
+        found = [proposal for proposal in found if proposal.arm != "permute"]
     if "retry" in arms:  # what it revived may hold over a pending operation proposed before
         live = bench.live
         found = [p for p in found if p.members[0] in live]

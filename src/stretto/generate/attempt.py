@@ -113,8 +113,9 @@ def _closed(partial: Partial, i: int, low: int, high: int) -> str:
 
 
 def _after(name: str, start: int, latency: int, distance: int) -> str:
-    return f"`{name}` is at {start}, {latency} before it, distance {distance}"
+    ready = f"start {start} + latency {latency}, distance {distance}"
+    return f"`{name}` is ready at {start + latency} ({ready})"
 
 
 def _before(name: str, start: int, latency: int, distance: int) -> str:
-    return f"`{name}` is at {start}, {latency} after it, distance {distance}"
+    return f"`{name}` starts at {start} and waits {latency} for it, distance {distance}"

@@ -152,7 +152,8 @@ def _fill(
             return _why(bench, rung)
         for i in proposal.members:
             verdict = gates(partial, bench.snap, i, proposal.start, alone=i in bench.live)
-            assert verdict.passed, f"`{partial.problem.names[i]}`: {verdict}"
+            if not verdict.passed:
+                raise RuntimeError(f"`{partial.problem.names[i]}` was proposed against {verdict}")
         partial.seat(proposal.members, proposal.start, rung, proposal.arm)
         for i in proposal.members:
             bench.snap.reach.seat(i, proposal.start)

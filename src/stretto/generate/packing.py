@@ -95,11 +95,13 @@ class Packing:
             if self.starts[op] is not None:
                 continue
             seat = self._free(op, plan)
+            if seat is None and evictions <= 0:
+                self.blame[op] += 1
+                self.failed = op
+                return False
             if seat is None:
                 victims = self._force(op)
                 evictions -= len(victims)
-                if evictions < 0:
-                    return False
                 for victim in victims:
                     heappush(queue, self._entry(victim, plan))
             else:

@@ -31,6 +31,9 @@ RUNGS = (
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 
+LARGE = 200
+"""Loops of more operations are searched in coarser steps, by the quickest plans, without arms."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -19,7 +19,7 @@ from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
 from stretto.generate.packing import Packing, Plan
 from stretto.generate.partial import Partial
 from stretto.generate.paths import earliest, heights, stages
-from stretto.generate.problem import Problem
+from stretto.generate.problem import LARGE, Problem
 from stretto.generate.recurrences import recurrences
 from stretto.generate.rings import capped
 from stretto.generate.storage import overflow
@@ -28,20 +28,16 @@ from stretto.resources import ReservationTable
 from stretto.schedule import Refusal
 
 RUNG = "rau"
-RESTARTS = 6
-"""Plans tried with what the ones before have learned, when a thorough search is wanted."""
-
-LARGE = 200
-"""Loops of more operations get the two plans that are quickest, and no learning."""
 
 
-def refine(problem: Problem, ii: int, effort: int = RESTARTS) -> Attempt:
-    """A complete placement at this II whose rings fit, or how far it came."""
-    alone = _never_fits(problem, ii)
-    if alone is not None:
-        return Attempt(None, Partial(problem, ii), alone)
+def refine(problem: Problem, ii: int, effort: int = 6) -> Attempt:
+    """A complete placement at this II whose rings fit, or how far it came.
+
+    `effort`: plans tried with what the ones before have learned, after the first three. The II is
+    one at which every operation fits by itself (`never_fits`).
+    """
     first = _solve(problem, ii, effort)
-    if first.placement is None or not isinstance(first.refusal, Refusal):
+    if first.placement is None or first.refusal is None:
         return first
     # Complete, but the rings overflow: hold them to depths that fit and solve that.
     for variant in capped(problem, ii, first.placement.whole()):
@@ -51,16 +47,14 @@ def refine(problem: Problem, ii: int, effort: int = RESTARTS) -> Attempt:
     return Attempt(None, first.placement, first.refusal)
 
 
-def _never_fits(problem: Problem, ii: int) -> Refusal | None:
+def never_fits(problem: Problem, ii: int) -> Refusal | None:
     """An operation that meets itself: its holds, wound around the II, exceed what there is."""
     table = ReservationTable(problem.machine, ii)
     for i, vector in enumerate(problem.vectors):
         winds = vector.end > ii or len(vector.uses) > len({use.slot for use in vector.uses})
         conflict = table.conflict(vector, 0, problem.names[i]) if winds else None
         if conflict is not None:
-            return Refusal(
-                ii, str(conflict), proved=True, rung=RUNG, op=problem.names[i], uses=vector.uses
-            )
+            return Refusal(ii, str(conflict), proved=True, op=problem.names[i], uses=vector.uses)
     return None
 
 
@@ -105,7 +99,7 @@ def _finish(
         return None, None
     starts = stages(problem, ii, seated)
     if starts is None:
-        return None, Refusal(ii, "the cycles of a recurrence gain a stage", rung=RUNG)
+        return None, _torn(packing)
     partial = Partial.adopt(problem, packing.table, starts, RUNG)
     broken = _stage_rules(partial)
     if broken is not None:
@@ -113,6 +107,14 @@ def _finish(
     tighten(partial, RUNG)
     too_much = overflow(problem, ii, partial.whole())
     return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
+
+
+def _torn(packing: Packing) -> Refusal:
+    """A recurrence whose members were seated in cycles that ask for one stage too many."""
+    names = packing.problem.names
+    member = next((op for r in packing.rigid for op in r.members), packing.failed)
+    reason = f"the cycles of the recurrence through `{names[member]}` ask for a stage too many"
+    return Refusal(packing.ii, reason, rung=RUNG, op=names[member])
 
 
 def _stage_rules(partial: Partial) -> Refusal | None:
@@ -130,7 +132,16 @@ def _stage_rules(partial: Partial) -> Refusal | None:
         if len(found) > 1:
             names = tuple(problem.names[i] for i in members)
             reason = f"the group {', '.join(names)} came to stages {sorted(found)}"
-            return Refusal(ii, reason, rung=RUNG, group=names)
+            late = max(members, key=lambda i: starts[i])
+            return Refusal(
+                ii,
+                reason,
+                rung=RUNG,
+                op=problem.names[late],
+                uses=problem.vectors[late].uses,
+                group=names,
+                stage=starts[late] // ii,
+            )
     return None
 
 

@@ -1,36 +1,39 @@
-"""The II search: quickly to an upper end, then thoroughly wherever a smaller II may be had.
+"""The II search: quickly to an upper end, then again wherever a smaller II may be had.
 
     MII ✗ +1 ✗ +2 ✗ +4 ✓                 quick tries, ever wider apart, give an upper end
              +3 ✗                         those between halve what is left
     MII … ✗✗✗✗      ✗✗ below the best     thorough tries: up from the bound, down from the best
+    MII ✗✗✗✗✗✗✗✗✗✗✗✗✗                     and every II not tried yet, in order, while work is left
 
-Feasibility is not monotone in the II, so a failure proves nothing about the IIs around it: the wide
-steps only find an upper end soon, and close to the bound and to the best every II is tried by
-itself. The one threshold that is monotone, the bytes that any schedule needs, refuses whole runs
+Feasibility is not monotone in the II. The wide steps only find an upper end soon; whatever is left
+out by them is tried afterwards, and IIs that the work allowed does not reach are said to be
+untried. The one threshold that is monotone, the bytes that any schedule needs, refuses whole runs
 of IIs with a proof. All limits are counts, so the same loop always gets the same answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.generate.attempt import Attempt
 from stretto.generate.ladder import climb
 from stretto.generate.partial import Partial
-from stretto.generate.problem import Problem
-from stretto.generate.rau import LARGE, refine
+from stretto.generate.problem import LARGE, Problem
+from stretto.generate.rau import never_fits, refine
 from stretto.generate.rings import least_bytes
 from stretto.schedule import Bounds, Refusal
 
-FROM_BELOW_EFFORT, FROM_ABOVE_EFFORT = 12, 4
-"""Learned plans of a thorough try."""
+UP, DOWN = 12, 4
+"""Learned plans of a thorough try, up from the bound and down from the best; fewer if large."""
 FROM_BELOW = 4
 """Thorough tries up from the lower bound."""
 FROM_ABOVE = 5
 """Thorough tries down from the best II that may fail in a row."""
-WORK = 3000
-"""Operations × thorough tries that one loop is worth; large loops get none."""
+THOROUGH_WORK = 200_000
+"""Thorough tries × operations squared that one loop is worth."""
+QUICK_WORK = 3_000
+"""Quick tries × operations that one loop is worth after the upper end is known."""
 COARSE = 100
 """Large loops are searched in steps of this part of the bound."""
 
@@ -45,7 +48,9 @@ class Found:
     placement: Partial | None
     ii: int | None
     refused: tuple[Refusal, ...]
-    """One for each II (or run of IIs) below the answer, in order."""
+    """One for each II (or run of IIs) below the answer, in order; untried ones say so."""
+    stopped: bool = False
+    """Whether it was interrupted; this is then the best so far."""
 
 
 def search(
@@ -55,16 +60,19 @@ def search(
     last = problem.options.max_ii if problem.options.max_ii is not None else serial_ii
     hunt = _Hunt(problem, progress or (lambda _: None))
     first = bounds.mii
-    enough = _enough_memory(problem, first, last)
-    if enough > first:
-        hunt.refuse(_starved(problem, first, min(enough - 1, last)))
-    if enough <= last:
-        hunt.gallop(enough, last)
-    if hunt.ii is not None:
-        hunt.improve(enough, hunt.ii)
-    below = last + 1 if hunt.ii is None else hunt.ii
-    refused = tuple(r for ii, r in sorted(hunt.refused.items()) if ii < below)
-    return Found(hunt.best, hunt.ii, refused)
+    stopped = False
+    try:
+        enough = _enough_memory(problem, first, last)
+        if enough > first:
+            hunt.refuse(_starved(problem, first, min(enough - 1, last)))
+        if enough <= last:
+            hunt.gallop(enough, last)
+            hunt.improve(enough, last)
+            hunt.fill(enough, last)
+    except KeyboardInterrupt:
+        stopped = True
+    below = last if hunt.ii is None else hunt.ii - 1
+    return Found(hunt.best, hunt.ii, hunt.account(first, below), stopped)
 
 
 @dataclass(slots=True)
@@ -73,24 +81,21 @@ class _Hunt:
 
     problem: Problem
     progress: Progress
-    best: Partial | None
-    ii: int | None
-    refused: dict[int, Refusal]
-
-    def __init__(self, problem: Problem, progress: Progress) -> None:
-        self.problem = problem
-        self.progress = progress
-        self.best = None
-        self.ii = None
-        self.refused = {}
+    best: Partial | None = None
+    ii: int | None = None
+    refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
 
     def refuse(self, refusal: Refusal) -> None:
         self.refused[refusal.ii] = refusal
         self.progress(refusal)
 
-    def attempt(self, ii: int, tries: Callable[[Problem, int], Attempt]) -> bool:
-        """Whether a placement is found at this II; it is then the best."""
-        attempt = tries(self.problem, ii)
+    def attempt(self, ii: int, effort: int | None) -> bool:
+        """Whether a placement is found at this II; it is then the best. No effort: a quick try."""
+        alone = never_fits(self.problem, ii)
+        if alone is not None:
+            self.refuse(alone)
+            return False
+        attempt = _try(self.problem, ii, effort)
         if attempt.placement is not None:
             self.best, self.ii = attempt.placement, ii
             self.progress(ii)
@@ -103,7 +108,7 @@ class _Hunt:
         """Quick tries: wider and wider to the first that succeeds, then halving back."""
         failed, gap = first - 1, 0
         least = 1 if self.problem.size <= LARGE else max(1, first // COARSE)
-        while not self.attempt(min(first + gap, last), _quick):
+        while not self.attempt(min(first + gap, last), None):
             failed = min(first + gap, last)
             if failed == last:
                 return
@@ -111,39 +116,64 @@ class _Hunt:
         best = self.ii or last
         while failed + least < best:
             middle = (failed + best) // 2
-            if self.attempt(middle, _quick):
+            if self.attempt(middle, None):
                 best = middle
             else:
                 failed = middle
 
-    def improve(self, first: int, best: int) -> None:
+    def improve(self, first: int, last: int) -> None:
         """Thorough tries: up from the bound, then down from the best, while they are worth it."""
-        left = WORK // self.problem.size if self.problem.size <= LARGE else 0
+        size = self.problem.size
+        if size > LARGE:
+            return
+        best = last + 1 if self.ii is None else self.ii
+        left = min(24, THOROUGH_WORK // size**2)
         for ii in range(first, min(first + FROM_BELOW, best, first + left)):
             left -= 1
-            if self.attempt(ii, _up):
+            if self.attempt(ii, min(UP, 600 // size + 1)):
                 return
         failures = 0
         ii = best - 1
-        while ii >= first + FROM_BELOW and left and failures < FROM_ABOVE:
-            failures = 0 if self.attempt(ii, _down) else failures + 1
+        while ii >= first + FROM_BELOW and left > 0 and failures < FROM_ABOVE:
+            failures = 0 if self.attempt(ii, min(DOWN, 600 // size + 1)) else failures + 1
             left -= 1
             ii -= 1
 
+    def fill(self, first: int, last: int) -> None:
+        """Quick tries of every II that nobody looked at, in order: the first found is the best."""
+        if self.problem.size > LARGE:
+            return
+        left = QUICK_WORK // self.problem.size
+        for ii in range(first, last + 1 if self.ii is None else self.ii):
+            if left <= 0:
+                return
+            if ii not in self.refused:
+                left -= 1
+                if self.attempt(ii, None):
+                    return
 
-def _quick(problem: Problem, ii: int) -> Attempt:
-    """The ladder for loops with fusion, groups or depth limits; for others its first rung."""
-    if (problem.size <= LARGE and _needs_arms(problem)) or not problem.wants("rau"):
-        return climb(problem, ii, lambda p, i: refine(p, i, 0))
-    return refine(problem, ii, 0)
+    def account(self, first: int, last: int) -> tuple[Refusal, ...]:
+        """A refusal for every II from the first to the last; those not tried say so."""
+        told: list[Refusal] = []
+        ii = first
+        while ii <= last:
+            refusal = self.refused.get(ii)
+            if refusal is None:
+                beyond = min((tried for tried in self.refused if tried > ii), default=last + 1)
+                through = min(beyond, last + 1) - 1
+                reason = "not tried: the work allowed was spent elsewhere"
+                refusal = Refusal(ii, reason, through=through if through > ii else None)
+            told.append(refusal)
+            ii = (refusal.through or refusal.ii) + 1
+        return tuple(told)
 
 
-def _up(problem: Problem, ii: int) -> Attempt:
-    return climb(problem, ii, lambda p, i: refine(p, i, FROM_BELOW_EFFORT))
-
-
-def _down(problem: Problem, ii: int) -> Attempt:
-    return climb(problem, ii, lambda p, i: refine(p, i, FROM_ABOVE_EFFORT))
+def _try(problem: Problem, ii: int, effort: int | None) -> Attempt:
+    """The whole ladder; for a quick try of a loop that needs no arms, and if large, one rung."""
+    plain = effort is None and (problem.size > LARGE or not _needs_arms(problem))
+    if plain and problem.wants("rau"):
+        return refine(problem, ii, 0)
+    return climb(problem, ii, lambda p, i: refine(p, i, effort or 0))
 
 
 def _needs_arms(problem: Problem) -> bool:

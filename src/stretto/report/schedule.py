@@ -59,14 +59,6 @@ class ScheduleReport:
             lines += self._refused()
         return lines + notes((*analysis.warnings, *self.notes))
 
-    def trace(self) -> list[str]:
-        """One line for every II tried."""
-        name = self.analysis.loop
-        lines = [f"{name}: II {_tried(r)}: {_why(r)}" for r in self.analysis.refused]
-        if self.analysis.ii is not None:
-            lines.append(f"{name}: II {self.analysis.ii}: {self.analysis.generator} schedule")
-        return lines
-
     # A schedule -------------------------------------------------------------------------------
 
     def _verdict(self) -> str:
@@ -81,7 +73,7 @@ class ScheduleReport:
         if proof is not None and proof.method == "memory":
             return f"II {ii}: optimal, no smaller II has the memory (MII {bounds.mii})"
         if proof is not None and proof.optimal:
-            return f"{gap}: optimal, proved by {proof.method}"
+            return f"II {ii}: optimal, every smaller II is proved impossible (MII {bounds.mii})"
         return f"{gap}: not proved optimal"
 
     def _shape(self) -> list[str]:
@@ -155,6 +147,13 @@ class ScheduleReport:
         left = len(refused) - len(shown)
         lines = columns([(f"II {_tried(r)}", _why(r)) for r in shown], "  ")
         return [f"  {left} more before these (-v shows all)", *lines] if left else lines
+
+
+def tried(what: Refusal | int) -> str:
+    """One line about an II that was tried: why it was refused, or that a schedule was found."""
+    if isinstance(what, int):
+        return f"II {what}: a schedule"
+    return f"II {_tried(what)}: {_why(what)}"
 
 
 def _tried(refusal: Refusal) -> str:

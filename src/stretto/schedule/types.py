@@ -158,7 +158,8 @@ class Proof:
     optimal: bool
     lower_bound: int
     method: str
-    """``bound`` (the MII is met), ``memory`` (no smaller II fits), ``solver``, or ``none``."""
+    """``bound`` (the MII is met), ``memory`` or ``conflict`` (no smaller II is possible),
+    ``solver``, or ``none``."""
     objectives: tuple[Objective, ...] = ()
 
 
