@@ -6,8 +6,8 @@
     cost-based   score every operation at every legal cycle of its window; propose the cheapest
 
 The first three propose side by side, the cheapest proposal wins; the last is asked only when they
-all reject. Proposals change nothing: a trial seat is taken back exactly. Work is counted, never
-timed.
+all reject. Proposals change no seat: a trial is taken back exactly; only the snapshot remembers
+who was revived or found nothing. Work is counted, never timed.
 """
 
 from __future__ import annotations

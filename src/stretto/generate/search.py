@@ -24,8 +24,8 @@ from stretto.generate.rau import never_fits, refine
 from stretto.generate.rings import least_bytes
 from stretto.schedule import Bounds, Refusal
 
-UP, DOWN = 12, 4
-"""Learned plans of a thorough try, up from the bound and down from the best; fewer if large."""
+AT_THE_BOUND, UP, DOWN = 24, 12, 4
+"""Learned plans of a thorough try: at the bound itself, then up from it and down from the best."""
 FROM_BELOW = 4
 """Thorough tries up from the lower bound."""
 FROM_ABOVE = 5
@@ -130,7 +130,7 @@ class _Hunt:
         left = min(24, THOROUGH_WORK // size**2)
         for ii in range(first, min(first + FROM_BELOW, best, first + left)):
             left -= 1
-            if self.attempt(ii, min(UP, 600 // size + 1)):
+            if self.attempt(ii, AT_THE_BOUND if ii == first else min(UP, 600 // size + 1)):
                 return
         failures = 0
         ii = best - 1

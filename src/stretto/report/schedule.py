@@ -130,7 +130,9 @@ class ScheduleReport:
     def _failure(self) -> str:
         bounds, refused = self.analysis.bounds, self.analysis.refused
         text = "no schedule found"
-        if refused:
+        if self.analysis.generator == "serial" and refused:
+            text = f"no serial schedule: {refused[-1].reason}"
+        elif refused:
             last = max(r.through or r.ii for r in refused)
             text += f" up to II {last}"
             if all(r.proved for r in refused):
