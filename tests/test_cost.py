@@ -13,7 +13,6 @@ import generated
 from stretto.bounds import closure, compute_bounds
 from stretto.errors import InfeasibleError
 from stretto.generate.cost import (
-    SPILL_CAP,
     CostVector,
     Scorer,
     cost,
@@ -193,17 +192,22 @@ def test_pipe_slot_needs_a_footprint_that_fits() -> None:
 
 
 def test_surcharges() -> None:
-    assert surcharge(512, 512) == 0
-    assert surcharge(517, 512) == 85
-    assert surcharge(752, 512) == 4080
-    assert surcharge(753, 512) == 4096
-    assert surcharge(9999, 512) == 4096
+    blackwell = load_machine("blackwell")
+    assert surcharge(blackwell, 512, 512) == 0
+    assert surcharge(blackwell, 517, 512) == 85
+    assert surcharge(blackwell, 752, 512) == 4080
+    assert surcharge(blackwell, 753, 512) == 4096
+    assert surcharge(blackwell, 9999, 512) == 4096
 
 
 def spilling(sizes: list[int], budget: int) -> Problem:
     """Operations that each make a value of so many registers, read by the last one."""
     machine = Machine(
-        "m", "", (Slot(1, "s", None),), budgets=(Budget("register", 512 * budget, unit=512),)
+        "m",
+        "",
+        (Slot(1, "s", None),),
+        budgets=(Budget("register", 512 * budget, unit=512),),
+        costs=load_machine("blackwell").costs,
     )
     values = tuple(Value(f"v{i}", TileType((128 * n,), "f32")) for i, n in enumerate(sizes))
     makers = [
@@ -225,7 +229,7 @@ def test_each_operation_pays_for_the_pressure_in_its_own_cycle() -> None:
 def test_surcharges_are_capped_in_sum_and_never_veto() -> None:
     problem = spilling([300, 300], budget=10)
     found = cost(seating(problem, 100, {"op0": 0, "op1": 0, "end": 9}))
-    assert found.spill == SPILL_CAP
+    assert found.spill == 4096
     assert found.feasibility == 0
 
 
@@ -256,6 +260,7 @@ def test_spill_counts_live_bytes_cycle_by_cycle(
         problem.machine.slots,
         problem.machine.pools,
         budgets=(Budget("register", registers * 512, unit=512),),
+        costs=load_machine("blackwell").costs,
     )
     problem = make_problem(problem.loop, machine, Options())
     lives = [

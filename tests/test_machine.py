@@ -97,6 +97,8 @@ def test_blackwell_figures(blackwell: Machine) -> None:
         "cross_cluster": 7000,
     }
     assert {f.values[0] for f in blackwell.fences} == {1600, 2000}
+    assert (blackwell.cost("spill_weight"), blackwell.cost("spill_cap")) == (17, 4096)
+    assert [blackwell.slot(name).id for name in blackwell.transports] == [15, 16, 17, 18]
     assert [c.value for c in blackwell.cells] == [37, 4, 7, 37, 5, 1, 3, 6, 2]
     assert [c.index for c in blackwell.cells] == list(range(9))
     assert {f.name: f.values[0] for f in blackwell.tier2} == {
@@ -155,6 +157,7 @@ def test_every_constant_has_its_source(name: str) -> None:
         *machine.anchors,
         *machine.ceilings,
         *machine.fences,
+        *machine.costs,
     ]
     assert [row for row in rows if not row.source] == []
 

@@ -26,12 +26,8 @@ from stretto.generate.evaluators import (
 from stretto.generate.partial import fused_vector
 from stretto.generate.paths import earliest
 from stretto.generate.problem import Problem
+from stretto.machine import Machine
 from stretto.resources import Conflict, ReservationTable
-
-SPILL_WEIGHT = 17
-"""Surcharge a register in excess of the budget. Source: constraint builder, cost-term formula."""
-SPILL_CAP = 4096
-"""Most surcharge of one (operation, cycle), and of all together. Source: the same."""
 
 
 class CostVector(NamedTuple):
@@ -112,9 +108,10 @@ def refused(seats: Seating) -> tuple[Conflict, ...]:
 # Spill surcharge ----------------------------------------------------------------------------
 
 
-def surcharge(pressure: int, budget: int) -> int:
+def surcharge(machine: Machine, pressure: int, budget: int) -> int:
     """What one operation pays for the register pressure in the cycle it is seated in."""
-    return min(SPILL_CAP, SPILL_WEIGHT * max(0, pressure - budget))
+    excess = max(0, pressure - budget)
+    return min(machine.cost("spill_cap"), machine.cost("spill_weight") * excess)
 
 
 def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
@@ -157,6 +154,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
     the cycles looked at include the worst one.
     """
     budget = seats.problem.machine.budget("register")
+    machine = seats.problem.machine
     if budget is None or budget.bytes is None:
         return 0
     ii, limit = seats.ii, budget.bytes // budget.unit
@@ -169,8 +167,8 @@ def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
     for start in seats.starts:
         if start is not None:
             at = live[bisect_right(cycles, start % ii) - 1]
-            total += surcharge(-(-at // budget.unit), limit)
-    return min(SPILL_CAP, total)
+            total += surcharge(machine, -(-at // budget.unit), limit)
+    return min(machine.cost("spill_cap"), total)
 
 
 def _span(seats: Seating, life: Life) -> tuple[int, int] | None:

@@ -18,8 +18,6 @@ from stretto.generate.problem import Problem
 from stretto.machine import Machine
 from stretto.resources.counters import Counters, arc
 
-TRANSPORTS = ("tp_smem_rd", "tp_smem_wr", "tp_tmem_rd", "tp_tmem_wr")
-"""The shared- and tensor-memory transports, slots 15 to 18 where a machine has them."""
 IN_ITERATION_CELL, CARRIED_CELL = 1, 6
 """Cells of a machine's published capacity vector that cap the two halves of the bank pressure."""
 
@@ -111,13 +109,14 @@ def bank_pressure(seats: Seating) -> tuple[int, int]:
     iteration has begun. A fused group is one claimant.
     """
     ii, problem = seats.ii, seats.problem
-    if not any(map(problem.machine.has_slot, TRANSPORTS)):
+    transports = problem.machine.transports
+    if not transports:
         return 0, 0
     inside, carried = Counters(ii), Counters(ii)
     claims = 0
     for members, start in holds(seats):
         for use in fused_vector(problem, members).uses:
-            if use.slot in TRANSPORTS and use.duration:
+            if use.slot in transports and use.duration:
                 first, end = start + use.offset, start + use.end
                 _count(inside, first, min(end, ii))
                 _count(carried, max(first, ii), end)

@@ -167,6 +167,10 @@ class Machine:
     anchors: tuple[Figure, ...] = ()
     ceilings: tuple[Figure, ...] = ()
     fences: tuple[Figure, ...] = ()
+    costs: tuple[Figure, ...] = ()
+    """Weights of the cost order that are the machine's to state: spill_weight, spill_cap."""
+    transports: tuple[str, ...] = ()
+    """Slots whose claimants make up the bank pressure."""
     pipelining: tuple[str, ...] | None = None
     """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
     fallback: str | None = None
@@ -213,6 +217,10 @@ class Machine:
     def encodings_of(self, opcode: str) -> tuple[Encoding, ...]:
         """The rows an opcode may select, in file order."""
         return self._encodings_by_opcode.get(opcode, ())
+
+    def cost(self, name: str) -> int:
+        """A weight of the cost order; 0 where the machine states none."""
+        return next((figure.values[0] for figure in self.costs if figure.name == name), 0)
 
     def encoding(self, name: str) -> Encoding:
         """The encoding of this name."""

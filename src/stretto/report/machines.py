@@ -31,6 +31,8 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "anchors": [_figure(figure) for figure in machine.anchors],
         "ceilings": [_figure(figure) for figure in machine.ceilings],
         "fences": [_figure(figure) for figure in machine.fences],
+        "costs": [_figure(figure) for figure in machine.costs],
+        "transports": list(machine.transports),
         "pipelining": None if machine.pipelining is None else list(machine.pipelining),
         "fallback": machine.fallback,
         "warnings": list(machine.notes),
