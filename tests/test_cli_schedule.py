@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from importlib import resources
@@ -322,3 +323,19 @@ def test_serial_needs_no_numpy() -> None:
         "sys.exit('numpy' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_progress_on_a_terminal_and_none_in_a_pipe() -> None:
+    """A pseudo-terminal sees a line that moves and is wiped; a pipe sees nothing."""
+    command = [STRETTO, "schedule", str(EXAMPLES / "layernorm.json")]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert piped.stderr == ""
+    ours, theirs = pty.openpty()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
+    os.close(theirs)
+    seen = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.stdout == piped.stdout
+    assert "layernorm: trying II 1217" in seen
+    assert seen.endswith("\r")
+    assert seen.rsplit("\r", 2)[1].strip() == ""

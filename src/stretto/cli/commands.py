@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
-    from stretto.schedule import Refusal
 
 STDIN = "<stdin>"
 
@@ -152,20 +151,10 @@ def bounds(arguments: argparse.Namespace) -> Answer:
     return each_loop(source, arguments.machine, SCHEMA, work)
 
 
-def teller(loop: str) -> Callable[[Refusal | int], None]:
-    """Tells stderr of every II as it is tried."""
-    from stretto.report.schedule import tried
-    from stretto.report.text import printable
-
-    def tell(what: Refusal | int) -> None:
-        print(printable(f"{loop}: {tried(what)}"), file=sys.stderr, flush=True)  # noqa: T201
-
-    return tell
-
-
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
     from stretto.api import StoppedError, schedule_prepared
+    from stretto.cli.progress import Progress
     from stretto.generate.problem import Options
     from stretto.report.schedule import ScheduleReport
     from stretto.schedule.json import SCHEMA
@@ -185,8 +174,8 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         if stopped:
             raise StrettoError(f"{ready.loop.name}: not scheduled, stopped before it")
         try:
-            tell = teller(ready.loop.name) if arguments.verbose else None
-            analysis = schedule_prepared(ready, arguments.generator, options, tell)
+            with Progress(ready.loop.name, arguments.verbose) as progress:
+                analysis = schedule_prepared(ready, arguments.generator, options, progress)
         except StoppedError as stop:
             analysis = stop.analysis
             stopped.append(analysis.proof is not None and analysis.proof.optimal)
