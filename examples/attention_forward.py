@@ -49,8 +49,8 @@ def make() -> Loop:
 
     # Probabilities and their running sum.
     s_scaled = loop.op("scale_s", "arith.mulf", s, scale, type=f"{SCORES}xf32")
-    m_column = loop.op("m_column", "expand_dims", m, type=f"{ROWS}x1xf32")
-    m_wide = loop.op("m_wide", "broadcast", m_column, type=f"{SCORES}xf32")
+    m_column = loop.op("m_column", "expand_dims", m, type=f"{ROWS}x1xf32", view=True)
+    m_wide = loop.op("m_wide", "broadcast", m_column, type=f"{SCORES}xf32", view=True)
     shifted = loop.op("shift", "arith.subf", s_scaled, m_wide, type=f"{SCORES}xf32")
     p = loop.op("p", "math.exp2", shifted, type=f"{SCORES}xf32")
     p_sum = loop.op("row_sum", "reduce.sum", p, type=f"{COLUMN}xf32")
@@ -58,8 +58,8 @@ def make() -> Loop:
     loop.op("new_l", "arith.addf", l_scaled, p_sum, defines=l)
 
     # The output accumulator: rescale what is there, then add P times V.
-    alpha_column = loop.op("alpha_column", "expand_dims", alpha, type=f"{ROWS}x1xf32")
-    alpha_wide = loop.op("alpha_wide", "broadcast", alpha_column, type=f"{OUTPUT}xf32")
+    alpha_column = loop.op("alpha_column", "expand_dims", alpha, type=f"{ROWS}x1xf32", view=True)
+    alpha_wide = loop.op("alpha_wide", "broadcast", alpha_column, type=f"{OUTPUT}xf32", view=True)
     o_old = loop.op("load_o", "async.tmem_load", o[-1], type=f"{OUTPUT}xf32")
     o_scaled = loop.op("rescale_o", "arith.mulf", o_old, alpha_wide, type=f"{OUTPUT}xf32")
     o_kept = loop.op("store_o", "async.tmem_store", o_scaled, type=f"{OUTPUT}xf32", into=o_acc)

@@ -37,6 +37,19 @@ def test_updates_read_and_write_in_place() -> None:
     assert op.operands == (Operand("total", 1, 5),)
 
 
+def test_a_view_in_registers_takes_none_of_its_own() -> None:
+    loop = build("l")
+    x = loop.op("x", "k", type="128xf32")
+    column = loop.op("column", "expand_dims", x, type="128x1xf32", view=True)
+    wide = loop.op("wide", "broadcast", column[-1], type="128x64xf32", view=True)
+    loop.op("use", "k", wide)
+    made = loop.finish()
+    bytes_of = {value.name: value.register_bytes for value in made.values}
+    assert (bytes_of["x"], bytes_of["column"], bytes_of["wide"]) == (512, 0, 0)
+    # Whoever reads the view reads x: `use` the one of the iteration before.
+    assert made.readers["x"] == (("column", 0), ("wide", 1), ("use", 1))
+
+
 def test_the_future_cannot_be_read() -> None:
     loop = build("l")
     m = loop.carried("m")

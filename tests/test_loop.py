@@ -350,6 +350,11 @@ FAULTS: list[tuple[str, str, Loop]] = [
         "lives in `m`, which is no storage",
         replace(GOOD, values=(Value("x", None, "m"),)),
     ),
+    (
+        "unknown-view",
+        "value `x` is a view of `y`, which its maker does not read",
+        replace(GOOD, values=(Value("x", None, None, "y"),)),
+    ),
     ("storage-size", "`m` has 0 bytes", replace(GOOD, storages=(Storage("m", "smem", 0),))),
     ("ring-depth", "it is fixed", replace(GOOD, storages=(Storage("m", "smem", 4, True, 2),))),
     (

@@ -120,8 +120,8 @@ class LoopBuilder:
         """One operation; its result, for later ones to read.
 
         `into` is the storage it fills, `update` one that it reads and writes in place. With
-        `view` it only renames its first operand: same storage, no access. Operands that live in a
-        storage make it a reader of that storage.
+        `view` it only renames its first operand: same storage or registers, no access. Operands
+        that live in a storage make it a reader of that storage.
         """
         reads = [] if view else self._reads(operands)
         if update is not None:
@@ -129,6 +129,9 @@ class LoopBuilder:
         target = into or update
         home = target.name if target else self._home(operands[0]) if view else None
         result = defines or self._declare(name, type, home)
+        if view and home is None:
+            seen = replace(self._values[result.value], view_of=operands[0].value)
+            self._values[result.value] = seen
         self._ops.append(
             Op(
                 name=name,

@@ -18,6 +18,8 @@ from stretto.frontends.ddg_buffers import Accesses, Buffers
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
 
 SCHEMA_VERSION = "ddg-0.1"
+REGISTER_VIEWS = ("tt.expand_dims", "tt.broadcast", "tt.reshape", "tt.trans")
+"""Nodes whose result is another name of their operand, in registers."""
 PIPES = ("TMA", "TC", "CUDA", "SFU", "NONE")
 
 
@@ -126,6 +128,7 @@ def _loop(name: str, body: _Body, edges: Cursor, buffers: Buffers) -> Loop:
             node.name,
             _value_type(node, buffers),
             homes[node.id] if homes[node.id] in touched else None,
+            _viewed(node, operands[node.id], by_id),
         )
         for node in body.nodes
     )
@@ -143,6 +146,15 @@ def _storage(root: str, body: _Body, buffers: Buffers) -> Storage:
 
 def _value_type(node: _Node, buffers: Buffers) -> TileType | None:
     return None if node.inner is not None else buffers.result_type(node.ref)
+
+
+def _viewed(
+    node: _Node, operands: dict[tuple[int, int], int], by_id: dict[int, _Node]
+) -> str | None:
+    """The value that a register view is another name of."""
+    if node.kind not in REGISTER_VIEWS or len(operands) != 1:
+        return None
+    return by_id[next(iter(operands))[0]].name
 
 
 def _own_slot(node: _Node) -> str:

@@ -117,12 +117,9 @@ def surcharge(machine: Machine, pressure: int, budget: int) -> int:
 def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
     """Bytes that live always (live-in, or fixed in place), and the lives that seats decide."""
     loop = problem.loop
-    read: dict[str, list[tuple[int, int]]] = {}
     access: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[int]] = {}
     for i, op in enumerate(loop.ops):
-        for operand in op.operands:
-            read.setdefault(operand.value, []).append((i, operand.distance))
         for a in op.reads:
             access.setdefault(a.storage, []).append((i, a.distance))
         for name in op.writes:
@@ -136,7 +133,10 @@ def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
             always += value.register_bytes
         else:
             by = (loop.index[producer],)
-            lives.append(Life(value.register_bytes, by, tuple(read.get(value.name, ()))))
+            seen = tuple(
+                (loop.index[name], distance) for name, distance in loop.readers[value.name]
+            )
+            lives.append(Life(value.register_bytes, by, seen))
     for s in loop.storages:
         if s.space != "register":
             continue

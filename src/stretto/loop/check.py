@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stretto.loop.loop import Loop
-from stretto.loop.types import Op
+from stretto.loop.types import Op, Value
 from stretto.machine import Machine
 
 
@@ -88,6 +88,9 @@ def _values(loop: Loop) -> Iterator[Fault]:
         if value.storage is not None and value.storage not in storages:
             message = f"value `{value.name}` lives in `{value.storage}`, which is no storage"
             yield Fault(f"$.values[{i}].storage", "unknown-storage", message)
+        if value.view_of is not None and not _views(loop, value):
+            message = f"value `{value.name}` is a view of `{value.view_of}`, which its maker does not read"
+            yield Fault(f"$.values[{i}].view_of", "unknown-view", message)
     for i, op in enumerate(loop.ops):
         for j, result in enumerate(op.results):
             path = f"$.ops[{i}].results[{j}]"
@@ -103,6 +106,11 @@ def _values(loop: Loop) -> Iterator[Fault]:
                 message = f"`{op.name}` uses `{operand.value}`, which no operation defines"
                 hint = " and which is not declared as a live-in value"
                 yield Fault(f"$.ops[{i}].operands[{j}]", "dangling-operand", message + hint)
+
+
+def _views(loop: Loop, value: Value) -> bool:
+    makers = [op for op in loop.ops if value.name in op.results]
+    return any(operand.value == value.view_of for op in makers for operand in op.operands)
 
 
 def _storages(loop: Loop) -> Iterator[Fault]:

@@ -156,6 +156,7 @@ def _value(row: Cursor) -> Value:
         name=row.get("name").text(),
         type=row.opt("type", _tile, None),
         storage=row.opt("storage", Cursor.text, None),
+        view_of=row.opt("view_of", Cursor.text, None),
     )
     row.done()
     return value

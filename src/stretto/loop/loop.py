@@ -47,6 +47,30 @@ class Loop:
         """Value name to the name of the operation that defines it; live-ins have none."""
         return {result: op.name for op in self.ops for result in op.results}
 
+    @cached_property
+    def readers(self) -> dict[str, tuple[tuple[str, int], ...]]:
+        """Value to (operation, distance) of all that read it, by its own name or a view's."""
+        direct: dict[str, list[tuple[str, int]]] = {}
+        for op in self.ops:
+            for operand in op.operands:
+                direct.setdefault(operand.value, []).append((op.name, operand.distance))
+        views: dict[str, list[tuple[str, int]]] = {}
+        for value in self.values:
+            if value.view_of is not None and value.name in self.producers:
+                maker = self.op(self.producers[value.name])
+                back = next((o.distance for o in maker.operands if o.value == value.view_of), 0)
+                views.setdefault(value.view_of, []).append((value.name, back))
+        found: dict[str, tuple[tuple[str, int], ...]] = {}
+        for value in self.values:
+            work, seen = [(value.name, 0)], dict[tuple[str, int], None]()
+            while work:
+                name, back = work.pop()
+                seen.update(dict.fromkeys((op, d + back) for op, d in direct.get(name, ())))
+                if back <= len(self.ops):  # a view of itself, carried round, must end
+                    work += [(view, back + d) for view, d in views.get(name, ())]
+            found[value.name] = tuple(seen)
+        return found
+
     @property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""

@@ -70,10 +70,15 @@ class Value:
     storage: str | None = None
     """The storage that holds it; None: registers (if it has a type) or nothing (tokens)."""
 
+    view_of: str | None = None
+    """The value it is another name of (a broadcast, say): it takes no registers of its own."""
+
     @property
     def register_bytes(self) -> int:
         """Register bytes one instance takes."""
-        return self.type.bytes if self.type is not None and self.storage is None else 0
+        if self.type is None or self.storage is not None or self.view_of is not None:
+            return 0
+        return self.type.bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,6 @@ def memory(machine: Machine, uses: Sequence[StorageUse]) -> tuple[SpaceUse, ...]
 def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(bytes, begin, end) of everything that lives in registers, one iteration's instance."""
     lives: list[tuple[int, int, int]] = []
-    readers: dict[str, list[tuple[str, int]]] = {}
-    for op in loop.ops:
-        for operand in op.operands:
-            readers.setdefault(operand.value, []).append((op.name, operand.distance))
     for value in loop.values:
         if not value.register_bytes:
             continue
@@ -122,7 +118,7 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
         ends = [begin + loop.op(producer).completion]
         ends += [
             starts[reader] + loop.op(reader).completion + ii * distance
-            for reader, distance in readers.get(value.name, ())
+            for reader, distance in loop.readers[value.name]
         ]
         lives.append((value.register_bytes, begin, max(ends)))
     for storage in loop.storages:
