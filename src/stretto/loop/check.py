@@ -89,7 +89,8 @@ def _values(loop: Loop) -> Iterator[Fault]:
             message = f"value `{value.name}` lives in `{value.storage}`, which is no storage"
             yield Fault(f"$.values[{i}].storage", "unknown-storage", message)
         if value.view_of is not None and not _views(loop, value):
-            message = f"value `{value.name}` is a view of `{value.view_of}`, which its maker does not read"
+            viewed = f"value `{value.name}` is a view of `{value.view_of}`"
+            message = f"{viewed}, which its maker does not read"
             yield Fault(f"$.values[{i}].view_of", "unknown-view", message)
     for i, op in enumerate(loop.ops):
         for j, result in enumerate(op.results):
