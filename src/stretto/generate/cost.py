@@ -69,7 +69,7 @@ class Scorer:
             feasibility,
             max((self._pipe[i] for i, s in enumerate(seats.starts) if s is not None), default=0),
             spill(seats, self._always, self._lives),
-            sum(bank_pressure(seats)),
+            bank_cost(bank_pressure(seats), None) or 0,
             inversions(seats),
             anchors(seats),
         )

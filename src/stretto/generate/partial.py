@@ -22,10 +22,10 @@ UNBOUNDED = 1 << 62
 class Partial:
     """Seats and holds at one II."""
 
-    def __init__(self, problem: Problem, ii: int) -> None:
+    def __init__(self, problem: Problem, ii: int, table: ReservationTable | None = None) -> None:
         self.problem = problem
         self.ii = ii
-        self.table = ReservationTable(problem.machine, ii)
+        self.table = ReservationTable(problem.machine, ii) if table is None else table
         self.starts: list[int | None] = [None] * problem.size
         self.seated_by: dict[int, tuple[str, str]] = {}
         """Operation to the rung and arm that seated it."""
@@ -38,8 +38,7 @@ class Partial:
         cls, problem: Problem, table: ReservationTable, starts: Sequence[int | None], rung: str
     ) -> Partial:
         """A placement whose holds already stand in a table, whole stages apart or not."""
-        partial = cls(problem, table.ii)
-        partial.table = table
+        partial = cls(problem, table.ii, table)
         partial.starts = list(starts)
         for i, start in enumerate(starts):
             if start is not None:

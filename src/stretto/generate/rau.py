@@ -99,7 +99,7 @@ def _finish(
         return None, None
     starts = stages(problem, ii, seated)
     if starts is None:
-        return None, _torn(packing)
+        return None, Refusal(ii, "the cycles of a recurrence ask for a stage too many", rung=RUNG)
     partial = Partial.adopt(problem, packing.table, starts, RUNG)
     broken = _stage_rules(partial)
     if broken is not None:
@@ -109,24 +109,22 @@ def _finish(
     return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
 
 
-def _torn(packing: Packing) -> Refusal:
-    """A recurrence whose members were seated in cycles that ask for one stage too many."""
-    names = packing.problem.names
-    member = next((op for r in packing.rigid for op in r.members), packing.failed)
-    reason = f"the cycles of the recurrence through `{names[member]}` ask for a stage too many"
-    return Refusal(packing.ii, reason, rung=RUNG, op=names[member])
-
-
 def _stage_rules(partial: Partial) -> Refusal | None:
     """Depth limits and groups, which cycles alone do not see."""
     problem, ii = partial.problem, partial.ii
     starts = partial.whole()
     for i, last in enumerate(problem.max_stage):
         if last is not None and starts[i] // ii > last:
-            reason = (
-                f"`{problem.names[i]}` came to stage {starts[i] // ii}; stage {last} is its last"
+            name, stage = problem.names[i], starts[i] // ii
+            return Refusal(
+                ii,
+                f"`{name}` came to stage {stage}; stage {last} is its last",
+                rung=RUNG,
+                op=name,
+                uses=problem.vectors[i].uses,
+                window=(0, (last + 1) * ii - 1),
+                stage=stage,
             )
-            return Refusal(ii, reason, rung=RUNG, op=problem.names[i])
     for members in problem.members:
         found = {starts[i] // ii for i in members}
         if len(found) > 1:
