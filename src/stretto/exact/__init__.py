@@ -1,0 +1,1 @@
+"""The exact solver: CP-SAT finds the smallest II, or proves that there is none."""
