@@ -55,21 +55,22 @@ def dependence_graph(loop: Loop) -> Graph:
 
 
 def components(graph: Graph) -> tuple[tuple[int, ...], ...]:
-    """Strongly connected components that contain a cycle, each in topological order.
-
-    R. Tarjan, "Depth-first search and linear graph algorithms" (1972), with a stack of its own
-    so that no loop is too deep.
-    """
+    """Strongly connected components that contain a cycle, each in topological order."""
     rank = {node: r for r, node in enumerate(graph.order)}
     found = [
         tuple(sorted(members, key=rank.__getitem__))
-        for members in _tarjan([[e.dst for e in edges] for edges in graph.leaving])
+        for members in strong_components([[e.dst for e in edges] for edges in graph.leaving])
         if len(members) > 1 or any(e.dst == members[0] for e in graph.leaving[members[0]])
     ]
     return tuple(sorted(found, key=lambda members: rank[members[0]]))
 
 
-def _tarjan(successors: Sequence[Sequence[int]]) -> Iterable[list[int]]:
+def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]]:
+    """Every strongly connected component, those that others lead to first.
+
+    R. Tarjan, "Depth-first search and linear graph algorithms" (1972), with a stack of its own
+    so that no loop is too deep.
+    """
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     path: list[int] = []

@@ -1,0 +1,78 @@
+"""How many stages a refutation must look at before it is a proof.
+
+    load ──556──► mma ──16──► store    II 100: mma at most 7 stages behind load, store 2 behind it:
+      0            ≤ 7         ≤ 9     nobody needs a stage beyond 9, in whatever cycle each stands
+
+Fix a cycle (0 .. II-1) for every operation and a depth for every ring. Every rule that is left
+asks one stage to be at least another plus a constant:
+
+- dependence: stage[dst] >= stage[src]
+  + ceil((latency - II × distance + cycle[src] - cycle[dst]) / II)
+- storage: stage[writer] >= stage[accessor]
+  + ceil((completion + II × distance - II × depth + cycle[accessor] - cycle[writer]) / II),
+  since an instance must be dead when its place in the ring comes round
+- group and fusion: both ways at least 0
+- depth: stage[op] at most a constant, in starts counted from the first one
+
+If such a system has a solution with stages >= 0, it has a least one, which keeps every limit from
+above that any solution keeps. In it each stage is the length of a longest path, and a longest path
+is simple: it leaves each operation at most once. So no stage of the least solution is above the sum
+of the largest steps on the way to it; that sum, over the strongly connected parts of the graph, is
+the bound. Where starts are counted from the first of them, which stands somewhere in stage 0, that
+adds one step to the way at most; so the bound returned is one larger. Differences of cycles are at
+most II - 1 and depths at least 1, which makes it hold for every choice of cycles and depths; slots
+and pools ask nothing of stages.
+
+So: if any schedule is legal at this II, one is within these stages, and so is one of the fewest
+stages (a limit on the stage count is a depth limit of all). Taking rules away shortens paths only:
+the bound serves a relaxed problem as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from stretto.bounds.graph import strong_components
+from stretto.exact.case import Case
+
+
+def last_stages(case: Case, ii: int) -> tuple[int, ...]:
+    """For each operation, a stage beyond which no schedule needs it."""
+    steps: list[dict[int, int]] = [{} for _ in range(case.size)]
+    for src, dst, step in _steps(case, ii):
+        if src != dst and step > steps[src].get(dst, -1):
+            steps[src][dst] = max(0, step)
+    found = [0] * case.size
+    parts = list(strong_components([list(after) for after in steps]))
+    for part in reversed(parts):  # sources first
+        inside = set(part)
+        enter = max(found[i] for i in part)
+        most = {i: max((w for j, w in steps[i].items() if j in inside), default=0) for i in part}
+        total = sum(most.values())
+        for i in part:
+            found[i] = enter + total - most[i]
+        for i in part:
+            for j, step in steps[i].items():
+                if j not in inside:
+                    found[j] = max(found[j], found[i] + step)
+    return tuple(stage + 1 for stage in found)
+
+
+def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
+    """(source, destination, the most stages it can ask for)."""
+    for src, dst, d in case.edges:
+        yield src, dst, _ceil(d.latency - ii * d.distance + ii - 1, ii)
+    for ring in case.rings:
+        for i, distance in ring.accessors:
+            for writer in ring.writers:
+                yield i, writer, _ceil(case.completion[i] + ii * distance - ii + ii - 1, ii)
+    together = [*case.groups, *(c.members for c in case.classes)]
+    for members in together:
+        for a, b in combinations(members, 2):
+            yield a, b, 0
+            yield b, a, 0
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)

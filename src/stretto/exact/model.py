@@ -1,0 +1,248 @@
+"""The scheduling problem at one II as a CP-SAT model, one method a rule of legality.
+
+    start[i] = stage[i] × II + cycle[i]        0 <= cycle[i] < II
+
+    dependence   start[dst] >= start[src] + latency - II × distance
+    slot, pool   Σ of the holders in every modulo cycle <= capacity              (circular.py)
+    depth        start[i] - origin <= (max_depth[i] + 1) × II - 1
+    group        stage[i] = stage[j]
+    storage      ring × II >= start[a] + completion[a] + II × distance - start[w]
+                 Σ bytes × ring <= budget
+    fusion       one leader a member, one hold a group                            (fusion.py)
+    order        stage and order follow from the starts, so there is nothing to state
+
+After A. Eichenberger, E. Davidson and S. Abraham, "Optimum modulo schedules for minimum register
+requirements" (1995), with the cycle as one integer instead of II booleans, so that the size of the
+model does not depend on the II and cycle counts need no scaling.
+
+The origin is where stage 0 begins: cycle 0 where groups tie operations to stages; else any cycle
+no later than the first start, and the rows may turn (symmetry.py). How far stages must reach for a
+refutation to be a proof is told in horizon.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ortools.sat.python import cp_model
+
+from stretto.exact.case import Case
+from stretto.exact.circular import Held, capacity
+from stretto.exact.cp import never, total, when
+from stretto.exact.fusion import Choice, choose, keep_acyclic
+from stretto.exact.horizon import last_stages
+from stretto.exact.reasons import Reason
+from stretto.exact.symmetry import Anchor, anchor, in_order, twins
+
+Starts = tuple[int, ...]
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A start for every operation, counted so that the first stage is 0, and the fused groups."""
+
+    ii: int
+    starts: Starts
+    fused: Groups = ()
+
+
+@dataclass(slots=True)
+class Model:
+    """Variables and constraints at one II."""
+
+    case: Case
+    ii: int
+    conditional: bool = False
+    """Whether every reason has a literal that switches its constraints."""
+    stages: int | None = None
+    """A stage count that is not to be exceeded, beside the user's limit."""
+    cp: cp_model.CpModel = field(default_factory=cp_model.CpModel)
+    literals: dict[Reason, cp_model.IntVar] = field(default_factory=dict[Reason, cp_model.IntVar])
+    cycle: list[cp_model.IntVar] = field(default_factory=list[cp_model.IntVar])
+    stage: list[cp_model.IntVar] = field(default_factory=list[cp_model.IntVar])
+    start: list[cp_model.LinearExpr] = field(default_factory=list[cp_model.LinearExpr])
+    choices: list[Choice] = field(default_factory=list[Choice])
+    rings: dict[str, cp_model.IntVar] = field(default_factory=dict[str, cp_model.IntVar])
+    """Ring depth of each rotating storage."""
+    last: list[int] = field(default_factory=list[int])
+    """The last stage that each operation may need."""
+    origin: cp_model.IntVar | int = 0
+    anchor: Anchor | None = None
+    """The hold that fixes how far rows are turned; None: they may not be."""
+
+    def __post_init__(self) -> None:
+        self._places()
+        self._dependence()
+        self._fusion()
+        self._slot()
+        self._pool()
+        self._depth()
+        self._group()
+        self._storage()
+        if not self.conditional:
+            for members in twins(self.case):
+                for i, j in pairwise(members):
+                    self.cp.add(self.start[i] <= self.start[j])
+
+    def enforce(self, constraint: cp_model.Constraint, reason: Reason) -> None:
+        """Let a constraint hold as long as its reason does."""
+        if self.conditional:
+            when(constraint, self.literal(reason))
+
+    def literal(self, reason: Reason) -> cp_model.IntVar:
+        """What switches a reason on."""
+        if reason not in self.literals:
+            self.literals[reason] = self.cp.new_bool_var(f"{reason.kind} {reason.name}")
+        return self.literals[reason]
+
+    # Where operations may stand -----------------------------------------------------------------
+
+    def _places(self) -> None:
+        ii, case = self.ii, self.case
+        self.anchor = anchor(case, ii)
+        if self.anchor is not None:
+            self.origin = self.cp.new_int_var(0, ii - 1, "origin")
+        self.last = list(last_stages(case, ii))
+        most = None if self.stages is None else self.stages - (self.anchor is None)
+        for i in range(case.size):
+            first, last = 0, ii - 1
+            if self.anchor is not None and self.anchor.op == i:
+                first = last = self.anchor.cycle
+            if most is not None:
+                self.last[i] = min(self.last[i], most)
+            stage = self.cp.new_int_var(0, self.last[i], f"stage_{i}")
+            self.cycle.append(self.cp.new_int_var(first, last, f"cycle_{i}"))
+            self.stage.append(stage)
+            self.start.append(stage * ii + self.cycle[i])
+        if self.anchor is not None:
+            for start in self.start:
+                self.cp.add(start >= self.origin)
+
+    # The rules ------------------------------------------------------------------------------------
+
+    def _dependence(self) -> None:
+        """``start[dst] >= start[src] + latency - II × distance``."""
+        for k, (src, dst, d) in enumerate(self.case.edges):
+            needed = d.latency - self.ii * d.distance
+            if src == dst:
+                if needed > 0:
+                    self.enforce(never(self.cp), Reason("dependence", number=k))
+                continue
+            constraint = self.cp.add(self.start[dst] >= self.start[src] + needed)
+            self.enforce(constraint, Reason("dependence", number=k))
+
+    def _fusion(self) -> None:
+        """A choice of groups in every class, whose contraction is acyclic."""
+        for c in self.case.classes:
+            self.choices.append(choose(self.cp, self.case, c, self.start))
+        if self.choices:
+            keep_acyclic(self.cp, self.case, self.choices, self.start)
+
+    def _slot(self) -> None:
+        """Σ occupancy of the holders in every modulo cycle <= capacity."""
+        shared: dict[str, list[Held]] = {}
+        for choice in self.choices:
+            for (leader, held), present in choice.holds.items():
+                for use in held:
+                    place = self._held(leader, use.offset, use.duration, use.occupancy, present)
+                    shared.setdefault(use.slot, []).append(place)
+        for slot, (limit, holds) in self.case.slots.items():
+            held = [self._held(h.op, h.offset, h.duration, h.amount) for h in holds]
+            constraint = capacity(self.cp, self.ii, held + shared.get(slot, []), limit)
+            self.enforce(constraint, Reason("slot", slot))
+
+    def _pool(self) -> None:
+        """Σ demand in every modulo cycle <= cap."""
+        for pool, (cap, holds) in self.case.pools.items():
+            held = [self._held(h.op, h.offset, h.duration, h.amount) for h in holds]
+            self.enforce(capacity(self.cp, self.ii, held, cap), Reason("pool", pool))
+
+    def _held(
+        self,
+        op: int,
+        offset: int,
+        duration: int,
+        amount: int,
+        present: cp_model.IntVar | None = None,
+    ) -> Held:
+        return Held(self.cycle[op], offset, duration, amount, present)
+
+    def _depth(self) -> None:
+        """``stage <= max_depth``, stages counted from the origin; the stage count likewise."""
+        for i, depth in self.case.depths.items():
+            constraint = self.cp.add(self.start[i] - self.origin <= (depth + 1) * self.ii - 1)
+            self.enforce(constraint, Reason("depth", self.case.loop.ops[i].name))
+        if self.case.max_stages is not None:
+            for start in self.start:
+                constraint = self.cp.add(start - self.origin <= self.case.max_stages * self.ii - 1)
+                self.enforce(constraint, Reason("stages"))
+        if self.stages is not None:
+            for start in self.start:
+                self.cp.add(start - self.origin <= self.stages * self.ii - 1)
+
+    def _group(self) -> None:
+        """``stage[i] = stage[j]``."""
+        for k, members in enumerate(self.case.groups):
+            for i, j in pairwise(members):
+                constraint = self.cp.add(self.stage[i] == self.stage[j])
+                self.enforce(constraint, Reason("group", number=k))
+
+    def _storage(self) -> None:
+        """``ring × II >= lifetime`` and ``Σ bytes × ring <= budget``."""
+        case, ii = self.case, self.ii
+        for ring in case.rings:
+            longest = max(
+                ii * (self.last[i] + 1 + distance) + case.completion[i]
+                for i, distance in ring.accessors
+            )
+            depth = self.cp.new_int_var(1, -(-longest // ii), f"ring_{ring.name}")
+            self.rings[ring.name] = depth
+            for i, distance in ring.accessors:
+                lives = case.completion[i] + ii * distance
+                for writer in ring.writers:
+                    if i == writer:
+                        self.cp.add(depth * ii >= lives)
+                    else:
+                        self.cp.add(depth * ii >= self.start[i] + lives - self.start[writer])
+        for space, budget in case.budgets.items():
+            sizes = [r.bytes * self.rings[r.name] for r in case.rings if r.space == space]
+            needed = total(sizes) + case.single_bytes.get(space, 0)
+            if sizes:
+                self.enforce(self.cp.add(needed <= budget), Reason("storage", space))
+            elif case.single_bytes.get(space, 0) > budget:
+                self.enforce(never(self.cp), Reason("storage", space))
+
+    # In and out -----------------------------------------------------------------------------------
+
+    def hint(self, solution: Solution) -> None:
+        """Start from a schedule: turned as the model is, and with twins in order."""
+        ii, starts = self.ii, solution.starts
+        turn = 0
+        if self.anchor is not None:
+            turn = (self.anchor.cycle - starts[self.anchor.op]) % ii
+        place = in_order(() if self.conditional else twins(self.case), starts)
+        leader = {i: group[0] for group in solution.fused for i in group}
+        for i in range(self.case.size):
+            start = starts[place[i]] + turn
+            self.cp.add_hint(self.cycle[i], start % ii)
+            self.cp.add_hint(self.stage[i], start // ii)
+        if place == list(range(self.case.size)):
+            for choice in self.choices:
+                for (i, to), var in choice.joins.items():
+                    self.cp.add_hint(var, leader.get(i, i) == to)
+        if not isinstance(self.origin, int):
+            self.cp.add_hint(self.origin, turn + min(starts))
+
+    def read(self, value: Callable[[cp_model.LinearExprT], int]) -> Solution:
+        """The schedule of a solved model, its first stage being 0."""
+        starts = [value(start) for start in self.start]
+        first = min(starts)
+        back = first if self.anchor is not None else first - first % self.ii
+        fused: list[tuple[int, ...]] = []
+        for choice in self.choices:
+            joined = {pair: bool(value(var)) for pair, var in choice.joins.items()}
+            fused += choice.groups(joined)
+        return Solution(self.ii, tuple(s - back for s in starts), tuple(sorted(fused)))

@@ -1,0 +1,199 @@
+"""The smallest II, then the best schedule at it, each step with what is proved of it.
+
+    MII ✗ ✗ ✗ ✓            from the bound upward: refuted, refuted, ..., found
+            │
+            └─► stages ─► bytes ─► registers      each minimized with those before it held
+
+A schedule from elsewhere ends the climb where it stands: below its II everything is to be refuted,
+and it is the first solution of every step after. Where the solver can neither refute nor find, the
+II is left undecided, the climb goes on, and the gap is part of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ortools.sat.python import cp_model
+
+from stretto.bounds.distances import earliest_starts
+from stretto.exact.case import Case
+from stretto.exact.model import Model, Solution
+from stretto.exact.objectives import memory_bytes, register_peak, stage_count
+from stretto.exact.solving import Clock, Limits, Outcome, solve
+from stretto.schedule import Objective, Refusal, views
+
+ObjectiveName = Literal["ii", "stages", "bytes", "registers"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("ii", "stages", "bytes", "registers")
+
+SHARE = 0.25
+"""Of the work that is left, what one II or one objective may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened while the solver worked, for whoever watches."""
+
+    what: ObjectiveName
+    value: int
+    """The II being tried, or the best value of an objective so far."""
+    bound: int
+    best: int | None = None
+    """The best II so far."""
+
+
+Progress = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known in the end."""
+
+    solution: Solution | None
+    lower_bound: int
+    """No schedule has a smaller II."""
+    refused: tuple[Refusal, ...]
+    objectives: tuple[Objective, ...]
+    stopped: bool
+    """Whether the user stopped it."""
+    limited: bool
+    """Whether a limit left something undecided."""
+
+
+def optimize(
+    case: Case,
+    lower_bound: int,
+    last: int,
+    hint: Solution | None = None,
+    objectives: tuple[ObjectiveName, ...] = OBJECTIVES,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """The best schedule with an II from `lower_bound` (proved elsewhere) to `last`."""
+    search = _Search(case, Clock(limits or Limits()), progress or (lambda _: None), hint)
+    search.climb(lower_bound, last)
+    if search.best is not None:
+        search.told.append(search.of_ii(search.best.ii))
+        for name in objectives:
+            if name != "ii":
+                search.told.append(search.minimize(name))
+    limited = not search.clock.stopped and (
+        search.undecided or any(not row.optimal for row in search.told)
+    )
+    return Answer(
+        search.best,
+        search.lower,
+        tuple(search.refused),
+        tuple(search.told),
+        search.clock.stopped,
+        limited,
+    )
+
+
+@dataclass(slots=True)
+class _Search:
+    case: Case
+    clock: Clock
+    progress: Progress
+    best: Solution | None
+    lower: int = 1
+    undecided: bool = False
+    refused: list[Refusal] = field(default_factory=list[Refusal])
+    told: list[Objective] = field(default_factory=list[Objective])
+
+    # The II ---------------------------------------------------------------------------------------
+
+    def climb(self, first: int, last: int) -> None:
+        """Refute or find, from the bound upward."""
+        self.lower = first
+        end = last + 1 if self.best is None else min(last + 1, self.best.ii)
+        for ii in range(first, end):
+            if self.clock.over:
+                through = end - 1 if end - 1 > ii else None
+                self.refused.append(Refusal(ii, "not decided: a limit was reached before", through))
+                self.undecided = True
+                return
+            best = None if self.best is None else self.best.ii
+            self.progress(Event("ii", ii, self.lower, best))
+            outcome = solve(Model(self.case, ii), self.clock, SHARE)
+            if outcome.solution is not None:
+                self.best = outcome.solution
+                return
+            if outcome.status == "refuted":
+                self.refused.append(Refusal(ii, "the solver refutes it", proved=True))
+                if ii == self.lower:
+                    self.lower = ii + 1
+            else:
+                self.refused.append(Refusal(ii, "the solver could not decide it in time"))
+                self.undecided = True
+
+    def of_ii(self, ii: int) -> Objective:
+        """What is known of the II."""
+        return Objective("ii", ii, self.lower, ii == self.lower)
+
+    # What comes after -----------------------------------------------------------------------------
+
+    def minimize(self, name: ObjectiveName) -> Objective:
+        """One objective, with those before it held."""
+        assert self.best is not None
+        best = self.best
+        value = self._value(name, best)
+        floor = self._floor(name, value)
+        if value == floor:
+            return Objective(name, value, value, optimal=True)
+        stages = value if name == "stages" else self._held("stages")
+        model = Model(self.case, best.ii, stages=stages)
+        model.hint(best)
+        held = self._held("bytes")
+        if held is not None:
+            model.cp.add(memory_bytes(model) <= held)
+        expression = self._expression(name, model, value)
+        self.progress(Event(name, value, floor, best.ii))
+        outcome = solve(
+            model,
+            self.clock,
+            SHARE if name != OBJECTIVES[-1] else 1.0,
+            expression,
+            lambda found, bound: self.progress(Event(name, found, max(bound, floor), best.ii)),
+        )
+        return self._objective(name, outcome, value, floor)
+
+    def _objective(
+        self, name: ObjectiveName, outcome: Outcome, value: int, floor: int
+    ) -> Objective:
+        if outcome.solution is not None:
+            found = self._value(name, outcome.solution)
+            if found <= value:
+                self.best, value = outcome.solution, found
+            floor = max(floor, min(outcome.bound, value))
+        return Objective(name, value, floor, optimal=value == floor)
+
+    def _held(self, name: ObjectiveName) -> int | None:
+        return next((row.value for row in self.told if row.name == name), None)
+
+    def _value(self, name: ObjectiveName, solution: Solution) -> int:
+        """What a schedule has of an objective, by the definitions, not by the model."""
+        loop, ii = self.case.loop, solution.ii
+        starts = {op.name: start for op, start in zip(loop.ops, solution.starts, strict=True)}
+        if name == "stages":
+            return views.stage_count(ii, solution.starts)
+        if name == "bytes":
+            uses = views.storage_uses(loop, ii, starts)
+            return sum(row.used for row in views.memory(self.case.machine, uses))
+        return views.pressure(loop, self.case.machine, ii, starts).peak
+
+    def _floor(self, name: ObjectiveName, value: int) -> int:
+        """What no schedule at this II is below, without asking the solver."""
+        assert self.best is not None
+        if name == "stages":
+            first = earliest_starts(self.case.loop, self.best.ii)
+            return max(first.values()) // self.best.ii + 1
+        if name == "bytes" and not self.case.rings:
+            return value
+        return 0
+
+    def _expression(self, name: ObjectiveName, model: Model, most: int) -> cp_model.LinearExprT:
+        if name == "stages":
+            return stage_count(model, most)
+        return memory_bytes(model) if name == "bytes" else register_peak(model, most)

@@ -1,0 +1,153 @@
+"""One question to the solver, under limits.
+
+    Model ──► found | best | refuted | undecided        "best": found, and nothing is better
+
+Work is counted by the solver itself, in units that depend on what it did and not on the machine,
+so that the same question gets the same answer everywhere; a wall-clock limit is the user's choice.
+The solver runs in a thread of its own, so that Ctrl-C is heard while it works: it is told to stop,
+and what it found by then is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Thread
+from time import perf_counter
+from typing import Literal
+
+from ortools.sat.python import cp_model
+
+from stretto.exact.model import Model, Solution
+
+Status = Literal["found", "best", "refuted", "undecided"]
+
+WORK = 60.0
+"""Units of work that one loop is worth; a unit takes in the order of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a proof may cost."""
+
+    work: float = WORK
+    """Deterministic units."""
+    seconds: float | None = None
+    """Wall clock; None: no limit."""
+    workers: int = 1
+    """Threads of the solver. Each number gives its own answer, always the same."""
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Clock:
+    """What is left of the limits of one job."""
+
+    limits: Limits
+    work: float = 0.0
+    """Units spent."""
+    began: float = field(default_factory=perf_counter)
+    stopped: bool = False
+    """Whether the user stopped it."""
+
+    @property
+    def left(self) -> float:
+        """Units left."""
+        return 0.0 if self.stopped else max(0.0, self.limits.work - self.work)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds left; None: any number."""
+        if self.limits.seconds is None:
+            return None
+        return max(0.0, self.limits.seconds - (perf_counter() - self.began))
+
+    @property
+    def over(self) -> bool:
+        """Whether a limit is reached."""
+        return self.left <= 0 or self.seconds_left == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the solver said."""
+
+    status: Status
+    solution: Solution | None = None
+    value: int = 0
+    """Of the objective."""
+    bound: int = 0
+    """No solution has a smaller value."""
+
+
+class _Watcher(cp_model.CpSolverSolutionCallback):
+    """Tells of every better value as it is found."""
+
+    def __init__(self, tell: Callable[[int, int], None]) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def on_solution_callback(self) -> None:
+        """The solver found a better solution."""
+        self.tell(round(self.objective_value), _up(self.best_objective_bound))
+
+
+def solve(
+    model: Model,
+    clock: Clock,
+    share: float = 1.0,
+    objective: cp_model.LinearExprT | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> Outcome:
+    """Solve within a share of the work that is left."""
+    if clock.over:
+        return Outcome("undecided")
+    if objective is not None:
+        model.cp.minimize(objective)
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = clock.limits.workers
+    parameters.interleave_search = clock.limits.workers > 1  # else threads race for the answer
+    parameters.random_seed = clock.limits.seed
+    parameters.max_deterministic_time = clock.left * share
+    parameters.cp_model_probing_level = 0  # costs more than it finds on these models
+    parameters.catch_sigint_signal = False
+    if clock.seconds_left is not None:
+        parameters.max_time_in_seconds = clock.seconds_left
+    watcher = _Watcher(tell) if tell is not None and objective is not None else None
+    status = _run(solver, model.cp, watcher, clock)
+    clock.work += solver.response_proto.deterministic_time
+    if status == cp_model.INFEASIBLE:
+        return Outcome("refuted")
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Outcome("undecided")
+    solution = model.read(solver.value)
+    if objective is None:
+        return Outcome("found", solution)
+    value, bound = round(solver.objective_value), _up(solver.best_objective_bound)
+    return Outcome("best" if status == cp_model.OPTIMAL else "found", solution, value, bound)
+
+
+def _run(
+    solver: cp_model.CpSolver, model: cp_model.CpModel, watcher: _Watcher | None, clock: Clock
+) -> cp_model.CpSolverStatus:
+    """Solve in a thread; Ctrl-C stops the solver, and the clock with it."""
+    answer: list[cp_model.CpSolverStatus] = []
+
+    def work() -> None:
+        answer.append(solver.solve(model, watcher))
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join(0.1)
+        except KeyboardInterrupt:
+            clock.stopped = True
+            solver.stop_search()
+    return answer[0]
+
+
+def _up(bound: float) -> int:
+    """A lower bound on a whole number, as a whole number."""
+    return -int(-bound // 1) if bound == bound // 1 else int(bound // 1) + 1
