@@ -1,1 +1,43 @@
-"""MLIR in and out: the nv_tileas dialect, its reader and writer, and the passes."""
+"""MLIR in and out: the nv_tileas dialect, its reader and writer, and the passes.
+
+    kernel.mlir ──► parsing ──► module ──► reading ──► Loop         read_mlir
+                                  ▲                      │
+                                  └────── writing ◄──────┘          write_mlir
+
+Nothing here loads xDSL before it is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stretto.loop import Loop
+    from stretto.machine import Machine
+
+
+def read_mlir(
+    file: str, text: str, machine: Machine | str | None = None
+) -> tuple[tuple[Loop, ...], tuple[str, ...]]:
+    """The loops of an MLIR text and what is worth saying about them; MlirError if it is wrong.
+
+    The machine is the one the loops are to be scheduled on, if it is known: what an inner loop
+    costs depends on it. An operation that has no encoding there is refused, with its position.
+    """
+    from stretto.ir.parsing import parse_module  # noqa: PLC0415
+    from stretto.ir.reading import read_loops  # noqa: PLC0415
+    from stretto.ir.reading.module import refuse_unencoded  # noqa: PLC0415
+
+    parsed = parse_module(text, file)
+    found = read_loops(parsed, machine)
+    refuse_unencoded(parsed, found)
+    notes = [warning.render() for item in found.loops for warning in item.warnings]
+    notes += [item.reason.render() for item in found.left_alone]
+    return tuple(item.loop for item in found.loops), tuple(notes)
+
+
+def write_mlir(loop: Loop, generic: bool = False) -> str:
+    """A loop as MLIR text, from which `read_mlir` makes the same loop again."""
+    from stretto.ir.writing import print_module, write_loop  # noqa: PLC0415
+
+    return print_module(write_loop(loop), generic)

@@ -1,0 +1,314 @@
+"""Products, reductions and elementwise arithmetic on tiles.
+
+%s = nv_tileas.async.tcgen05_mma %q, %k into %s_acc     s = q k
+%o = nv_tileas.async.tcgen05_mma %p, %v acc %o          o = o + p v, in place
+%m = nv_tileas.reduce.max %s axis 1
+%x = nv_tileas.arith.mulf %s, %scale                    a scalar is spread over the tile
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_result_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from stretto.ir.dialect.constraints import (
+    FACTOR,
+    NUMBERS,
+    REGISTER,
+    SMEM,
+    TMEM,
+    InBuffer,
+    describe,
+    same_elements,
+)
+from stretto.ir.dialect.memory import TOKEN
+from stretto.ir.dialect.types import element_of, shape_of
+
+_PRODUCT = (
+    "$a `,` $b (`acc` $accumulator^)? (`into` $destination^)? (`after` $after^)? attr-dict `:` "
+    "type($a) `,` type($b) `->` type($result) (`,` type($token)^)?"
+)
+_SUM = InBuffer(("tmem", "register"))
+
+
+def check_product(op: WgmmaOp | Tcgen05MmaOp | DotOp) -> None:
+    """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
+    if op.accumulator is not None and op.destination is not None:
+        raise VerifyException(f"`{op.name}` has both `acc` and `into`; it fills one buffer")
+    a, b, c = shape_of(op.a.type), shape_of(op.b.type), shape_of(op.result.type)
+    if a is None or b is None or c is None:
+        return
+    told = f"`{op.name}` of {describe(op.a.type)} and {describe(op.b.type)}"
+    if len(a) != 2 or len(b) != 2:
+        raise VerifyException(f"{told}: both must have 2 dimensions")
+    if a[1] != b[0]:
+        raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
+    if c != (a[0], b[1]):
+        raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(op.result.type)}")
+
+
+@irdl_op_definition
+class WgmmaOp(IRDLOperation):
+    """A product by a warpgroup, summed up in tensor memory or registers."""
+
+    name = "nv_tileas.async.wgmma"
+    T: ClassVar = VarConstraint("T", _SUM)
+
+    a = operand_def(FACTOR)
+    b = operand_def(SMEM)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    after = var_operand_def(TOKEN)
+    result = result_def(T)
+    token = opt_result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = _PRODUCT
+
+    def verify_(self) -> None:
+        """The shapes multiply."""
+        check_product(self)
+
+
+@irdl_op_definition
+class Tcgen05MmaOp(IRDLOperation):
+    """A product by the fifth-generation tensor cores, summed up in tensor memory."""
+
+    name = "nv_tileas.async.tcgen05_mma"
+    T: ClassVar = VarConstraint("T", TMEM)
+
+    a = operand_def(InBuffer(("smem", "tmem")))
+    b = operand_def(SMEM)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    after = var_operand_def(TOKEN)
+    result = result_def(T)
+    token = opt_result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = _PRODUCT
+
+    def verify_(self) -> None:
+        """The shapes multiply."""
+        check_product(self)
+
+
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """A product whose factors may still be in registers."""
+
+    name = "nv_tileas.async.dot"
+    T: ClassVar = VarConstraint("T", _SUM)
+
+    a = operand_def(FACTOR)
+    b = operand_def(FACTOR)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    after = var_operand_def(TOKEN)
+    result = result_def(T)
+    token = opt_result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = _PRODUCT
+
+    def verify_(self) -> None:
+        """The shapes multiply."""
+        check_product(self)
+
+
+PRODUCTS = (WgmmaOp, Tcgen05MmaOp, DotOp)
+
+_REDUCE = "$source `axis` $axis attr-dict `:` type($source) `->` type($result)"
+
+
+def check_reduction(op: ReduceMaxOp | ReduceSumOp) -> None:
+    """The axis disappears."""
+    same_elements(op, source=op.source.type, result=op.result.type)
+    shape, axis = shape_of(op.source.type) or (), op.axis.value.data
+    if not 0 <= axis < len(shape):
+        raise VerifyException(f"`{op.name}`: axis {axis} of {len(shape)} dimensions")
+    if (*shape[:axis], *shape[axis + 1 :]) != shape_of(op.result.type):
+        raise VerifyException(
+            f"`{op.name}` of {describe(op.source.type)} along axis {axis} is not "
+            f"{describe(op.result.type)}"
+        )
+
+
+@irdl_op_definition
+class ReduceMaxOp(IRDLOperation):
+    """The greatest element along an axis."""
+
+    name = "nv_tileas.reduce.max"
+
+    source = operand_def(REGISTER)
+    axis = prop_def(base(IntegerAttr))
+    result = result_def(NUMBERS)
+
+    assembly_format = _REDUCE
+
+    def verify_(self) -> None:
+        """The axis disappears."""
+        check_reduction(self)
+
+
+@irdl_op_definition
+class ReduceSumOp(IRDLOperation):
+    """The sum of the elements along an axis."""
+
+    name = "nv_tileas.reduce.sum"
+
+    source = operand_def(REGISTER)
+    axis = prop_def(base(IntegerAttr))
+    result = result_def(NUMBERS)
+
+    assembly_format = _REDUCE
+
+    def verify_(self) -> None:
+        """The axis disappears."""
+        check_reduction(self)
+
+
+# Elementwise ------------------------------------------------------------------------------
+
+
+def _check_elementwise(op: Operation, operands: dict[str, SSAValue], result: SSAValue) -> None:
+    for name, operand in operands.items():
+        same_elements(op, result=result.type, **{name: operand.type})
+        if shape_of(operand.type) not in ((), shape_of(result.type)):
+            raise VerifyException(
+                f"`{op.name}`: {name} is {describe(operand.type)}, the result is "
+                f"{describe(result.type)}"
+            )
+
+
+class _Unary(IRDLOperation):
+    source = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def verify_(self) -> None:
+        _check_elementwise(self, {"source": self.source}, self.result)
+
+
+class _Cast(IRDLOperation):
+    source = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def verify_(self) -> None:
+        if shape_of(self.source.type) != shape_of(self.result.type):
+            raise VerifyException(
+                f"`{self.name}`: the source is {describe(self.source.type)}, the result is "
+                f"{describe(self.result.type)}"
+            )
+
+
+class _Binary(IRDLOperation):
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+
+    def verify_(self) -> None:
+        _check_elementwise(self, {"lhs": self.lhs, "rhs": self.rhs}, self.result)
+
+
+class _Ternary(IRDLOperation):
+    a = operand_def(NUMBERS)
+    b = operand_def(NUMBERS)
+    c = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+    assembly_format = (
+        "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($result)"
+    )
+
+    def verify_(self) -> None:
+        _check_elementwise(self, {"a": self.a, "b": self.b, "c": self.c}, self.result)
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """One of two tiles, element by element."""
+
+    name = "nv_tileas.arith.select"
+
+    condition = operand_def(NUMBERS)
+    on_true = operand_def(NUMBERS)
+    on_false = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+
+    assembly_format = (
+        "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` "
+        "type($on_true) `,` type($on_false) `->` type($result)"
+    )
+
+    def verify_(self) -> None:
+        """A condition of i1; two tiles of the result's type."""
+        if element_of(self.condition.type) != str(i1):
+            raise VerifyException(f"`{self.name}`: the condition is {self.condition.type}, not i1")
+        tiles = {"on_true": self.on_true, "on_false": self.on_false}
+        _check_elementwise(self, tiles, self.result)
+
+
+def _define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:
+    """The operation `nv_tileas.<kind>`, of the operands and syntax of a base class."""
+    title = "".join(part.capitalize() for part in kind.split("."))
+    names = {"name": f"nv_tileas.{kind}", "__doc__": meaning, "__module__": __name__}
+    return irdl_op_definition(type(f"{title}Op", (base_class,), names))
+
+
+ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
+    *(
+        _define(_Binary, f"arith.{kind}", meaning)
+        for kind, meaning in (
+            ("addf", "a + b."),
+            ("subf", "a - b."),
+            ("mulf", "a * b."),
+            ("divf", "a / b."),
+            ("maxnumf", "The greater of two."),
+            ("minnumf", "The lesser of two."),
+        )
+    ),
+    *(
+        _define(_Unary, kind, meaning)
+        for kind, meaning in (
+            ("arith.negf", "-a."),
+            ("math.absf", "a without its sign."),
+            ("math.exp2", "2 to the power of a."),
+            ("math.exp", "e to the power of a."),
+            ("math.log2", "The logarithm to base 2."),
+            ("math.rsqrt", "One over the square root."),
+            ("math.sqrt", "The square root."),
+            ("math.tanh", "The hyperbolic tangent."),
+        )
+    ),
+    *(
+        _define(_Cast, f"arith.{kind}", meaning)
+        for kind, meaning in (
+            ("extf", "To a wider floating-point element."),
+            ("truncf", "To a narrower floating-point element."),
+            ("sitofp", "From integers to floating point."),
+            ("fptosi", "From floating point to integers."),
+        )
+    ),
+    _define(_Ternary, "math.fma", "a * b + c."),
+    SelectOp,
+)
+
+OPERATIONS = (*PRODUCTS, ReduceMaxOp, ReduceSumOp, *ELEMENTWISE)

@@ -1,0 +1,105 @@
+"""What operations ask of the types of their operands and results.
+
+InBuffer(("smem",))     a tile in shared memory
+Numbers()               a tile in registers, or a scalar that is spread over one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from typing_extensions import TypeVar
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import AttrConstraint, IntConstraint
+from xdsl.irdl.constraints import VerificationContext
+from xdsl.utils.exceptions import VerifyException
+
+from stretto.ir.dialect.types import buffer_of, element_of, shape_of
+from stretto.loop.tile import TileType
+
+_PLACES = {
+    "global": "global memory",
+    "smem": "shared memory",
+    "tmem": "tensor memory",
+    "register": "registers",
+}
+
+
+@dataclass(frozen=True)
+class InBuffer(AttrConstraint):
+    """A tile that lives in one of some buffers."""
+
+    buffers: tuple[str, ...]
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
+        """Refuse anything else."""
+        if buffer_of(attr) not in self.buffers:
+            places = " or ".join(_PLACES[buffer] for buffer in self.buffers)
+            raise VerifyException(f"{attr} is not a tile in {places}")
+
+    def mapping_type_vars(
+        self,
+        type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint],  # noqa: ARG002
+    ) -> AttrConstraint:
+        """Nothing to map."""
+        return self
+
+
+@dataclass(frozen=True)
+class Numbers(AttrConstraint):
+    """A tile in registers, or a scalar."""
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
+        """Refuse anything else."""
+        scalar = isinstance(attr, IntegerType | IndexType | AnyFloat)
+        if not scalar and buffer_of(attr) != "register":
+            raise VerifyException(f"{attr} is neither a tile in registers nor a scalar")
+
+    def mapping_type_vars(
+        self,
+        type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint],  # noqa: ARG002
+    ) -> AttrConstraint:
+        """Nothing to map."""
+        return self
+
+
+GLOBAL = InBuffer(("global",))
+SMEM = InBuffer(("smem",))
+TMEM = InBuffer(("tmem",))
+REGISTER = InBuffer(("register",))
+ANY_TILE = InBuffer(("global", "smem", "tmem", "register"))
+SHARED = InBuffer(("smem", "tmem"))
+FACTOR = InBuffer(("smem", "tmem", "register"))
+NUMBERS = Numbers()
+
+
+def same_elements(op: Operation, **types: Attribute) -> None:
+    """Refuse tiles whose elements differ."""
+    (first, first_type), *rest = types.items()
+    for name, type in rest:
+        if element_of(type) != element_of(first_type):
+            raise VerifyException(
+                f"`{op.name}`: {name} has elements of {element_of(type)}, "
+                f"{first} of {element_of(first_type)}"
+            )
+
+
+def same_shape(op: Operation, **types: Attribute) -> None:
+    """Refuse tiles whose shapes or elements differ."""
+    same_elements(op, **types)
+    (first, first_type), *rest = types.items()
+    for name, type in rest:
+        if shape_of(type) != shape_of(first_type):
+            raise VerifyException(
+                f"`{op.name}`: {name} is {describe(type)}, {first} is {describe(first_type)}"
+            )
+
+
+def describe(type: Attribute) -> str:
+    """A tile as people write it: 128x64xf16."""
+    shape, element = shape_of(type), element_of(type)
+    if shape is None or element is None:
+        return str(type)
+    return str(TileType(shape, element)).replace("-1", "?")

@@ -1,0 +1,30 @@
+"""What an operation is called: by its text, and by machines.
+
+"nv_tileas.async.wgmma"           ──►  async.wgmma
+nv_tileas.generic "tt.load"       ──►  tt.load
+"foo.bar" (of no known dialect)   ──►  foo.bar
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Operation
+
+from stretto.ir.dialect.pipeline import GenericOp
+
+_PREFIX = "nv_tileas."
+
+
+def name_of(op: Operation) -> str:
+    """The operation's name as its text has it."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def kind_of(op: Operation) -> str:
+    """The opcode by which machines know it."""
+    if isinstance(op, GenericOp):
+        return op.kind.data
+    if isinstance(op, ConstantOp):
+        return "constant"
+    return name_of(op).removeprefix(_PREFIX)

@@ -1,0 +1,410 @@
+"""Pipelines between agents, barriers, and operations that have no name of their own here.
+
+    %ring = async.pipeline.create_pipeline : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<...>>
+    producer:  acquire a free slot ─► write into it ─► commit
+    consumer:  wait for a full one ─► read it       ─► release
+
+An iterator names a slot; `inc_iter` goes on to the next. `agent_switch` has a region an agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    base,
+    eq,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from stretto.ir.dialect.memory import TOKEN
+from stretto.ir.dialect.types import IteratorType, PipelineType, TokenType
+
+ITERATOR = eq(IteratorType())
+PIPELINE = base(PipelineType)
+_AT = "$pipeline `[` $iterator `]` (`after` $after^)? attr-dict `:` type($pipeline)"
+
+
+@irdl_op_definition
+class CreatePipelineOp(IRDLOperation):
+    """A ring of tiles; `producers` and `consumers` are how many agents arrive on each side."""
+
+    name = "nv_tileas.async.pipeline.create_pipeline"
+
+    producers = opt_prop_def(base(IntegerAttr))
+    consumers = opt_prop_def(base(IntegerAttr))
+    result = result_def(PIPELINE)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        """At least one agent on a side that is stated."""
+        for side, count in (("producers", self.producers), ("consumers", self.consumers)):
+            if count is not None and count.value.data < 1:
+                told = f"{count.value.data} {side}"
+                raise VerifyException(f"`{self.name}` has {told}; at least 1 is needed")
+
+
+@irdl_op_definition
+class CreateIteratorOp(IRDLOperation):
+    """The first slot of a pipeline."""
+
+    name = "nv_tileas.async.pipeline.create_iterator"
+
+    pipeline = operand_def(PIPELINE)
+    result = result_def(ITERATOR)
+
+    assembly_format = "$pipeline attr-dict `:` type($pipeline)"
+
+
+@irdl_op_definition
+class IncIterOp(IRDLOperation):
+    """The next slot, round the ring."""
+
+    name = "nv_tileas.async.pipeline.inc_iter"
+
+    iterator = operand_def(ITERATOR)
+    result = result_def(ITERATOR)
+
+    assembly_format = "$iterator attr-dict"
+
+
+@irdl_op_definition
+class ProducerAcquireOp(IRDLOperation):
+    """Waits until the slot is free."""
+
+    name = "nv_tileas.async.pipeline.producer_acquire"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    assembly_format = _AT
+
+
+@irdl_op_definition
+class ProducerCommitOp(IRDLOperation):
+    """Hands the slot to the consumers."""
+
+    name = "nv_tileas.async.pipeline.producer_commit"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    assembly_format = _AT
+
+
+@irdl_op_definition
+class ConsumerWaitOp(IRDLOperation):
+    """Waits until the slot is full."""
+
+    name = "nv_tileas.async.pipeline.consumer_wait"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    assembly_format = _AT
+
+
+@irdl_op_definition
+class ConsumerReleaseOp(IRDLOperation):
+    """Hands the slot back to the producers."""
+
+    name = "nv_tileas.async.pipeline.consumer_release"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    assembly_format = _AT
+
+
+def _check_slot(op: ProducerWriteOp | ConsumerReadOp) -> None:
+    """The body sees the slot, and yields what the operation results in."""
+    pipeline = op.pipeline.type
+    arguments = op.body.block.args
+    if not isinstance(pipeline, PipelineType):
+        return
+    if len(arguments) != 1 or arguments[0].type != pipeline.slot:
+        told = ", ".join(str(a.type) for a in arguments) or "nothing"
+        raise VerifyException(f"`{op.name}`: its body takes {told}; the slot is {pipeline.slot}")
+    last = op.body.block.last_op
+    yielded = tuple(last.operand_types) if isinstance(last, YieldOp) else ()
+    made = tuple(op.results_of_body.types)
+    if yielded != made:
+        told = ", ".join(map(str, yielded)) or "nothing"
+        wanted = ", ".join(map(str, made)) or "nothing"
+        raise VerifyException(f"`{op.name}`: its body yields {told}; the operation makes {wanted}")
+
+
+class _SlotBody(IRDLOperation):
+    """An operation with a body that sees the slot: `%p[%i] after %t (%slot) { ... } : ...`."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _SlotBody:
+        """`%ring[%i] (after %t, ...)? (%slot) { ... } {attrs} : pipeline -> types`."""
+        pipeline = parser.parse_unresolved_operand()
+        parser.parse_punctuation("[")
+        iterator = parser.parse_unresolved_operand()
+        parser.parse_punctuation("]")
+        tokens: list[SSAValue] = []
+        if parser.parse_optional_keyword("after") is not None:
+            tokens = parser.parse_comma_separated_list(
+                Parser.Delimiter.NONE, lambda: parser.parse_operand(TokenType())
+            )
+        parser.parse_punctuation("(")
+        slot = parser.parse_argument()
+        parser.parse_punctuation(")")
+        body = parser.parse_region((slot,))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        pipeline_type = parser.parse_type()
+        results: Sequence[Attribute] = ()
+        if parser.parse_optional_punctuation("->") is not None:
+            results = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+        _terminate(body)
+        return cls.create(
+            operands=[
+                parser.resolve_operand(pipeline, pipeline_type),
+                parser.resolve_operand(iterator, IteratorType()),
+                *tokens,
+            ],
+            result_types=[TokenType(), *results],
+            attributes=attributes,
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        """As `parse` reads it."""
+        pipeline, iterator, *tokens = self.operands
+        (slot,) = self.regions[0].block.args
+        printer.print_string(" ")
+        printer.print_ssa_value(pipeline)
+        with printer.in_square_brackets():
+            printer.print_ssa_value(iterator)
+        if tokens:
+            printer.print_string(" after ")
+            printer.print_list(tokens, printer.print_ssa_value)
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_block_argument(slot)
+        printer.print_string(" ")
+        last = self.regions[0].block.last_op
+        silent = isinstance(last, YieldOp) and not last.operands and not last.attributes
+        printer.print_region(
+            self.regions[0],
+            print_entry_block_args=False,
+            print_empty_block=False,
+            print_block_terminators=not silent,
+        )
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(pipeline.type)
+        if len(self.results) > 1:
+            printer.print_string(" -> ")
+            printer.print_list(self.result_types[1:], printer.print_attribute)
+
+
+def _terminate(body: Region) -> None:
+    """End a body with the yield of nothing that its text left out."""
+    block = body.block
+    if not isinstance(block.last_op, YieldOp):
+        block.add_op(YieldOp.create())
+
+
+@irdl_op_definition
+class ProducerWriteOp(_SlotBody):
+    """Fills a slot that was acquired; the body sees it. The token is for the commit."""
+
+    name = "nv_tileas.async.pipeline.producer_write"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+    results_of_body = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    def verify_(self) -> None:
+        """The body takes the slot and yields the results."""
+        _check_slot(self)
+
+
+@irdl_op_definition
+class ConsumerReadOp(_SlotBody):
+    """Reads a slot that is full; the body sees it. The token is for the release."""
+
+    name = "nv_tileas.async.pipeline.consumer_read"
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+    results_of_body = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    def verify_(self) -> None:
+        """The body takes the slot and yields the results."""
+        _check_slot(self)
+
+
+@irdl_op_definition
+class AgentSwitchOp(IRDLOperation):
+    """Several agents at work at once, a region each."""
+
+    name = "nv_tileas.async.pipeline.agent_switch"
+
+    agents = var_region_def("single_block")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AgentSwitchOp:
+        """`{ ... }, { ... } {attrs}`."""
+        regions = [parser.parse_region()]
+        while parser.parse_optional_punctuation(",") is not None:
+            regions.append(parser.parse_region())
+        for region in regions:
+            if not region.blocks:
+                region.add_block(Block())
+            _terminate(region)
+        attributes: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("attributes") is not None:
+            attributes = parser.parse_optional_attr_dict()
+        return cls.create(regions=regions, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """As `parse` reads it."""
+        printer.print_string(" ")
+        printer.print_list(self.regions, self._print_agent(printer))
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @staticmethod
+    def _print_agent(printer: Printer) -> Callable[[Region], None]:
+        def show(region: Region) -> None:
+            last = region.block.last_op
+            silent = isinstance(last, YieldOp) and not last.attributes
+            printer.print_region(
+                region, print_empty_block=False, print_block_terminators=not silent
+            )
+
+        return show
+
+    def verify_(self) -> None:
+        """At least one agent, each without arguments."""
+        if not self.regions:
+            raise VerifyException(f"`{self.name}` has no agent")
+        for number, region in enumerate(self.regions):
+            if region.block.args or (region.block.last_op and region.block.last_op.operands):
+                raise VerifyException(f"`{self.name}`: agent {number} takes and yields nothing")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The end of a body, and what it results in."""
+
+    name = "nv_tileas.async.pipeline.yield"
+
+    arguments = var_operand_def(AnyAttr())
+
+    traits = traits_def(IsTerminator(), HasParent(ProducerWriteOp, ConsumerReadOp, AgentSwitchOp))
+    assembly_format = "attr-dict ($arguments^ `:` type($arguments))?"
+
+
+# Barriers ---------------------------------------------------------------------------------
+
+_SYNC = "(`after` $after^)? attr-dict (`:` type($token)^)?"
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """All threads meet: what touches memory before it stays before, what comes after, after."""
+
+    name = "nv_tileas.barrier"
+
+    after = var_operand_def(TOKEN)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = _SYNC
+
+
+@irdl_op_definition
+class MbarrierArriveOp(IRDLOperation):
+    """Arrives at a barrier in shared memory."""
+
+    name = "nv_tileas.async.mbarrier_arrive"
+
+    after = var_operand_def(TOKEN)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = _SYNC
+
+
+@irdl_op_definition
+class MbarrierWaitOp(IRDLOperation):
+    """Waits for a barrier in shared memory."""
+
+    name = "nv_tileas.async.mbarrier_wait"
+
+    after = var_operand_def(TOKEN)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = _SYNC
+
+
+@irdl_op_definition
+class GenericOp(IRDLOperation):
+    """An operation of any kind, by the name its machine knows it by."""
+
+    name = "nv_tileas.generic"
+
+    kind = prop_def(base(StringAttr))
+    arguments = var_operand_def(AnyAttr())
+    made = var_result_def(AnyAttr())
+
+    assembly_format = "$kind `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
+
+
+BODIES = (ProducerWriteOp, ConsumerReadOp)
+"""Operations whose body belongs to the loop around them."""
+OPERATIONS = (
+    CreatePipelineOp,
+    CreateIteratorOp,
+    IncIterOp,
+    ProducerAcquireOp,
+    ProducerWriteOp,
+    ProducerCommitOp,
+    ConsumerWaitOp,
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    AgentSwitchOp,
+    YieldOp,
+    BarrierOp,
+    MbarrierArriveOp,
+    MbarrierWaitOp,
+    GenericOp,
+)

@@ -1,0 +1,263 @@
+"""Tiles by where they live, and the types that carry no data.
+
+tensor<128x64xf16>                          registers (MLIR's own type)
+!nv_tileas.smem_ref<128x64xf16>             shared memory
+!nv_tileas.tmem_ref<128x128xf32>            tensor memory
+!nv_tileas.tensor<4096x?xf16, global>       global memory, or any buffer by name
+!nv_tileas.token                            order between asynchronous operations
+!nv_tileas.pipeline<3, !nv_tileas.smem_ref<128x64xf16>>     a ring of 3 tiles
+!nv_tileas.iterator                         a place in such a ring
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ArrayAttr,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from stretto.loop.json import BUFFERS
+from stretto.loop.tile import TileType, element_bits
+
+
+def _parse_shape(parser: AttrParser) -> tuple[ArrayAttr[IntAttr], StringAttr]:
+    dimensions = parser.parse_dimension_list()
+    if dimensions:
+        parser.parse_shape_delimiter()
+    element = parser.parse_identifier(" as element type")
+    return ArrayAttr([IntAttr(d) for d in dimensions]), StringAttr(element)
+
+
+def _print_shape(printer: Printer, shape: ArrayAttr[IntAttr], element: StringAttr) -> None:
+    dimensions = [d.data for d in shape.data]
+    if dimensions:
+        printer.print_dimension_list(dimensions)
+        printer.print_string("x")
+    printer.print_string(element.data)
+
+
+def _check_shape(shape: ArrayAttr[IntAttr], element: StringAttr, dynamic: bool) -> None:
+    for position, dimension in enumerate(shape.data):
+        if dimension.data == DYNAMIC_INDEX and not dynamic:
+            raise VerifyException(
+                f"dimension {position} is `?`; only tiles in global memory may be of any size"
+            )
+        if dimension.data != DYNAMIC_INDEX and dimension.data < 1:
+            raise VerifyException(f"dimension {position} is {dimension.data}; at least 1 is needed")
+    if element_bits(element.data) is None:
+        raise VerifyException(f"`{element.data}` is not an element type such as f16, bf16 or i32")
+
+
+def _attributes(
+    shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr
+) -> tuple[ArrayAttr[IntAttr], StringAttr]:
+    if not isinstance(shape, ArrayAttr):
+        shape = ArrayAttr([IntAttr(d) for d in shape])
+    return shape, StringAttr(element) if isinstance(element, str) else element
+
+
+@irdl_attr_definition
+class SmemRefType(ParametrizedAttribute, TypeAttribute):
+    """A tile in shared memory."""
+
+    name = "nv_tileas.smem_ref"
+
+    shape: ArrayAttr[IntAttr] = param_def()
+    element: StringAttr = param_def()
+
+    def __init__(self, shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr):
+        super().__init__(*_attributes(shape, element))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<128x64xf16>`."""
+        with parser.in_angle_brackets():
+            return _parse_shape(parser)
+
+    def print_parameters(self, printer: Printer) -> None:
+        """`<128x64xf16>`."""
+        with printer.in_angle_brackets():
+            _print_shape(printer, self.shape, self.element)
+
+    def verify(self) -> None:
+        """Whole dimensions, a known element."""
+        _check_shape(self.shape, self.element, dynamic=False)
+
+
+@irdl_attr_definition
+class TmemRefType(ParametrizedAttribute, TypeAttribute):
+    """A tile in tensor memory."""
+
+    name = "nv_tileas.tmem_ref"
+
+    shape: ArrayAttr[IntAttr] = param_def()
+    element: StringAttr = param_def()
+
+    def __init__(self, shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr):
+        super().__init__(*_attributes(shape, element))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<128x128xf32>`."""
+        with parser.in_angle_brackets():
+            return _parse_shape(parser)
+
+    def print_parameters(self, printer: Printer) -> None:
+        """`<128x128xf32>`."""
+        with printer.in_angle_brackets():
+            _print_shape(printer, self.shape, self.element)
+
+    def verify(self) -> None:
+        """Whole dimensions, a known element."""
+        _check_shape(self.shape, self.element, dynamic=False)
+
+
+@irdl_attr_definition
+class BufferTensorType(ParametrizedAttribute, TypeAttribute):
+    """A tile in a buffer that is named: global, smem, tmem or register."""
+
+    name = "nv_tileas.tensor"
+
+    shape: ArrayAttr[IntAttr] = param_def()
+    element: StringAttr = param_def()
+    buffer: StringAttr = param_def()
+
+    def __init__(
+        self,
+        shape: Sequence[int] | ArrayAttr[IntAttr],
+        element: str | StringAttr,
+        buffer: str | StringAttr,
+    ):
+        buffer = StringAttr(buffer) if isinstance(buffer, str) else buffer
+        super().__init__(*_attributes(shape, element), buffer)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<4096x?xf16, global>`."""
+        with parser.in_angle_brackets():
+            shape, element = _parse_shape(parser)
+            parser.parse_punctuation(",")
+            return shape, element, StringAttr(parser.parse_identifier(" as buffer"))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """`<4096x?xf16, global>`."""
+        with printer.in_angle_brackets():
+            _print_shape(printer, self.shape, self.element)
+            printer.print_string(f", {self.buffer.data}")
+
+    def verify(self) -> None:
+        """A known buffer; whole dimensions unless it is global."""
+        if self.buffer.data not in BUFFERS:
+            raise VerifyException(f"`{self.buffer.data}` is no buffer; {', '.join(BUFFERS)} are")
+        _check_shape(self.shape, self.element, dynamic=self.buffer.data == "global")
+
+
+@irdl_attr_definition
+class TokenType(ParametrizedAttribute, TypeAttribute):
+    """Order: whoever takes it starts when its maker is done."""
+
+    name = "nv_tileas.token"
+
+
+@irdl_attr_definition
+class IteratorType(ParametrizedAttribute, TypeAttribute):
+    """A place in a pipeline's ring, and the phase it is in."""
+
+    name = "nv_tileas.iterator"
+
+
+@irdl_attr_definition
+class PipelineType(ParametrizedAttribute, TypeAttribute):
+    """A ring of tiles between producers and consumers."""
+
+    name = "nv_tileas.pipeline"
+
+    stages: IntAttr = param_def()
+    slot: Attribute = param_def()
+
+    def __init__(self, stages: int | IntAttr, slot: Attribute):
+        super().__init__(IntAttr(stages) if isinstance(stages, int) else stages, slot)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<3, !nv_tileas.smem_ref<128x64xf16>>`."""
+        with parser.in_angle_brackets():
+            stages = parser.parse_integer(allow_boolean=False)
+            parser.parse_punctuation(",")
+            return IntAttr(stages), parser.parse_type()
+
+    def print_parameters(self, printer: Printer) -> None:
+        """`<3, !nv_tileas.smem_ref<128x64xf16>>`."""
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.stages.data}, ")
+            printer.print_attribute(self.slot)
+
+    def verify(self) -> None:
+        """At least one stage; tiles that can be shared."""
+        if self.stages.data < 1:
+            raise VerifyException(f"a pipeline of {self.stages.data} stages; at least 1 is needed")
+        if buffer_of(self.slot) not in ("smem", "tmem"):
+            raise VerifyException(f"a pipeline of {self.slot}; its tiles live in smem or tmem")
+
+
+TYPES = (SmemRefType, TmemRefType, BufferTensorType, TokenType, IteratorType, PipelineType)
+Tile = SmemRefType | TmemRefType | BufferTensorType
+
+
+def shape_of(type: Attribute) -> tuple[int, ...] | None:
+    """The dimensions of a tile or scalar, -1 for `?`; None for what has none."""
+    if isinstance(type, Tile):
+        return tuple(d.data for d in type.shape.data)
+    if isa(type, TensorType):
+        return tuple(type.get_shape())
+    return () if _is_scalar(type) else None
+
+
+def element_of(type: Attribute) -> str | None:
+    """The element of a tile or scalar, as text."""
+    if isinstance(type, Tile):
+        return type.element.data
+    if isa(type, TensorType):
+        return element_of(type.element_type)
+    return str(type) if _is_scalar(type) else None
+
+
+def _is_scalar(type: Attribute) -> bool:
+    return isinstance(type, IntegerType | IndexType | AnyFloat)
+
+
+def tile_of(type: Attribute) -> TileType | None:
+    """The tile or scalar a type describes; None for tokens and what has a `?` in its shape."""
+    shape, element = shape_of(type), element_of(type)
+    if shape is None or element is None or min(shape, default=1) < 1:
+        return None
+    return TileType(shape, element) if element_bits(element) is not None else None
+
+
+def buffer_of(type: Attribute) -> str | None:
+    """The buffer a tile lives in: global, smem, tmem or register; None for scalars and tokens."""
+    match type:
+        case SmemRefType():
+            return "smem"
+        case TmemRefType():
+            return "tmem"
+        case BufferTensorType():
+            return type.buffer.data
+        case TensorType():
+            return "register"
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""`stretto-opt`: reads MLIR, runs passes on it, prints it. An `mlir-opt` for tile loops."""

@@ -1,0 +1,217 @@
+"""From text to a module whose every operation knows where it stands.
+
+    text ──► xDSL's parser ──► module      parse_module: MlirError with file:line:col and a caret
+                  └──► offsets of operations and attributes, kept beside the module
+                                           verify_module: verifiers, dominance, attributes
+
+Positions stay out of the module: what is printed has no `loc` in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
+from xdsl.utils.lexer import Span
+
+from stretto.ir.attributes import verify_attributes
+from stretto.ir.context import make_context
+from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
+from stretto.ir.dialect.kinds import name_of
+from stretto.ir.dominance import undominated
+from stretto.ir.source import Source
+
+_OURS = ("stretto.", "tileas.", "nv_tile.")
+"""Prefixes of the attributes whose places are kept."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A module, and where everything in it came from."""
+
+    module: ModuleOp
+    source: Source
+    offsets: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Where each operation's name stands."""
+    attribute_offsets: dict[tuple[Operation, str], int] = field(
+        default_factory=dict[tuple[Operation, str], int]
+    )
+
+    @staticmethod
+    def of_module(module: ModuleOp, file: str = "<module>") -> Parsed:
+        """A module that somebody else parsed: positions are those of its own locations."""
+        return Parsed(module, Source(file, ""))
+
+    def diagnose(
+        self,
+        op: Operation,
+        severity: Severity,
+        message: str,
+        notes: tuple[Diagnostic, ...] = (),
+        attribute: str | None = None,
+    ) -> Diagnostic:
+        """Something said about an operation, or about one of its attributes."""
+        offset = None
+        if attribute is not None:
+            offset = self.attribute_offsets.get((op, attribute))
+        if offset is None:
+            offset = self.offsets.get(op)
+        if offset is not None:
+            return self.source.diagnose(offset, severity, message, notes)
+        location = op.location
+        if isinstance(location, FileLineColLoc):
+            line, column = location.line.data, location.column.data
+            return Diagnostic(severity, message, location.filename.data, line, column, "", notes)
+        return self.source.diagnose(None, severity, message, notes)
+
+
+def parse_module(
+    text: str,
+    file: str = "<stdin>",
+    *,
+    context: Context | None = None,
+    first_line: int = 1,
+    verify: bool = True,
+) -> Parsed:
+    """The module a text holds; MlirError with everything that is wrong with it."""
+    source = Source(file, text, first_line)
+    if not text.strip():
+        raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])
+    parser = PlacingParser(context or make_context(), text, file)
+    try:
+        module = parser.parse_module()
+    except ParseError as error:
+        raise MlirError([_parse_error(source, error)]) from None
+    except VerifyException as error:
+        raise MlirError([source.diagnose(parser.here, "error", str(error))]) from None
+    except RecursionError:
+        raise MlirError([source.diagnose(parser.here, "error", "nested too deeply")]) from None
+    except Exception as error:  # a text must never end in a traceback
+        message = f"cannot be parsed: {error}" if str(error) else "cannot be parsed"
+        raise MlirError([source.diagnose(parser.here, "error", message)]) from None
+    parsed = Parsed(module, source, parser.offsets, parser.attribute_offsets)
+    if verify:
+        faults = verify_module(parsed)
+        if faults:
+            raise MlirError(faults)
+    return parsed
+
+
+def _parse_error(source: Source, error: ParseError) -> Diagnostic:
+    notes: tuple[Diagnostic, ...] = ()
+    if isinstance(error, MultipleSpansParseError):
+        notes = tuple(
+            source.diagnose(span.start, "note", said or error.ref_text or "see here")
+            for span, said in error.refs
+        )
+    return source.diagnose(error.span.start, "error", error.msg.strip(), notes)
+
+
+def verify_module(parsed: Parsed) -> tuple[Diagnostic, ...]:
+    """Every fault: of operations by their own rules, of dominance, of attributes."""
+    found: list[Diagnostic] = []
+    for op in parsed.module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            found.append(parsed.diagnose(op, "error", _reason(error)))
+        except ValueError as error:
+            found.append(parsed.diagnose(op, "error", str(error)))
+        found += [
+            parsed.diagnose(op, "error", message, attribute=name)
+            for name, message in verify_attributes(op)
+        ]
+    found += _empty_bodies(parsed)
+    for op, operand, definer in undominated(parsed.module):
+        name = f"`%{operand.name_hint}`" if operand.name_hint else f"operand {_index(op, operand)}"
+        notes = ()
+        if definer is not None:
+            notes = (parsed.diagnose(definer, "note", f"{name} is defined here"),)
+        message = f"`{name_of(op)}` uses {name} where its definition does not reach"
+        found.append(parsed.diagnose(op, "error", message, notes))
+    return tuple(sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column)))
+
+
+def _index(op: Operation, operand: SSAValue) -> int:
+    return next(i for i, value in enumerate(op.operands) if value is operand)
+
+
+def _reason(error: VerifyException) -> str:
+    """What a verifier said, without the banner that xDSL puts before it."""
+    return str(error).removeprefix("Operation does not verify: ").strip()
+
+
+def _empty_bodies(parsed: Parsed) -> Iterator[Diagnostic]:
+    for op in parsed.module.walk():
+        for region in op.regions:
+            for block in region.blocks:
+                if not block.ops:
+                    try:
+                        block.verify()
+                    except VerifyException as error:
+                        yield parsed.diagnose(op, "error", _reason(error))
+
+
+class PlacingParser(Parser):
+    """xDSL's parser, which also notes where operations and our attributes stand."""
+
+    def __init__(self, ctx: Context, input: str, name: str) -> None:
+        self.offsets: dict[Operation, int] = {}
+        self.attribute_offsets: dict[tuple[Operation, str], int] = {}
+        self._open: list[tuple[int, dict[str, int]]] = []
+        self._first_uses: dict[str, Span] = {}
+        super().__init__(ctx, input, name)
+
+    @property
+    def here(self) -> int:
+        """Where the operation in work begins, or else where the parser stands."""
+        return self._open[-1][0] if self._open else self._current_token.span.start
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """The module; a value that nobody defines is reported where it is first used."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            undefined = [name for name in self.forward_ssa_references if name in self._first_uses]
+            if not undefined or not self._at_end():
+                raise
+            name = undefined[0]
+            raise ParseError(self._first_uses[name], f"`%{name}` is not defined") from None
+
+    def _at_end(self) -> bool:
+        return self._current_token.span.start >= len(self.lexer.input.content.rstrip())
+
+    def parse_operation(self) -> Operation:
+        """An operation, with its place."""
+        self._open.append((self._current_token.span.start, {}))
+        op = super().parse_operation()
+        offset, attributes = self._open.pop()
+        self.offsets[op] = offset
+        for name, at in attributes.items():
+            self.attribute_offsets[op, name] = at
+        return op
+
+    def _parse_op_result_list(self) -> list[tuple[Span, int]]:
+        results = super()._parse_op_result_list()
+        # As MLIR has it, an operation stands where its name does, after its results.
+        self._open[-1] = (self._current_token.span.start, self._open[-1][1])
+        return results
+
+    def _parse_attribute_entry(self) -> tuple[str, Attribute]:
+        at = self._current_token.span.start
+        entry = super()._parse_attribute_entry()
+        if self._open and entry[0].startswith(_OURS):
+            self._open[-1][1].setdefault(entry[0], at)
+        return entry
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute):
+        """The value of a name; the first use of one that is yet unknown is noted."""
+        name = operand.operand_name
+        if name not in self.ssa_values:
+            self._first_uses.setdefault(name, operand.span)
+        return super().resolve_operand(operand, type)

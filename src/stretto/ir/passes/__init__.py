@@ -1,0 +1,1 @@
+"""Passes over modules with tile loops: one that schedules them, one that verifies schedules."""

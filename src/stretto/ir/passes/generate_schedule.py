@@ -1,0 +1,170 @@
+"""`tileas-generate-schedule`: finds a schedule of every loop and writes it onto the loop.
+
+    scf.for ... { ops } {...}   ──►   the same, with nv_tile.aws.* attributes (see publish.py)
+
+It publishes; it rewrites nothing. A loop that gets no schedule is left alone: a warning and a
+remark say why, and what an earlier run had written onto it is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from stretto.api import IllegalScheduleError, prepare, schedule_prepared
+from stretto.errors import StrettoError
+from stretto.generate.problem import Options
+from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.passes.publish import publish, withdraw
+from stretto.ir.passes.telling import PassError, Speaker, left_alone
+from stretto.ir.reading import read_loops
+from stretto.ir.remarks import parsed_of, tell
+from stretto.machine import load_machine
+from stretto.schedule import ScheduleAnalysis, Witness
+
+
+@dataclass(frozen=True)
+class GenerateSchedule(ModulePass):
+    """Schedule every loop and write what was found onto it, as attributes."""
+
+    name = "tileas-generate-schedule"
+
+    machine: str | None = None
+    """A machine's name, or the path of a TOML file; else the loop's own, else `blackwell`."""
+    generator: str = "auto"
+    """``auto``, ``serial``, ``cost-based`` or ``exact``."""
+    max_ii: int | None = None
+    """The last II tried; else that of the serial schedule."""
+    max_stages: int | None = None
+    fuse: bool = True
+    """Whether operations may share a hold."""
+    serial_threshold: int = 2
+    """Loops of fewer operations are scheduled serially."""
+    strict: bool = False
+    """A loop that is left alone, or a constraint that is not honoured, is an error."""
+
+    def __post_init__(self) -> None:
+        for option in ("max_ii", "max_stages", "serial_threshold"):
+            number: int | None = getattr(self, option)
+            if number is not None and number < 1:
+                said = option.replace("_", "-")
+                raise ValueError(f"{said} is {number}; at least 1 is needed")
+        if self.machine is not None:
+            load_machine(self.machine)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedule every loop of a module."""
+        del ctx
+        machine = None if self.machine is None else load_machine(self.machine)
+        errors: list[Diagnostic] = []
+        parsed = parsed_of(op)
+        loops = read_loops(parsed, machine)
+        for one in loops.left_alone:
+            withdraw(one.op)
+            why = left_alone(self.name, one)
+            if self.strict:
+                errors.append(replace(why, severity="error"))
+            else:
+                tell(why)
+        for found in loops.loops:
+            errors += self._schedule(Speaker(self.name, parsed, found))
+        if errors:
+            raise PassError(errors)
+
+    def _schedule(self, speaker: Speaker) -> list[Diagnostic]:
+        """Publish a schedule of one loop; the errors that stop the pass."""
+        found = speaker.found
+        for warning in found.warnings:
+            tell(warning)
+        withdraw(found.for_op)
+        try:
+            ready = prepare(found.loop, found.machine)
+            analysis = schedule_prepared(ready, self.generator, self._options())
+        except IllegalScheduleError:
+            raise
+        except StrettoError as error:
+            told = speaker.error(error)
+            why = "; ".join(diagnostic.message for diagnostic in told)
+            speaker.remark("Failure", "LeftAlone", f"left alone: {why}")
+            return told
+        if not analysis.success:
+            return self._left_alone(speaker, why_not(analysis))
+        publish(found.for_op, found.ops, analysis)
+        for warning in analysis.warnings:
+            if warning not in ready.machine.notes:
+                tell(speaker.of_loop("warning", warning))
+        self._scheduled(speaker, analysis)
+        return []
+
+    def _options(self) -> Options:
+        return Options(self.max_ii, self.max_stages, self.fuse, self.serial_threshold, self.strict)
+
+    def _left_alone(self, speaker: Speaker, why: str) -> list[Diagnostic]:
+        """A loop that has no schedule, or none was found."""
+        speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
+        if self.strict:
+            return [speaker.of_loop("error", f"left alone: {why}")]
+        tell(speaker.of_loop("warning", f"left alone: {why}"))
+        return []
+
+    def _scheduled(self, speaker: Speaker, analysis: ScheduleAnalysis) -> None:
+        assert analysis.ii is not None
+        assert analysis.bounds is not None
+        speaker.remark(
+            "Passed",
+            "Scheduled",
+            f"scheduled on {analysis.machine}: {verdict(analysis)}",
+            II=analysis.ii,
+            MII=analysis.bounds.mii,
+            Limiter=limiter(analysis.bounds.witness),
+            Stages=analysis.stage_count,
+            Generator=analysis.generator,
+            Machine=analysis.machine,
+            Proof=analysis.proof.method if analysis.proof is not None else "none",
+        )
+
+
+# In words ---------------------------------------------------------------------------------
+
+
+def verdict(analysis: ScheduleAnalysis) -> str:
+    """The II, what limits it, and how it was found."""
+    bounds, proof = analysis.bounds, analysis.proof
+    assert bounds is not None
+    limit = limiter(bounds.witness)
+    limited = f", limited by {limit}" if limit else ""
+    if analysis.ii == bounds.mii:
+        text = f"II {analysis.ii} is the MII{limited}"
+    else:
+        proved = "proved optimal" if proof is not None and proof.optimal else "not proved optimal"
+        text = f"II {analysis.ii}, {proved}; the MII is {bounds.mii}{limited}"
+    stages = f"{analysis.stage_count} stage{'' if analysis.stage_count == 1 else 's'}"
+    return f"{text}; {stages}, {analysis.generator} ({analysis.rule})"
+
+
+def limiter(witness: Witness) -> str:
+    """What a bound is about, in a few words; "" where it is about nothing."""
+    match witness.kind:
+        case "slot" | "pool":
+            return f"{witness.kind} {witness.limit}"
+        case "cycle":
+            return f"the recurrence through {witness.parts[0].ops[0]}"
+        case "depth":
+            return f"the depth limit of {witness.limit}"
+        case _:
+            return ""
+
+
+def why_not(analysis: ScheduleAnalysis) -> str:
+    """Why there is no schedule: the last II that was refused, and what limits the loop."""
+    bounds, refused = analysis.bounds, analysis.refused
+    limit = "" if bounds is None else limiter(bounds.witness)
+    limited = f"; the loop is limited by {limit}" if limit else ""
+    if not refused:
+        return f"no schedule was found{limited}"
+    last = max(refused, key=lambda refusal: refusal.through or refusal.ii)
+    exists = "exists" if all(refusal.proved for refusal in refused) else "was found"
+    return f"no schedule {exists} up to II {last.through or last.ii}: {last.reason}{limited}"

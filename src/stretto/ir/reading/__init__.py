@@ -1,0 +1,18 @@
+"""From the loops of a module to `Loop` values.
+
+values      where a value comes from: carried arguments, views, buffers
+accesses    what is read and written, and the storages that makes
+body        one scf.for
+inner       what an inner loop costs
+module      all of them
+"""
+
+from stretto.ir.reading.module import (
+    LeftAlone,
+    LoopInModule,
+    LoopsOfModule,
+    positioned,
+    read_loops,
+)
+
+__all__ = ["LeftAlone", "LoopInModule", "LoopsOfModule", "positioned", "read_loops"]

@@ -1,0 +1,204 @@
+"""Which buffers an operation reads and writes, and what storages they make.
+
+alloc_tensor inside the loop          rotating: a fresh copy each iteration
+alloc_tensor outside, written inside  fixed: one copy, updated in place
+outside, only read                    a live-in
+a pipeline's slot                     rotating, capped at the pipeline's stages
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from stretto.ir.attributes import StatedLoop
+from stretto.ir.dialect.compute import PRODUCTS
+from stretto.ir.dialect.memory import FILLS, AllocTensorOp
+from stretto.ir.dialect.pipeline import BODIES, GenericOp
+from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
+from stretto.ir.dialect.views import VIEWS
+from stretto.ir.reading.names import Names
+from stretto.ir.reading.values import (
+    Home,
+    Homes,
+    accumulator_of,
+    destination_of,
+    inside,
+    space_and_ring,
+    yielded,
+)
+from stretto.loop import Access, Space, Storage
+
+
+@dataclass(slots=True)
+class Accesses:
+    """Homes one operation reads and writes, in order, each once."""
+
+    reads: dict[Home, None] = field(default_factory=dict[Home, None])
+    writes: dict[Home, None] = field(default_factory=dict[Home, None])
+
+
+class Storages:
+    """The storages of one loop, found as its operations touch them."""
+
+    def __init__(
+        self, for_op: ForOp, homes: Homes, place: dict[Operation, int], stated: StatedLoop
+    ) -> None:
+        self._for = for_op
+        self._homes = homes
+        self._place = place
+        self._stated = stated.loop.storages
+        self.stated_names = frozenset(storage.name for storage in self._stated)
+        self._found: dict[SSAValue, Storage] = {}
+        self._registers: dict[Operation, SSAValue] = {}
+        self._register_roots: set[SSAValue] = set()
+
+    # What an operation touches ------------------------------------------------------------
+
+    def accesses(self, op: Operation, given: frozenset[str]) -> Accesses:
+        """The homes an operation reads and writes, unless it states them itself.
+
+        An inner loop touches what its body does.
+        """
+        found = Accesses()
+        if {"reads", "writes"} <= given:
+            return found
+        if isinstance(op, ForOp):
+            for nested in op.body.block.walk():
+                self._touch(nested, found)
+        else:
+            self._touch(op, found)
+        if "reads" in given:
+            found.reads.clear()
+        if "writes" in given:
+            found.writes.clear()
+        return found
+
+    def _touch(self, op: Operation, found: Accesses) -> None:
+        if isinstance(op, (*VIEWS, *BODIES, ForOp)):
+            return
+        target, sum_ = destination_of(op), accumulator_of(op)
+        unknown = isinstance(op, UnregisteredOp)
+        for operand in op.operands:
+            home = self._homes.of(operand)
+            if home is None or operand is target or operand is sum_:
+                continue
+            found.reads[home] = None
+            if unknown:
+                found.writes[home] = None
+        if sum_ is not None:
+            home = self._homes.of(sum_) or self._register_sum(op, sum_)
+            if home is not None:
+                found.reads.pop(home, None)
+                found.reads[home] = None
+        for result in op.results:
+            home = self._homes.of(result)
+            writes = isinstance(op, (*FILLS, *PRODUCTS, GenericOp)) or unknown
+            filled = isinstance(op, AllocTensorOp) and op.init is not None
+            if home is not None and (writes or filled):
+                found.writes[home] = None
+        if op in self._registers:
+            found.writes[Home(self._registers[op])] = None
+
+    def _register_sum(self, op: Operation, total: SSAValue) -> Home | None:
+        """An accumulator in registers that goes round the loop through the product alone."""
+        block = self._for.body.block
+        if not isinstance(total, BlockArgument) or total.block is not block or total.index == 0:
+            return None
+        if yielded(self._for, total.index - 1) is not op.results[0]:
+            return None
+        self._registers[op] = total
+        self._register_roots.add(total)
+        return Home(total)
+
+    # What storages that makes -------------------------------------------------------------
+
+    def settle(self, touched: list[Accesses]) -> None:
+        """Name and size every storage, now that all accesses are known."""
+        written = {home.root for a in touched for home in a.writes}
+        roots = dict.fromkeys(home.root for a in touched for home in (*a.reads, *a.writes))
+        names = Names(self.stated_names)
+        order = sorted(roots, key=lambda root: self._order(root, root in written))
+        for root in order:
+            storage = self._storage(root, root in written, names)
+            if storage is not None:
+                self._found[root] = storage
+
+    def _order(self, root: SSAValue, written: bool) -> tuple[int, int, int]:
+        """Live-ins, then what rotates, then what is fixed; each as the text has it."""
+        group = 0 if not written else 2 if self._fixed(root, written) else 1
+        if isinstance(root, OpResult):
+            return group, self._place[root.op], root.index
+        above = root.block.parent_op() if isinstance(root, BlockArgument) else None
+        index = root.index if isinstance(root, BlockArgument) else 0
+        return group, -1 if above is None else self._place[above], index
+
+    def _fixed(self, root: SSAValue, written: bool) -> bool:
+        if space_and_ring(root)[1] is not None:
+            return False
+        if root in self._register_roots:
+            return True
+        own = inside(root, self._for.body.block) and not self._in_inner_loop(root)
+        return written and not own
+
+    def _in_inner_loop(self, root: SSAValue) -> bool:
+        """A buffer of an inner loop: one copy of it is all the outer loop knows."""
+        owner = root.owner
+        at = owner if isinstance(owner, Operation) else owner.parent_op()
+        at = at.parent_op() if at is not None else None
+        while at is not None and at is not self._for:
+            if isinstance(at, ForOp):
+                return True
+            at = at.parent_op()
+        return False
+
+    def _storage(self, root: SSAValue, written: bool, names: Names) -> Storage | None:
+        sized, depth = space_and_ring(root)
+        type = sized.type.slot if isinstance(sized.type, PipelineType) else sized.type
+        tile = tile_of(type)
+        if tile is None:
+            return None
+        space = cast("Space", buffer_of(type))
+        return Storage(
+            names.give(root.name_hint or f"{space}_{len(self._found)}"),
+            space,
+            tile.bytes,
+            fixed=self._fixed(root, written),
+            depth=depth if written and not self._in_inner_loop(root) else None,
+        )
+
+    # As the loop has them -----------------------------------------------------------------
+
+    def reads(self, touched: Accesses) -> tuple[Access, ...]:
+        """The reads of an operation; of a fixed storage there is only one copy."""
+        found: dict[Access, None] = {}
+        for home in touched.reads:
+            storage = self._found.get(home.root)
+            if storage is not None:
+                found[Access(storage.name, 0 if storage.fixed else home.distance)] = None
+        return tuple(found)
+
+    def writes(self, touched: Accesses) -> tuple[str, ...]:
+        """The writes of an operation."""
+        roots = dict.fromkeys(home.root for home in touched.writes)
+        return tuple(self._found[root].name for root in roots if root in self._found)
+
+    def home_of(self, value: SSAValue) -> str | None:
+        """The storage a value lives in."""
+        home = self._homes.of(value)
+        root = home.root if home is not None else self._register_home(value)
+        storage = self._found.get(root) if root is not None else None
+        return storage.name if storage is not None else None
+
+    def _register_home(self, value: SSAValue) -> SSAValue | None:
+        if isinstance(value, OpResult) and value.index == 0:
+            return self._registers.get(value.op)
+        return value if value in self._register_roots else None
+
+    def all(self) -> tuple[Storage, ...]:
+        """Every storage: those that are stated, then those that were found."""
+        return (*self._stated, *self._found.values())

@@ -1,0 +1,378 @@
+"""From the body of one scf.for to a `Loop`.
+
+    %k = tiled_tma_load %K[%i] into %ring     Op("k", reads=(), writes=("ring",), ...)
+    %s = tcgen05_mma %q, %k into %acc         Op("s", operands=(q, k), reads=("q", "ring"), ...)
+    scf.yield %m_new                          who reads %m gets Operand("m_new", distance=1)
+
+Constants, descriptors and bare buffers are no values of the loop: an instruction holds the first,
+the machine's units the second, and storages say all there is to say of the third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
+from stretto.ir.dialect.kinds import kind_of, name_of
+from stretto.ir.dialect.memory import AllocTensorOp, CopyOp
+from stretto.ir.dialect.pipeline import BODIES, BarrierOp
+from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
+from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
+from stretto.ir.dialect.views import VIEWS
+from stretto.ir.reading.accesses import Accesses, Storages
+from stretto.ir.reading.names import Names
+from stretto.ir.reading.values import (
+    Homes,
+    UnreadableError,
+    accumulator_of,
+    destination_of,
+    immediate,
+    inside,
+    through_bodies,
+    through_views,
+    yielded,
+)
+from stretto.loop import Dependence, Facts, Loop, Op, Operand, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What an inner loop costs as an operation of the outer one."""
+
+    op: Op
+    slots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """An operation of the body that becomes one of the loop."""
+
+    op: Operation
+    parent: Operation | None
+    stated: StatedOp
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A loop as read, and which operation of the text each of its own is."""
+
+    loop: Loop
+    ops: dict[str, Operation]
+
+
+def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Scheduled]:
+    """The operations of a body that a schedule places, bodies of pipeline operations included."""
+    for op in block.ops:
+        if isinstance(op, YieldOp | BodyYieldOp):
+            continue
+        if isinstance(op, AllocTensorOp) and op.init is None:
+            continue
+        if op.results and immediate(op.results[0]):
+            continue
+        if op.regions and not isinstance(op, (ForOp, *BODIES)):
+            what = "control flow" if isinstance(op, IfOp | WhileOp) else "a region"
+            raise UnreadableError(op, f"`{name_of(op)}` is {what} inside the body")
+        yield Scheduled(op, parent, stated_op(op))
+        if isinstance(op, BODIES):
+            yield from scheduled_ops(op.body.block, op)
+
+
+class BodyReader:
+    """Reads one loop. `place` orders all operations of the module as they stand."""
+
+    def __init__(
+        self,
+        for_op: ForOp,
+        stated: StatedLoop,
+        homes: Homes,
+        place: dict[Operation, int],
+        inner: dict[ForOp, Inner],
+    ) -> None:
+        self._for = for_op
+        self._stated = stated
+        self._homes = homes
+        self._place = place
+        self._inner = inner
+        self._body = tuple(scheduled_ops(for_op.body.block))
+        self._op_names: dict[Operation, str] = {}
+        self._value_names: dict[SSAValue, str] = {}
+        self._values = Names()
+        self._storages = Storages(for_op, homes, place, stated)
+        self._live_ins: tuple[SSAValue, ...] = ()
+        self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
+
+    def read(self, name: str) -> Body:
+        """The loop, under a name."""
+        self._name_results()
+        self._name_live_ins()
+        accesses = [self._storages.accesses(i.op, i.stated.given) for i in self._body]
+        self._storages.settle(accesses)
+        ops = tuple(
+            self._op(item, touched) for item, touched in zip(self._body, accesses, strict=True)
+        )
+        loop = Loop(
+            name=name,
+            ops=ops,
+            values=self._all_values(ops),
+            storages=self._storages.all(),
+            stated=(*self._stated.loop.stated, *self._barriers(ops)),
+            machine=self._stated.loop.machine,
+            slots=(*self._stated.loop.slots, *self._own_slots()),
+            force_serial=self._stated.loop.force_serial,
+        )
+        return Body(loop, {self._op_names[item.op]: item.op for item in self._body})
+
+    def _own_slots(self) -> Iterator[str]:
+        for item in self._body:
+            if isinstance(item.op, ForOp) and "uses" not in item.stated.given:
+                yield from self._inner[item.op].slots
+
+    # Names --------------------------------------------------------------------------------
+
+    def _name_results(self) -> None:
+        stated_ops = [i.stated.op.name for i in self._body if "name" in i.stated.given]
+        stated_values = [name for i in self._body for name in i.stated.op.results]
+        ops = Names(stated_ops)
+        self._values = Names([*stated_values, *(v.name for v in self._stated.loop.values)])
+        declared = {v.name for v in self._stated.loop.values} - set(stated_values)
+        for position, item in enumerate(self._body):
+            hints = [result.name_hint for result in item.op.results]
+            if "name" in item.stated.given:
+                name = item.stated.op.name
+            else:
+                tail = kind_of(item.op).split(".")[-1]
+                name = ops.give(next(iter(hints), None) or f"{tail}_{position}")
+            self._op_names[item.op] = name
+            self._name_values(item, hints, name, declared)
+
+    def _name_values(
+        self, item: Scheduled, hints: list[str | None], name: str, declared: set[str]
+    ) -> None:
+        if "results" in item.stated.given:
+            given = item.stated.op.results
+            if len(given) != len(item.op.results):
+                raise UnreadableError(
+                    item.op,
+                    f"`stretto.results` names {len(given)} results; it has {len(item.op.results)}",
+                )
+            self._value_names.update(zip(item.op.results, given, strict=True))
+            return
+        for result, hint in zip(item.op.results, hints, strict=True):
+            self._value_names[result] = self._take(hint or name, declared)
+
+    def _take(self, wanted: str, declared: set[str]) -> str:
+        """A name: one the loop declares, if nobody has it yet, or a new one."""
+        if wanted in declared:
+            declared.discard(wanted)
+            return wanted
+        return self._values.give(wanted)
+
+    def _name_live_ins(self) -> None:
+        """In the order they are defined in; the induction variable first."""
+        found: dict[SSAValue, None] = {}
+        for item in self._body:
+            for value in self._read_by(item.op):
+                flow = self._flow(value)
+                if flow is not None and flow[0] not in self._value_names:
+                    found[flow[0]] = None
+        named = {self._value_names[value] for value in self._value_names}
+        declared = {v.name for v in self._stated.loop.values} - named
+        for value in sorted(found, key=self._order):
+            wanted = value.name_hint or (
+                f"arg{value.index}" if isinstance(value, BlockArgument) else "live_in"
+            )
+            self._value_names[value] = self._take(wanted, declared)
+        self._live_ins = tuple(sorted(found, key=self._order))
+
+    def _order(self, value: SSAValue) -> tuple[int, int, int]:
+        if value is self._for.body.block.args[0]:
+            return (-1, 0, 0)
+        if isinstance(value, OpResult):
+            return (self._place[value.op], 1, value.index)
+        if isinstance(value, BlockArgument):
+            above = value.block.parent_op()
+            return (self._place[above] if above is not None else -1, 0, value.index)
+        return (-1, 1, 0)
+
+    # Flow ---------------------------------------------------------------------------------
+
+    def _read_by(self, op: Operation) -> Iterable[SSAValue]:
+        """The operands whose data an operation reads."""
+        if not isinstance(op, ForOp):
+            return [o for o in op.operands if self._is_data(op, o)]
+        captured = [
+            operand
+            for nested in op.walk()
+            for operand in nested.operands
+            if not inside(operand, op.body.block)
+        ]
+        return [value for value in dict.fromkeys(captured) if self._is_data(op, value)]
+
+    def _is_data(self, op: Operation, operand: SSAValue) -> bool:
+        """Not a descriptor, a pipeline, a buffer to fill or an accumulator that stays in place."""
+        if buffer_of(operand.type) == "global" or isinstance(operand.type, PipelineType):
+            return False
+        if operand is destination_of(op):
+            return False
+        if operand is not accumulator_of(op):
+            return not self._bare_and_written(op, operand)
+        flow = self._flow(operand)
+        if flow is None or self._bare(flow[0]):
+            return False
+        return not (flow[1] > 0 and isinstance(flow[0], OpResult) and flow[0].op is op)
+
+    def _bare(self, value: SSAValue) -> bool:
+        """Whether a value is a buffer as such, which nobody has filled yet."""
+        return isinstance(value, OpResult) and isinstance(value.op, AllocTensorOp)
+
+    def _bare_and_written(self, op: Operation, operand: SSAValue) -> bool:
+        """A buffer that an inner loop fills says nothing as an operand."""
+        return isinstance(op, ForOp) and self._bare(operand)
+
+    def _flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        """The value that is meant, and how many iterations back; None: held by the instruction."""
+        if value not in self._flows:
+            self._flows[value] = self._find_flow(value)
+        return self._flows[value]
+
+    def _find_flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        block = self._for.body.block
+        distance, seen = 0, set[SSAValue]()
+        at = through_bodies(value)
+        while isinstance(at, BlockArgument) and at.block is block and at.index > 0:
+            if at in seen:  # arguments that only change places: nobody in the loop makes them
+                return value, 0
+            seen.add(at)
+            at = through_bodies(yielded(self._for, at.index - 1))
+            distance += 1
+        if not inside(at, block):
+            # What never changes is the same at every distance.
+            at, distance = through_views(at), 0
+        if (
+            at is value
+            and isinstance(at, BlockArgument)
+            and isinstance(at.block.parent_op(), BODIES)
+        ):
+            return at, 0
+        return None if immediate(at) else (at, distance)
+
+    # Operations ---------------------------------------------------------------------------
+
+    def _op(self, item: Scheduled, touched: Accesses) -> Op:
+        op, stated, given = item.op, item.stated.op, item.stated.given
+        storages = self._storages
+        reads, writes = storages.reads(touched), storages.writes(touched)
+        made = Op(
+            name=self._op_names[op],
+            kind=kind_of(op),
+            operands=stated.operands if "operands" in given else tuple(self._operands(op)),
+            results=tuple(self._value_names[result] for result in op.results),
+            reads=stated.reads if "reads" in given else reads,
+            writes=stated.writes if "writes" in given else writes,
+            uses=stated.uses,
+            demands=stated.demands,
+            latency=stated.latency,
+            encoding=stated.encoding,
+            facts=self._facts(op, stated.facts),
+            constraint=stated.constraint,
+            parent=stated.parent
+            if "parent" in given
+            else (None if item.parent is None else self._op_names[item.parent]),
+        )
+        if isinstance(op, ForOp) and op in self._inner:
+            inner = self._inner[op].op
+            made = replace(
+                made,
+                uses=made.uses if "uses" in given else inner.uses,
+                demands=made.demands if "demands" in given else inner.demands,
+                latency=made.latency if "latency" in given else inner.latency,
+            )
+        return made
+
+    def _operands(self, op: Operation) -> Iterator[Operand]:
+        for value in self._read_by(op):
+            flow = self._flow(value)
+            if flow is not None:
+                yield Operand(self._value_names[flow[0]], flow[1])
+
+    def _facts(self, op: Operation, stated: Facts) -> Facts:
+        # Machines cost a copy by where it goes; the storages it touches do not always tell.
+        if isinstance(op, CopyOp) and stated.buffer is None:
+            return replace(stated, buffer=buffer_of(op.result.type))
+        return stated
+
+    # Values -------------------------------------------------------------------------------
+
+    def _all_values(self, ops: tuple[Op, ...]) -> tuple[Value, ...]:
+        """Live-ins, carried values, then results in program order; what is stated, as stated."""
+        block = self._for.body.block
+        carried = [yielded(self._for, i) for i in range(len(self._for.iter_args))]
+        results = [result for item in self._body for result in item.op.results]
+        ordered = dict.fromkeys(
+            (*self._live_ins, *(v for v in carried if v in self._value_names and inside(v, block)))
+        )
+        ordered |= dict.fromkeys(results)
+        derived = {self._value_names[v]: self._value(v) for v in ordered}
+        stated = {value.name: value for value in self._stated.loop.values}
+        if self._storages.stated_names:
+            derived = self._homed(derived, ops)
+        return tuple({**stated, **{n: v for n, v in derived.items() if n not in stated}}.values())
+
+    def _value(self, value: SSAValue) -> Value:
+        home = self._homes.of(value)
+        viewed = None
+        if isinstance(value, OpResult) and isinstance(value.op, VIEWS) and home is None:
+            source = self._flow(value.op.source)
+            viewed = None if source is None else self._value_names[source[0]]
+            viewed = None if not inside(value, self._for.body.block) else viewed
+        return Value(
+            self._value_names[value],
+            tile_of(value.type),
+            self._storages.home_of(value),
+            viewed,
+        )
+
+    def _homed(self, values: dict[str, Value], ops: tuple[Op, ...]) -> dict[str, Value]:
+        """Results that live in a storage the text only states: the first their maker writes."""
+        space = {storage.name: storage.space for storage in self._stated.loop.storages}
+        for op, item in zip(ops, self._body, strict=True):
+            for result in item.op.results:
+                name = self._value_names[result]
+                wanted = buffer_of(result.type)
+                home = next((s for s in op.writes if space.get(s) == wanted), None)
+                if "writes" in item.stated.given and home is not None:
+                    values[name] = replace(values[name], storage=home)
+        return values
+
+    # Barriers -----------------------------------------------------------------------------
+
+    def _barriers(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
+        """Who touches memory stays on its side of a barrier, round the loop as well."""
+        fences = [i for i, item in enumerate(self._body) if isinstance(item.op, BarrierOp)]
+        if not fences:
+            return
+        touching = [
+            bool(op.reads or op.writes)
+            or op.kind.startswith(("async.", "load", "store"))
+            or isinstance(item.op, UnregisteredOp)
+            for op, item in zip(ops, self._body, strict=True)
+        ]
+        for number, at in enumerate(fences):
+            last = number + 1 == len(fences)
+            following = fences[0] if last else fences[number + 1]
+            between = range(at + 1, len(ops) if last else following)
+            for i in between:
+                if touching[i]:
+                    yield Dependence(ops[at].name, ops[i].name, 0, 0, "order", "barrier")
+                    distance = 1 if last else 0
+                    src, dst = ops[i].name, ops[following].name
+                    yield Dependence(src, dst, 0, distance, "order", "barrier")
+        for i in range(fences[0]):
+            if touching[i]:
+                yield Dependence(ops[i].name, ops[fences[0]].name, 0, 0, "order", "barrier")
+                yield Dependence(ops[fences[-1]].name, ops[i].name, 0, 1, "order", "barrier")

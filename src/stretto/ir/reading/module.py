@@ -1,0 +1,231 @@
+"""Every loop of a module: read, or left alone for a reason that is told.
+
+    func @gemm { scf.for ... }                    ──►  gemm
+    func @attention { scf.for { scf.for } }       ──►  attention.0, attention.1 (the inner one)
+
+Inner loops are read first, since an outer one has to know what they cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
+from xdsl.ir import Operation
+
+from stretto.api import DEFAULT_MACHINE
+from stretto.errors import LoopError, StrettoError
+from stretto.ir.attributes import CONSTRAINT, STATED, stated_loop, stated_op, verify_attributes
+from stretto.ir.diagnostics import Diagnostic, MlirError
+from stretto.ir.dialect.kinds import name_of
+from stretto.ir.parsing import Parsed
+from stretto.ir.reading.body import Body, BodyReader, Inner
+from stretto.ir.reading.inner import FREE, inner_cost
+from stretto.ir.reading.names import Names, function_name
+from stretto.ir.reading.values import Homes, UnreadableError
+from stretto.loop import Loop, check
+from stretto.machine import Machine, load_machine
+from stretto.resources.classify import resolve
+
+_LOOPS = (ForOp, WhileOp, ParallelOp)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopInModule:
+    """A loop, and where each of its operations stands in the module."""
+
+    loop: Loop
+    for_op: ForOp
+    ops: dict[str, Operation]
+    machine: Machine
+    """The machine it is read for: asked for, else named by the loop, else the default."""
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A loop that is not read, and why."""
+
+    name: str
+    op: Operation
+    reason: Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsOfModule:
+    """All loops of a module, as the text has them, outer before inner."""
+
+    loops: tuple[LoopInModule, ...]
+    left_alone: tuple[LeftAlone, ...]
+
+
+def read_loops(parsed: Parsed, machine: Machine | str | None = None) -> LoopsOfModule:
+    """Every loop of a module on a machine; MlirError where a loop is wrong in itself."""
+    return _ModuleReader(parsed, machine).read()
+
+
+def positioned(parsed: Parsed, item: LoopInModule, error: LoopError) -> MlirError:
+    """What is wrong with a loop, at the operations it is wrong with."""
+    found = [
+        _at_path(parsed, item.for_op, item.loop, item.ops, path, message)
+        for path, message in error.faults
+    ]
+    return MlirError(found)
+
+
+def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
+    """MlirError for every operation that has no cost on the machine its loop is read for."""
+    wrong: list[Diagnostic] = []
+    for item in found.loops:
+        try:
+            resolve(item.loop, item.machine)
+        except LoopError as error:
+            wrong += positioned(parsed, item, error).diagnostics
+    if wrong:
+        raise MlirError(wrong)
+
+
+_OP_PATH = re.compile(r"\$\.ops\[(\d+)\](?:\.(\w+)(?:\.(\w+))?)?")
+_LOOP_PATH = re.compile(r"\$\.(\w+)")
+
+
+def _at_path(
+    parsed: Parsed,
+    for_op: ForOp,
+    loop: Loop,
+    ops: dict[str, Operation],
+    path: str,
+    message: str,
+) -> Diagnostic:
+    place = _OP_PATH.match(path)
+    if place is None:
+        field_of_loop = _LOOP_PATH.match(path)
+        attribute = STATED + field_of_loop[1] if field_of_loop else None
+        return parsed.diagnose(for_op, "error", message, attribute=attribute)
+    op = ops[loop.ops[int(place[1])].name]
+    attribute = CONSTRAINT + place[3] if place[2] == "constraint" else f"{STATED}{place[2]}"
+    return parsed.diagnose(op, "error", message, attribute=attribute)
+
+
+@dataclass
+class _ModuleReader:
+    parsed: Parsed
+    machine: Machine | str | None
+    homes: Homes = field(default_factory=Homes)
+    place: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    names: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    inner: dict[ForOp, Inner] = field(default_factory=dict[ForOp, Inner])
+    done: dict[Operation, LoopInModule | LeftAlone] = field(
+        default_factory=dict[Operation, LoopInModule | LeftAlone]
+    )
+    wrong: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    def read(self) -> LoopsOfModule:
+        self.place = {op: i for i, op in enumerate(self.parsed.module.walk())}
+        self.wrong = [
+            self.parsed.diagnose(op, "error", message, attribute=attribute)
+            for op in self.place
+            for attribute, message in verify_attributes(op)
+        ]
+        if self.wrong:
+            raise MlirError(self.wrong)
+        loops: list[Operation] = [op for op in self.place if isinstance(op, _LOOPS)]
+        self._name(loops)
+        for loop in reversed(loops):  # an inner loop comes after the outer one it is in
+            self.done[loop] = self._attempt(loop)
+        if self.wrong:
+            raise MlirError(sorted(self.wrong, key=lambda d: (d.line, d.column)))
+        found = [self.done[loop] for loop in loops]
+        return LoopsOfModule(
+            tuple(item for item in found if isinstance(item, LoopInModule)),
+            tuple(item for item in found if isinstance(item, LeftAlone)),
+        )
+
+    def _name(self, loops: list[Operation]) -> None:
+        stated: dict[Operation, str] = {
+            op: stated_loop(op).loop.name
+            for op in loops
+            if isinstance(op, ForOp) and STATED + "name" in op.attributes
+        }
+        given = Names(stated.values())
+        functions = [function_name(op) for op in loops]
+        several = Counter(functions)
+        numbers = Counter[str]()
+        for op, function in zip(loops, functions, strict=True):
+            number = numbers[function]
+            numbers[function] += 1
+            wanted = function if several[function] == 1 else f"{function}.{number}"
+            self.names[op] = stated.get(op) or given.give(wanted)
+
+    def _attempt(self, op: Operation) -> LoopInModule | LeftAlone:
+        name = self.names[op]
+        if not isinstance(op, ForOp):
+            reason = f"loop `{name}` is left alone: only scf.for is read, not {name_of(op)}"
+            return LeftAlone(name, op, self.parsed.diagnose(op, "warning", reason))
+        try:
+            return self._loop(op, name)
+        except UnreadableError as error:
+            notes: tuple[Diagnostic, ...] = ()
+            said = error.reason
+            if error.op is not op:
+                notes = (self.parsed.diagnose(error.op, "note", error.reason),)
+            message = f"loop `{name}` is left alone: {said}"
+            return LeftAlone(name, op, self.parsed.diagnose(op, "warning", message, notes))
+
+    def _loop(self, op: ForOp, name: str) -> LoopInModule:
+        stated = stated_loop(op)
+        machine = self._machine(op, stated.loop.machine)
+        for inner in op.body.block.walk():
+            if isinstance(inner, ForOp) and _enclosing_loop(inner) is op:
+                self.inner[inner] = self._inner(inner, machine)
+        body = BodyReader(op, stated, self.homes, self.place, self.inner).read(name)
+        if not body.loop.ops:
+            raise UnreadableError(op, "its body has no operations")
+        self.wrong += [
+            _at_path(self.parsed, op, body.loop, body.ops, fault.path, fault.message)
+            for fault in check(body.loop)
+        ]
+        return LoopInModule(body.loop, op, body.ops, machine, self._warnings(body, machine))
+
+    def _inner(self, inner: ForOp, machine: Machine) -> Inner:
+        if {"uses", "latency"} <= stated_op(inner).given:
+            return FREE
+        item = self.done[inner]
+        if isinstance(item, LeftAlone):
+            raise UnreadableError(inner, f"inner loop `{item.name}` cannot be read")
+        return inner_cost(inner, item.loop, stated_loop(inner), machine)
+
+    def _machine(self, op: Operation, named: str | None) -> Machine:
+        if isinstance(self.machine, Machine):
+            return self.machine
+        try:
+            return load_machine(self.machine or named or DEFAULT_MACHINE)
+        except StrettoError as error:
+            attribute = STATED + "machine"
+            told = self.parsed.diagnose(op, "error", str(error), attribute=attribute)
+            raise MlirError([told]) from None
+
+    def _warnings(self, body: Body, machine: Machine) -> tuple[Diagnostic, ...]:
+        """Operations the machine does not know, where it has a slot for such."""
+        if machine.fallback is None:
+            return ()
+        known = frozenset(machine.opcodes)
+        slots = ", ".join(f"`{use.slot}`" for use in machine.encoding(machine.fallback).uses)
+        return tuple(
+            self.parsed.diagnose(
+                body.ops[op.name],
+                "warning",
+                f"{machine.name} does not know `{op.kind}`; `{op.name}` takes slot {slots}",
+            )
+            for op in body.loop.ops
+            if not op.resolved and op.facts.tag is None and op.kind not in known
+        )
+
+
+def _enclosing_loop(op: Operation) -> Operation | None:
+    at = op.parent_op()
+    while at is not None and not isinstance(at, ForOp):
+        at = at.parent_op()
+    return at
