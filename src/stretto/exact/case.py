@@ -19,6 +19,15 @@ from stretto.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
+class Solution:
+    """A start for every operation, counted so that the first stage is 0, and the fused groups."""
+
+    ii: int
+    starts: tuple[int, ...]
+    fused: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """A resource held from `offset` cycles after an operation's start."""
 

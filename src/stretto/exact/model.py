@@ -28,25 +28,13 @@ from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
-from stretto.exact.case import Case
+from stretto.exact.case import Case, Solution
 from stretto.exact.circular import Held, capacity
 from stretto.exact.cp import never, total, when
 from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
 from stretto.exact.reasons import Reason
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
-
-Starts = tuple[int, ...]
-Groups = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A start for every operation, counted so that the first stage is 0, and the fused groups."""
-
-    ii: int
-    starts: Starts
-    fused: Groups = ()
 
 
 @dataclass(slots=True)

@@ -11,39 +11,20 @@ II is left undecided, the climb goes on, and the gap is part of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ortools.sat.python import cp_model
 
-from stretto.bounds.distances import earliest_starts
-from stretto.exact.case import Case
-from stretto.exact.model import Model, Solution
+from stretto.exact.case import Case, Solution
+from stretto.exact.model import Model
 from stretto.exact.objectives import memory_bytes, register_peak, stage_count
-from stretto.exact.solving import Clock, Limits, Outcome, solve
-from stretto.schedule import Objective, Refusal, views
-
-ObjectiveName = Literal["ii", "stages", "bytes", "registers"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("ii", "stages", "bytes", "registers")
+from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, Progress
+from stretto.exact.solving import Clock, Outcome, solve
+from stretto.exact.values import floor_of, value_of
+from stretto.schedule import Objective, Refusal
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What happened while the solver worked, for whoever watches."""
-
-    what: ObjectiveName
-    value: int
-    """The II being tried, or the best value of an objective so far."""
-    bound: int
-    best: int | None = None
-    """The best II so far."""
-
-
-Progress = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +119,8 @@ class _Search:
         """One objective, with those before it held."""
         assert self.best is not None
         best = self.best
-        value = self._value(name, best)
-        floor = self._floor(name, value)
+        value = value_of(self.case, best, name)
+        floor = min(value, floor_of(self.case, best.ii, name))
         if value == floor:
             return Objective(name, value, value, optimal=True)
         stages = value if name == "stages" else self._held("stages")
@@ -163,7 +144,7 @@ class _Search:
         self, name: ObjectiveName, outcome: Outcome, value: int, floor: int
     ) -> Objective:
         if outcome.solution is not None:
-            found = self._value(name, outcome.solution)
+            found = value_of(self.case, outcome.solution, name)
             if found <= value:
                 self.best, value = outcome.solution, found
             floor = max(floor, min(outcome.bound, value))
@@ -171,27 +152,6 @@ class _Search:
 
     def _held(self, name: ObjectiveName) -> int | None:
         return next((row.value for row in self.told if row.name == name), None)
-
-    def _value(self, name: ObjectiveName, solution: Solution) -> int:
-        """What a schedule has of an objective, by the definitions, not by the model."""
-        loop, ii = self.case.loop, solution.ii
-        starts = {op.name: start for op, start in zip(loop.ops, solution.starts, strict=True)}
-        if name == "stages":
-            return views.stage_count(ii, solution.starts)
-        if name == "bytes":
-            uses = views.storage_uses(loop, ii, starts)
-            return sum(row.used for row in views.memory(self.case.machine, uses))
-        return views.pressure(loop, self.case.machine, ii, starts).peak
-
-    def _floor(self, name: ObjectiveName, value: int) -> int:
-        """What no schedule at this II is below, without asking the solver."""
-        assert self.best is not None
-        if name == "stages":
-            first = earliest_starts(self.case.loop, self.best.ii)
-            return max(first.values()) // self.best.ii + 1
-        if name == "bytes" and not self.case.rings:
-            return value
-        return 0
 
     def _expression(self, name: ObjectiveName, model: Model, most: int) -> cp_model.LinearExprT:
         if name == "stages":

@@ -18,25 +18,11 @@ from typing import Literal
 
 from ortools.sat.python import cp_model
 
-from stretto.exact.model import Model, Solution
+from stretto.exact.case import Solution
+from stretto.exact.model import Model
+from stretto.exact.options import Limits
 
 Status = Literal["found", "best", "refuted", "undecided"]
-
-WORK = 60.0
-"""Units of work that one loop is worth; a unit takes in the order of a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a proof may cost."""
-
-    work: float = WORK
-    """Deterministic units."""
-    seconds: float | None = None
-    """Wall clock; None: no limit."""
-    workers: int = 1
-    """Threads of the solver. Each number gives its own answer, always the same."""
-    seed: int = 0
 
 
 @dataclass(slots=True)

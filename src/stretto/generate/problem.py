@@ -49,6 +49,8 @@ class Options:
     """Fail instead of warning when a constraint cannot be honoured."""
     without: frozenset[str] = field(default_factory=frozenset[str])
     """Rungs (``rau``) and arms (``arm:fuse``) to leave out, to see what they are worth."""
+    quick: bool = False
+    """Look for an upper end only: somebody else will improve on it."""
 
 
 class Arc(NamedTuple):

@@ -67,8 +67,9 @@ def search(
             hunt.refuse(_starved(problem, first, min(enough - 1, last)))
         if enough <= last:
             hunt.gallop(enough, last)
-            hunt.improve(enough, last)
-            hunt.fill(enough, last)
+            if not problem.options.quick:
+                hunt.improve(enough, last)
+                hunt.fill(enough, last)
     except KeyboardInterrupt:
         stopped = True
     below = last if hunt.ii is None else hunt.ii - 1

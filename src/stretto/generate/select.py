@@ -15,9 +15,9 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.resources import summarize
 
-SERIAL, COST_BASED = "serial", "cost-based"
-GENERATORS = ("auto", SERIAL, COST_BASED)
-"""What may be asked for; `auto` applies the rules."""
+SERIAL, COST_BASED, EXACT = "serial", "cost-based", "exact"
+GENERATORS = ("auto", SERIAL, COST_BASED, EXACT)
+"""What may be asked for; `auto` applies the rules and never asks the exact solver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,25 @@
+"""The one place that joins a loop, a machine and what works on both.
+
+    prepare(loop)   ──►  the loop with its costs on its machine, checked, and what was noted
+    schedule(loop)  ──►  prepare, bound, select, generate, prove, verify: a ScheduleAnalysis
+    explain(loop)   ──►  why no smaller II exists, and what would have to change
+
+Front ends and the command line go through here, so that nobody computes on a loop that was not
+classified and checked first, and nobody is handed a schedule that was not verified.
+"""
+
+from stretto.api.job import IllegalScheduleError
+from stretto.api.preparing import DEFAULT_MACHINE, Prepared, prepare
+from stretto.api.scheduling import PARTS, Progress, StoppedError, schedule, schedule_prepared
+
+__all__ = [
+    "DEFAULT_MACHINE",
+    "PARTS",
+    "IllegalScheduleError",
+    "Prepared",
+    "Progress",
+    "StoppedError",
+    "prepare",
+    "schedule",
+    "schedule_prepared",
+]

@@ -1,0 +1,104 @@
+"""From a schedule that was found to one that is proved, or to a better one.
+
+    cost-based: II 449 ──► floors met? ──yes──► proved, no solver
+                              │no
+                              └──► exact: 441 refuted .. 447 found ──► verified ──► the answer
+
+The solver is loaded only where something is left to decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stretto.api.job import Job, lower_bound
+from stretto.exact.case import Case, Solution
+from stretto.exact.options import ObjectiveName, Progress, ProofOptions
+from stretto.exact.values import floor_of, value_of
+from stretto.generate.select import EXACT
+from stretto.schedule import Objective, Proof, Refusal, ScheduleAnalysis
+
+
+def proved(
+    job: Job,
+    at_hand: ScheduleAnalysis,
+    last: int,
+    options: ProofOptions,
+    progress: Progress | None = None,
+) -> tuple[ScheduleAnalysis, bool]:
+    """The analysis with its proof, improved where the solver can; and whether it was stopped."""
+    loop = job.problem.loop
+    case = Case(loop, job.problem.machine, job.problem.options.fuse, job.problem.options.max_stages)
+    hint = solution_of(at_hand, case) if at_hand.success else None
+    before = tuple(r for r in at_hand.refused if r.proved)
+    lower, method = lower_bound(job.bounds.mii, before)
+    if hint is not None:
+        settled = _settled(case, hint, lower, options.objectives)
+        if settled is not None:
+            proof = Proof(True, lower, method, settled)
+            return _labelled(job, replace(at_hand, proof=proof)), False
+    from stretto.exact.search import optimize  # noqa: PLC0415 - loads the solver
+
+    answer = optimize(case, lower, last, hint, options.objectives, options.limits, progress)
+    refused = (*(r for r in before if r.ii < lower), *answer.refused)
+    if answer.solution is None:
+        return replace(at_hand, generator=EXACT, refused=refused), answer.stopped
+    optimal = answer.lower_bound == answer.solution.ii
+    if answer.lower_bound > lower:
+        method = "solver"
+    proof = Proof(optimal, answer.lower_bound, method if optimal else "none", answer.objectives)
+    if answer.solution == hint:
+        return _labelled(job, replace(at_hand, proof=proof, refused=refused)), answer.stopped
+    return _improved(job, at_hand, answer.solution, proof, refused), answer.stopped
+
+
+def solution_of(analysis: ScheduleAnalysis, case: Case) -> Solution:
+    """A schedule in the solver's terms."""
+    assert analysis.ii is not None
+    starts, index = analysis.starts, case.loop.index
+    return Solution(
+        analysis.ii,
+        tuple(starts[op.name] for op in case.loop.ops),
+        tuple(tuple(index[name] for name in group) for group in analysis.fused),
+    )
+
+
+def _settled(
+    case: Case, hint: Solution, lower: int, objectives: tuple[ObjectiveName, ...]
+) -> tuple[Objective, ...] | None:
+    """The objectives, if a schedule meets the floor of each."""
+    rows: list[Objective] = []
+    for name in objectives:
+        found = value_of(case, hint, name)
+        if found > (lower if name == "ii" else floor_of(case, hint.ii, name)):
+            return None
+        rows.append(Objective(name, found, found, optimal=True))
+    return tuple(rows)
+
+
+def _labelled(job: Job, analysis: ScheduleAnalysis) -> ScheduleAnalysis:
+    """Under the name that was asked for."""
+    return replace(analysis, generator=EXACT) if job.chosen.generator == EXACT else analysis
+
+
+def _improved(
+    job: Job,
+    before: ScheduleAnalysis,
+    solution: Solution,
+    proof: Proof,
+    refused: tuple[Refusal, ...],
+) -> ScheduleAnalysis:
+    """The solver's schedule, verified."""
+    ops = job.problem.loop.ops
+    rule = job.chosen.rule
+    if job.chosen.generator != EXACT and before.success:
+        what = f"II {before.ii}, {before.stage_count} stages"
+        rule = f"improves on the {before.generator} schedule ({what})"
+    return job.verified(
+        replace(job.chosen, generator=EXACT, rule=rule),
+        solution.ii,
+        {op.name: start for op, start in zip(ops, solution.starts, strict=True)},
+        fused=tuple(tuple(ops[i].name for i in group) for group in solution.fused),
+        refused=refused,
+        proof=proof,
+    )

@@ -1,0 +1,210 @@
+"""`schedule(loop)`: bound, select, generate, prove, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from stretto.api.job import Job
+from stretto.api.preparing import Prepared, prepare
+from stretto.bounds import compute_bounds
+from stretto.errors import StrettoError
+from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, ProofOptions
+from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
+from stretto.generate.select import EXACT, SERIAL, select
+from stretto.generate.serial import SerialError, SerialResult, serial
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.schedule import Bounds, Refusal, ScheduleAnalysis
+
+if TYPE_CHECKING:
+    from stretto.generate.search import Found
+
+PARTS = (*RUNGS, *(f"arm:{arm}" for arm in ARMS))
+"""What `without` may name."""
+
+Progress = Callable[[Refusal | int | Event], None]
+"""Told of every II as it is refused, of the IIs that are found, and of what the solver does."""
+
+
+STOPPED = "stopped while a better schedule was sought: this is the best so far"
+
+
+class StoppedError(KeyboardInterrupt):
+    """Ctrl-C while a better schedule was sought; `analysis` has the best so far, verified."""
+
+    def __init__(self, analysis: ScheduleAnalysis) -> None:
+        self.analysis = analysis
+        super().__init__(analysis)
+
+
+def schedule(
+    loop: Loop,
+    machine: Machine | str | None = None,
+    generator: str = "auto",
+    *,
+    max_ii: int | None = None,
+    max_stages: int | None = None,
+    fuse: bool = True,
+    serial_threshold: int = 2,
+    strict: bool = False,
+    without: Iterable[str] = (),
+    prove: bool = False,
+    objective: ObjectiveName = "stages",
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> ScheduleAnalysis:
+    """The best schedule found, verified; `success` is false, with reasons, where there is none.
+
+    `max_ii` is the last II tried (default: that of the serial schedule), `without` leaves out
+    rungs (``rau``) and arms (``arm:fuse``). Generator ``exact``, or `prove` with any other, has the
+    solver prove the II or improve on it, and then minimize stages, bytes and registers up to
+    `objective`; `time_limit` is in seconds, beside a limit of deterministic work. Ctrl-C during the
+    search raises `StoppedError`, a KeyboardInterrupt that carries the best schedule so far.
+    """
+    options = Options(max_ii, max_stages, fuse, serial_threshold, strict, frozenset(without))
+    asked = prove or generator == EXACT
+    proof = ProofOptions(objective, Limits(seconds=time_limit)) if asked else None
+    return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
+
+
+def schedule_prepared(
+    ready: Prepared,
+    generator: str = "auto",
+    options: Options | None = None,
+    progress: Progress | None = None,
+    proof: ProofOptions | None = None,
+) -> ScheduleAnalysis:
+    """`schedule` of a loop that was prepared before; `proof`: what the solver is to prove."""
+    began = perf_counter()
+    options = options or Options()
+    if generator == EXACT and proof is None:
+        proof = ProofOptions()
+    _check_options(options, proof)
+    loop, machine = ready.loop, ready.machine
+    chosen = select(loop, machine, generator=generator, serial_threshold=options.serial_threshold)
+    if options.strict and chosen.warnings:
+        raise StrettoError(f"{loop.name}: {'; '.join(chosen.warnings)} (strict)")
+    problem = make_problem(loop, machine, replace(options, quick=proof is not None))
+    bounds = compute_bounds(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
+    notes = ready.notes[len(machine.notes) :] + chosen.warnings
+    job = Job(problem, bounds, chosen, notes)
+    try:
+        found = _generate(job, progress)
+        analysis = found.analysis if proof is None else _prove(job, found, proof, progress)
+    except StoppedError as stopped:
+        stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
+        raise
+    return replace(analysis, seconds=perf_counter() - began)
+
+
+def _check_options(options: Options, proof: ProofOptions | None) -> None:
+    for part in sorted(options.without):
+        if part not in PARTS:
+            raise StrettoError(f"without: no part `{part}`; known: {', '.join(PARTS)}")
+    for name in ("max_ii", "max_stages", "serial_threshold"):
+        number: int | None = getattr(options, name)
+        if number is not None and number < 1:
+            raise StrettoError(f"{name} is {number}; at least 1 is needed")
+    if proof is None:
+        return
+    if proof.objective not in OBJECTIVES:
+        known = ", ".join(OBJECTIVES)
+        raise StrettoError(f"no objective `{proof.objective}`; known: {known}")
+    seconds = proof.limits.seconds
+    if seconds is not None and not seconds > 0:
+        raise StrettoError(f"time_limit is {seconds}; more than 0 is needed")
+
+
+def _limiter(bounds: Bounds) -> str:
+    witness = bounds.witness
+    if witness.kind == "cycle":
+        return f"latency {witness.total} over distance {witness.capacity}"
+    return f"{witness.kind} {witness.limit}"
+
+
+# Generating -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Heuristic:
+    """What was found without the solver."""
+
+    analysis: ScheduleAnalysis
+    last: int
+    """The last II worth trying."""
+
+
+def _generate(job: Job, progress: Progress | None) -> _Heuristic:
+    limit, mii = job.problem.options.max_ii, job.bounds.mii
+    if limit is not None and limit < mii:
+        reason = f"below the MII {mii} ({job.bounds.limiter} bound: {_limiter(job.bounds)})"
+        refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
+        return _Heuristic(job.failure((refusal,)), limit)
+    serial_ii, at_hand = _serial_schedule(job.problem)
+    last = serial_ii if limit is None else limit
+    if job.chosen.generator == SERIAL:
+        if isinstance(at_hand, Refusal):
+            return _Heuristic(job.failure((at_hand,)), last)
+        return _Heuristic(job.serially(at_hand), last)
+    from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
+
+    try:
+        found = search(job.problem, job.bounds, serial_ii, progress)
+    except KeyboardInterrupt:
+        found = Found(None, None, (), stopped=True)
+    if found.stopped and found.placement is None and isinstance(at_hand, Refusal):
+        raise KeyboardInterrupt
+    analysis = _best(job, found, at_hand)
+    if found.stopped:
+        raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
+    return _Heuristic(analysis, last)
+
+
+def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:
+    """The II of the serial schedule, and the schedule or why it cannot be the answer."""
+    try:
+        result = serial(problem)
+    except SerialError as error:
+        return error.ii, Refusal(error.ii, str(error))
+    limit = problem.options.max_ii
+    if limit is not None and limit < result.ii:
+        reason = f"the serial schedule has II {result.ii}; the largest II allowed is {limit}"
+        return result.ii, Refusal(limit, reason)
+    return result.ii, result
+
+
+def _best(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAnalysis:
+    """What the search found, or the serial schedule where that is better or all there is."""
+    if isinstance(at_hand, Refusal):
+        if found.placement is not None:
+            return job.found(found)
+        told = any(r.ii <= at_hand.ii <= (r.through or r.ii) for r in found.refused)
+        return job.failure(found.refused if told else (*found.refused, at_hand))
+    if found.placement is not None and found.ii is not None and found.ii <= at_hand.ii:
+        return job.found(found)
+    told = f"the search found nothing up to II {at_hand.ii}: this is the serial schedule"
+    return job.serially(at_hand, found.refused, told)
+
+
+# Proving ----------------------------------------------------------------------------------
+
+
+def _prove(
+    job: Job, found: _Heuristic, proof: ProofOptions, progress: Progress | None
+) -> ScheduleAnalysis:
+    """Have the solver prove what was found, or improve on it."""
+    at_hand = found.analysis
+    if job.problem.loop.force_serial and job.chosen.generator != EXACT:
+        told = "the loop forces serial execution: there is nothing to prove"
+        return replace(at_hand, warnings=(*at_hand.warnings, told))
+    if found.last < job.bounds.mii:
+        return at_hand
+    from stretto.api.proving import proved  # noqa: PLC0415 - only who proves needs it
+
+    analysis, stopped = proved(job, at_hand, found.last, proof, progress)
+    if stopped:
+        raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
+    return analysis

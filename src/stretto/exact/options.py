@@ -1,0 +1,60 @@
+"""What a proof is asked for, what it may cost, and what it tells while it runs.
+
+Apart from the solver, so that naming an option does not load it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+ObjectiveName = Literal["ii", "stages", "bytes", "registers"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("ii", "stages", "bytes", "registers")
+"""In lexicographic order: each is minimized with those before it held."""
+
+WORK = 60.0
+"""Units of work that one loop is worth; a unit takes in the order of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a proof may cost."""
+
+    work: float = WORK
+    """Deterministic units: the same loop gets the same answer on any machine."""
+    seconds: float | None = None
+    """Wall clock; None: no limit."""
+    workers: int = 1
+    """Threads of the solver. Each number gives its own answer, always the same."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProofOptions:
+    """How far to go, and at what cost."""
+
+    objective: ObjectiveName = "stages"
+    """The last objective that is minimized."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def objectives(self) -> tuple[ObjectiveName, ...]:
+        """Those to minimize, in order."""
+        return OBJECTIVES[: OBJECTIVES.index(self.objective) + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened while the solver worked, for whoever watches."""
+
+    what: ObjectiveName
+    value: int
+    """The II being tried, or the best value of an objective so far."""
+    bound: int
+    """What no schedule is below."""
+    best: int | None = None
+    """The best II so far."""
+
+
+Progress = Callable[[Event], None]

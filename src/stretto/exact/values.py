@@ -1,0 +1,69 @@
+"""What a schedule has of each objective, and what no schedule can be below; no solver needed.
+
+    stages       max start // II + 1        >= longest path of dependences // II + 1
+    bytes        Σ bytes × ring             >= itself, where nothing rotates
+    registers    peak of live bytes         >= what one operation reads and writes at its start
+
+A schedule that meets the floor is proved without asking the solver.
+"""
+
+from __future__ import annotations
+
+from stretto.bounds.distances import earliest_starts
+from stretto.exact.case import Case, Solution
+from stretto.exact.options import ObjectiveName
+from stretto.schedule import views
+
+
+def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
+    """By the definitions, not by the model."""
+    ii = solution.ii
+    if name == "ii":
+        return ii
+    if name == "stages":
+        return views.stage_count(ii, solution.starts)
+    starts = {op.name: start for op, start in zip(case.loop.ops, solution.starts, strict=True)}
+    if name == "bytes":
+        uses = views.storage_uses(case.loop, ii, starts)
+        return sum(row.used for row in views.memory(case.machine, uses))
+    return views.pressure(case.loop, case.machine, ii, starts).peak
+
+
+def floor_of(case: Case, ii: int, name: ObjectiveName) -> int:
+    """What no schedule at this II is below."""
+    if name == "ii":
+        return 1
+    if name == "stages":
+        return max(earliest_starts(case.loop, ii).values()) // ii + 1
+    if name == "bytes":
+        once = sum(ring.bytes for ring in case.rings)
+        return once + sum(case.single_bytes.values())
+    return _register_floor(case)
+
+
+def _register_floor(case: Case) -> int:
+    """Live-ins, and the most that one operation needs at once.
+
+    When an operation starts, all that it reads lives (until it completes), and what it writes
+    begins to.
+    """
+    loop = case.loop
+    always = sum(v.register_bytes for v in loop.values if v.name not in loop.producers)
+    always += sum(s.bytes for s in loop.storages if s.space == "register" and s.fixed)
+    at_once: dict[str, int] = {}
+    ready = {(d.src, d.dst, d.distance) for d in loop.dependences if d.latency >= 0}
+    for value in loop.values:
+        maker = loop.producers.get(value.name)
+        if maker is None or not value.register_bytes:
+            continue
+        users = {(maker, 0)} | {
+            (reader, distance)
+            for reader, distance in loop.readers[value.name]
+            if (maker, reader, distance) in ready
+        }
+        for user, _ in users:
+            if loop.op(user).completion > 0:
+                at_once[user] = at_once.get(user, 0) + value.register_bytes
+    budget = case.machine.budget("register")
+    unit = budget.unit if budget else 1
+    return -(-(always + max(at_once.values(), default=0)) // unit)
