@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
+    from stretto.schedule import ScheduleAnalysis
 
 STDIN = "<stdin>"
 
@@ -155,6 +156,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
     from stretto.api import StoppedError, schedule_prepared
     from stretto.cli.progress import Progress
+    from stretto.exact.options import Limits, ProofOptions
     from stretto.generate.problem import Options
     from stretto.report.schedule import ScheduleReport
     from stretto.schedule.json import SCHEMA
@@ -168,23 +170,36 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         strict=arguments.strict,
         without=frozenset(arguments.without),
     )
-    stopped: list[bool] = []  # whether what was at hand is proved to be the best
+    asked = arguments.prove or arguments.generator == "exact"
+    limits = Limits(seconds=arguments.time_limit)
+    proof = ProofOptions(arguments.objective, limits) if asked else None
+    stopped: list[str] = []
+    open_ends: list[str] = []
 
     def work(ready: Prepared) -> ScheduleReport:
+        name = ready.loop.name
         if stopped:
-            raise StrettoError(f"{ready.loop.name}: not scheduled, stopped before it")
+            raise StrettoError(f"{name}: not scheduled, stopped before it")
         try:
-            with Progress(ready.loop.name, arguments.verbose) as progress:
-                analysis = schedule_prepared(ready, arguments.generator, options, progress)
+            with Progress(name, arguments.verbose) as progress:
+                analysis = schedule_prepared(ready, arguments.generator, options, progress, proof)
         except StoppedError as stop:
             analysis = stop.analysis
-            stopped.append(analysis.proof is not None and analysis.proof.optimal)
+            stopped.append(name)
+        if (proof is not None or stopped) and not _proved(analysis):
+            open_ends.append(name)
         notes = _about(source.notes, ready.loop.name)
         return ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
 
     answer = each_loop(source, arguments.machine, SCHEMA, work)
-    answer.stopped = not all(stopped)
+    answer.stopped = bool(open_ends)
     return answer
+
+
+def _proved(analysis: ScheduleAnalysis) -> bool:
+    """Whether nothing that was asked of the solver is left open."""
+    proof = analysis.proof
+    return proof is not None and proof.optimal and all(row.optimal for row in proof.objectives)
 
 
 def verify(arguments: argparse.Namespace) -> Answer:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from math import inf
 from typing import NoReturn
 
 from stretto import __version__
 from stretto.document import MAX_DIGITS
+from stretto.exact.options import OBJECTIVES
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
-Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
+a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin."""
 
 
@@ -44,6 +46,17 @@ def positive(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise argparse.ArgumentTypeError("the number is too long")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """An option that is a time."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return number
 
 
 def given(text: str) -> str:
@@ -133,10 +146,16 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
     parser.add_argument(
         "--generator",
-        choices=("auto", "serial", "cost-based"),
+        choices=("auto", "serial", "cost-based", "exact"),
         default="auto",
-        help="who makes the schedule (default: auto, by the loop)",
+        help="who makes the schedule (default: auto, by the loop); exact: with a proof",
     )
+    parser.add_argument(
+        "--prove",
+        action="store_true",
+        help="have the solver prove the schedule that was found, or improve on it",
+    )
+    _proof(parser)
     parser.add_argument(
         "--max-ii",
         type=positive,
@@ -165,6 +184,26 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
     _output(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="tell on stderr of every II tried"
+    )
+
+
+def _proof(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        default="stages",
+        help="with exact or --prove, minimize in the order ii, stages, bytes, registers as far as "
+        "this one (default: stages)",
+    )
+    _limits(parser)
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="stop the solver after S seconds (default: after a fixed amount of work)",
     )
 
 

@@ -1,6 +1,7 @@
 """What the user sees while a search runs: every II with -v, one moving line on a terminal.
 
     random60: trying II 441, best so far 449
+    random60: II 447, minimizing stages: 7, at least 5
 
 Nothing is shown in a pipe, and the line is gone when the answer comes.
 """
@@ -11,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
+from stretto.exact.options import Event
 from stretto.report.schedule import tried
 from stretto.report.text import WIDTH, printable
 from stretto.schedule import Refusal
@@ -25,17 +27,27 @@ class Progress:
     best: int | None = None
     shown: bool = False
 
-    def __call__(self, what: Refusal | int) -> None:
-        """An II was refused, or one was found."""
+    def __call__(self, what: Refusal | int | Event) -> None:
+        """An II was refused or found, or the solver came a step further."""
         if isinstance(what, int):
             self.best = what
+        text = self._solving(what) if isinstance(what, Event) else tried(what)
         if self.verbose:
-            sys.stderr.write(printable(f"{self.loop}: {tried(what)}") + "\n")
+            sys.stderr.write(printable(f"{self.loop}: {text}") + "\n")
             sys.stderr.flush()
         elif sys.stderr.isatty():
-            found = "" if self.best is None else f", best so far {self.best}"
-            at = what if isinstance(what, int) else what.ii
-            self._line(printable(f"{self.loop}: trying II {at}{found}"))
+            if not isinstance(what, Event):
+                found = "" if self.best is None else f", best so far {self.best}"
+                text = f"trying II {what if isinstance(what, int) else what.ii}{found}"
+            self._line(printable(f"{self.loop}: {text}"))
+
+    def _solving(self, event: Event) -> str:
+        """What the solver works on, with bound and best."""
+        if event.what == "ii":
+            best = "" if event.best is None else f", best so far {event.best}"
+            return f"solving II {event.value}, bound {event.bound}{best}"
+        best = f"{event.value:,}, at least {event.bound:,}"
+        return f"II {event.best}, minimizing {event.what}: {best}"
 
     def __enter__(self) -> Progress:
         return self

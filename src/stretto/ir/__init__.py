@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stretto.ir.passes.schedules import PublishedLoop
     from stretto.loop import Loop
     from stretto.machine import Machine
 
@@ -41,3 +42,17 @@ def write_mlir(loop: Loop, generic: bool = False) -> str:
     from stretto.ir.writing import print_module, write_loop  # noqa: PLC0415
 
     return print_module(write_loop(loop), generic)
+
+
+def read_schedules(
+    file: str, text: str, machine: Machine | str | None = None
+) -> tuple[PublishedLoop, ...]:
+    """The loops of an MLIR text with the schedules that stand on them; MlirError if it is wrong.
+
+    Each has its `loop`, the `machine` that counts (the one given, else the one its schedule names,
+    else its own), its `analysis` (None where nothing of a schedule is written on it), and
+    `diagnose`, which puts a violation at its place in the text.
+    """
+    from stretto.ir.passes.schedules import read_schedules as read  # noqa: PLC0415
+
+    return read(file, text, machine)

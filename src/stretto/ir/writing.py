@@ -25,12 +25,16 @@ from xdsl.utils.exceptions import ParseError
 from stretto.ir.attributes import (
     CONSTRAINT,
     FORCE_SERIAL,
+    LOOP_FIELDS,
     OP_FIELDS,
     STATED,
+    stated_loop,
     to_attribute,
 )
 from stretto.ir.dialect.pipeline import GenericOp
 from stretto.ir.dialect.types import BufferTensorType, SmemRefType, TmemRefType, TokenType
+from stretto.ir.reading.body import BodyReader
+from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.loop.json import loop_to_json
 
@@ -40,7 +44,19 @@ LONGEST_CHAIN = 4
 
 def write_loop(loop: Loop) -> ModuleOp:
     """A module with one function and one loop; `loop` must pass `check()`."""
-    return _Writer(loop).module()
+    plain = _Writer(loop, state_values=False).module()
+    return plain if _reads_as(plain, loop) else _Writer(loop, state_values=True).module()
+
+
+def _reads_as(module: ModuleOp, loop: Loop) -> bool:
+    """Whether what the text implies of values is what the loop says of them."""
+    for_op = next(op for op in module.walk() if isinstance(op, scf.ForOp))
+    place = {op: i for i, op in enumerate(module.walk())}
+    try:
+        reader = BodyReader(for_op, stated_loop(for_op), Homes(), place, {})
+        return reader.read(loop.name).loop == loop
+    except UnreadableError:
+        return False
 
 
 def print_module(module: ModuleOp, generic: bool = False) -> str:
@@ -52,21 +68,24 @@ def print_module(module: ModuleOp, generic: bool = False) -> str:
 
 
 class _Writer:
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, state_values: bool) -> None:
         self._loop = loop
+        self._state_values = state_values
         self._document = loop_to_json(loop)
         self._values = {value.name: value for value in loop.values}
         self._spaces = {storage.name: storage.space for storage in loop.storages}
         self._types = {value.name: self._type(value) for value in loop.values}
         self._depths = self._chains()
         self._ssa: dict[tuple[str, int], SSAValue] = {}
+        self._pointed_at = self._named_in_attributes()
 
     def module(self) -> ModuleOp:
         live_ins = [v for v in self._loop.values if v.name not in self._loop.producers]
         outside = [v for v in live_ins if _faithful(v.name)]
         inits = [(name, d) for name, depth in self._depths.items() for d in range(1, depth + 1)]
         types = [self._types[v.name] for v in outside] + [self._types[name] for name, _ in inits]
-        function = func.FuncOp("loop", ([*types, IndexType()], []))
+        symbol = self._loop.name if _faithful(self._loop.name) else "loop"
+        function = func.FuncOp(symbol, ([*types, IndexType()], []))
         entry = function.body.block
         for argument, value in zip(entry.args, outside, strict=False):
             argument.name_hint = value.name
@@ -103,13 +122,15 @@ class _Writer:
         said = [self._ssa.get((o.value, o.distance)) for o in op.operands]
         operands = [value for value in said if value is not None]
         stated = set(row) & {"uses", "demands", "latency", "encoding", "facts", "parent"}
-        if len(operands) < len(said) or any(o.latency is not None for o in op.operands):
+        if self._says_too_little(op):
             stated.add("operands")
         if self._touches(op):
             stated |= {"reads", "writes"}
         if not op.results or op.name != op.results[0] or not _faithful(op.name):
             stated.add("name")
-        if not all(_faithful(name) for name in op.results):
+        if not all(_faithful(name) for name in op.results) or (
+            self._pointed_at.intersection(op.results)
+        ):
             stated.add("results")
         attributes = {
             STATED + key: to_attribute(row.get(key, [])) for key in OP_FIELDS if key in stated
@@ -127,6 +148,29 @@ class _Writer:
                 result.name_hint = name
             self._ssa[name, 0] = result
         return made
+
+    def _says_too_little(self, op: Op) -> bool:
+        """Whether SSA cannot say all there is to say of the operands."""
+        known = self._loop.index
+        producers = self._loop.producers
+
+        def said(operand: Operand) -> bool:
+            maker = producers.get(operand.value)
+            if operand.latency is not None:
+                return False
+            if maker is None:
+                return operand.distance == 0 and _faithful(operand.value)
+            if operand.distance == 0:
+                return known[maker] < known[op.name]
+            return operand.distance <= LONGEST_CHAIN
+
+        return not all(said(operand) for operand in op.operands)
+
+    def _named_in_attributes(self) -> set[str]:
+        """Values that attributes name: other tools drop the names of SSA values, not of attributes."""
+        if self._state_values:
+            return set(self._values)
+        return {o.value for op in self._loop.ops if self._says_too_little(op) for o in op.operands}
 
     def _touches(self, op: Op) -> bool:
         """Whether a reader would look for storages: it touches some, or its types suggest it."""
@@ -163,9 +207,13 @@ class _Writer:
         return TensorType(element, value.type.shape) if value.type.shape else element
 
     def _stated_of_loop(self) -> dict[str, Attribute]:
-        keys = ("name", "machine", "slots", "values", "storages", "dependences")
+        keys = set(LOOP_FIELDS) & set(self._document)
+        if not self._state_values:
+            keys.discard("values")
+        if _faithful(self._loop.name):  # the function has it
+            keys.discard("name")
         stated = {
-            STATED + key: to_attribute(self._document[key]) for key in keys if key in self._document
+            STATED + key: to_attribute(self._document[key]) for key in LOOP_FIELDS if key in keys
         }
         if self._loop.force_serial:
             stated[CONSTRAINT + FORCE_SERIAL] = to_attribute(True)

@@ -18,7 +18,7 @@ from stretto.loop import Loop, Use
 from stretto.machine import Machine
 from stretto.report.bounds import limiter
 from stretto.report.text import NO_BREAK, columns, notes, wrapped
-from stretto.schedule import Placement, Refusal, ScheduleAnalysis
+from stretto.schedule import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.schedule.json import analysis_to_json
 
 SHOWN = 5
@@ -74,13 +74,20 @@ class ScheduleReport:
             return f"II {ii}: optimal, no smaller II has the memory (MII {bounds.mii})"
         if proof is not None and proof.optimal:
             return f"II {ii}: optimal, every smaller II is proved impossible (MII {bounds.mii})"
+        if proof is not None and proof.lower_bound > bounds.mii:
+            return f"{gap}: not proved optimal; no II below {proof.lower_bound} is possible"
         return f"{gap}: not proved optimal"
 
     def _shape(self) -> list[str]:
         a = self.analysis
         stages = f"{a.stage_count} stage{'' if a.stage_count == 1 else 's'}"
         text = f"{stages}, pipeline depth {a.pipeline_depth}; {a.generator} ({a.rule})"
-        return wrapped(text, "  ", "  ")
+        rows = a.proof.objectives if a.proof is not None else ()
+        lines = wrapped(text, "  ", "  ")
+        if len(rows) > 1:
+            told = ", ".join(_objective(row) for row in rows[1:])
+            lines += wrapped(f"at this II: {told}", "  ", "  ")
+        return lines
 
     def _ops(self) -> list[str]:
         names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
@@ -149,6 +156,21 @@ class ScheduleReport:
         left = len(refused) - len(shown)
         lines = columns([(f"II {_tried(r)}", _why(r)) for r in shown], "  ")
         return [f"  {left} more before these (-v shows all)", *lines] if left else lines
+
+
+UNITS = {
+    "stages": ("stage", "stages"),
+    "bytes": ("byte", "bytes"),
+    "registers": ("register", "registers"),
+}
+
+
+def _objective(row: Objective) -> str:
+    """A value and what is known of it."""
+    unit = UNITS[row.name][row.value != 1]
+    if row.optimal:
+        return f"{row.value:,} {unit} proved fewest"
+    return f"{row.value:,} {unit}, no fewer than {row.lower_bound:,}"
 
 
 def tried(what: Refusal | int) -> str:

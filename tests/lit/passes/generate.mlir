@@ -70,8 +70,8 @@ func.func @nest(%A: !A, %B: !A) {
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %c512 = arith.constant 512 : i32
+    %acc = nv_tileas.alloc_tensor : !acc
     scf.for %i = %c0 to %c512 step %c1 : i32 {
-      %acc = nv_tileas.alloc_tensor : !acc
       scf.for %k = %c0 to %c512 step %c64 : i32 {
         %a_tile = nv_tileas.alloc_tensor : !a
         %b_tile = nv_tileas.alloc_tensor : !b

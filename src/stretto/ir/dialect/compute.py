@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
-    base,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -157,7 +156,7 @@ class ReduceMaxOp(IRDLOperation):
     name = "nv_tileas.reduce.max"
 
     source = operand_def(REGISTER)
-    axis = prop_def(base(IntegerAttr))
+    axis = prop_def(IntegerAttr.constr(i64))
     result = result_def(NUMBERS)
 
     assembly_format = _REDUCE
@@ -174,7 +173,7 @@ class ReduceSumOp(IRDLOperation):
     name = "nv_tileas.reduce.sum"
 
     source = operand_def(REGISTER)
-    axis = prop_def(base(IntegerAttr))
+    axis = prop_def(IntegerAttr.constr(i64))
     result = result_def(NUMBERS)
 
     assembly_format = _REDUCE

@@ -95,7 +95,7 @@ class GenerateSchedule(ModulePass):
         publish(found.for_op, found.ops, analysis)
         for warning in analysis.warnings:
             if warning not in ready.machine.notes:
-                tell(speaker.of_loop("warning", warning))
+                speaker.warn(warning)
         self._scheduled(speaker, analysis)
         return []
 
@@ -167,4 +167,5 @@ def why_not(analysis: ScheduleAnalysis) -> str:
         return f"no schedule was found{limited}"
     last = max(refused, key=lambda refusal: refusal.through or refusal.ii)
     exists = "exists" if all(refusal.proved for refusal in refused) else "was found"
-    return f"no schedule {exists} up to II {last.through or last.ii}: {last.reason}{limited}"
+    told = f"no schedule {exists} up to II {last.through or last.ii}: {last.reason}"
+    return told if limit in last.reason else told + limited

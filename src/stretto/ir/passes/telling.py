@@ -7,6 +7,7 @@ Violation  `read` starts at 9; ...   ──►  k.mlir:9:5: error: dependence: `
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -17,7 +18,7 @@ from stretto.errors import LoopError, StrettoError
 from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
 from stretto.ir.parsing import Parsed
 from stretto.ir.reading import LeftAlone, LoopInModule, positioned
-from stretto.ir.remarks import Kind, Remark, note_remark
+from stretto.ir.remarks import Kind, Remark, note_remark, tell
 from stretto.schedule import ScheduleAnalysis
 from stretto.verify import Violation
 
@@ -51,6 +52,20 @@ class Speaker:
     def of_loop(self, severity: Severity, message: str) -> Diagnostic:
         """A diagnostic at the loop, which names it."""
         return self.at(self.found.for_op, severity, f"{self.found.loop.name}: {message}")
+
+    def warn(self, note: str) -> None:
+        """A note of the scheduler: at the operation it names, unless that was warned of, or loop.
+
+        What the classifier notes begins with the name of an operation.
+        """
+        named = re.match(r"`([^`]+)`: ", note)
+        op = self.found.ops.get(named[1]) if named else None
+        if op is None:
+            tell(self.of_loop("warning", note))
+            return
+        told = self.at(op, "warning", note)
+        if not any((w.line, w.column) == (told.line, told.column) for w in self.found.warnings):
+            tell(told)
 
     def remark(self, kind: Kind, name: str, message: str, **arguments: int | str) -> None:
         """A remark about the loop."""
