@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.universe import XDSL_UNIVERSE
+from xdsl.context import Context
+from xdsl.dialects.arith import AddiOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.universe import XDSL_UNIVERSE, Universe
+from xdsl.utils.exceptions import PassFailedException
 
+from stretto.api import IllegalScheduleError
 from stretto.ir.diagnostics import Diagnostic, Severity
 from stretto.ir.opt import reproducer
 from stretto.ir.opt.expectations import compare
+from stretto.ir.opt.main import main
 from stretto.ir.opt.pipeline import PipelineError, options_of, read_pipeline, write_pipeline
 from stretto.ir.opt.splitting import Chunk, split
 from stretto.ir.opt.timing import Timer
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.verify_schedule import VerifySchedule
 from stretto.ir.universe import STRETTO
+from stretto.schedule import ScheduleAnalysis
+from stretto.verify import Violation
 
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PASSES = {**XDSL_UNIVERSE.all_passes, **STRETTO.all_passes}
 
 # Pipelines --------------------------------------------------------------------------------
@@ -260,3 +277,233 @@ def test_timing_adds_up():
     rows = re.findall(r"^ +([\d.]+) \( *([\d.]+)%\)  (\w+)$", timer.report(), re.MULTILINE)
     assert [name for _, _, name in rows] == ["one", "two", "Rest", "Total"]
     assert sum(float(share) for _, share, _ in rows[:-1]) == pytest.approx(100, abs=0.3)
+
+
+# The driver as a whole --------------------------------------------------------------------
+
+ADD = """\
+func.func @f(%a: i32) -> i32 {
+  %b = arith.addi %a, %a : i32
+  func.return %b : i32
+}
+"""
+
+
+class Passes:
+    """Passes that do what no pass should."""
+
+    @dataclass(frozen=True)
+    class Breaks(ModulePass):
+        """Leaves a module that does not verify."""
+
+        name = "test-breaks"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            del ctx
+            for one in list(op.walk()):
+                if isinstance(one, AddiOp):
+                    one.operands = (one.result, one.result)  # before it is defined
+
+    @dataclass(frozen=True)
+    class Crashes(ModulePass):
+        """Renames the function, then falls over."""
+
+        name = "test-crashes"
+        word: str = "oh"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            del ctx
+            function = next(one for one in op.walk() if isinstance(one, FuncOp))
+            function.sym_name = StringAttr("half_done")
+            raise IndexError(f"{self.word}\nno")
+
+    @dataclass(frozen=True)
+    class Fails(ModulePass):
+        """Fails as passes may."""
+
+        name = "test-fails"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            del ctx, op
+            raise PassFailedException("not today")
+
+    @dataclass(frozen=True)
+    class Interrupted(ModulePass):
+        """The user loses patience."""
+
+        name = "test-interrupted"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            del ctx, op
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def _more_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = (Passes.Breaks, Passes.Crashes, Passes.Fails, Passes.Interrupted)
+    more: dict[str, Callable[[], type[ModulePass]]] = {k.name: (lambda k=k: k) for k in kinds}
+    universe = Universe(
+        all_dialects=XDSL_UNIVERSE.all_dialects, all_passes={**XDSL_UNIVERSE.all_passes, **more}
+    )
+    monkeypatch.setattr(Universe, "get_multiverse", staticmethod(lambda: universe))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.mlir").write_text(ADD)
+    return tmp_path
+
+
+def test_a_pass_that_breaks_the_module(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["k.mlir", "-p", "cse,test-breaks", "-o", "out.mlir"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("k.mlir:2:8: error: ")
+    note = "note: the module does not verify after pass test-breaks; a reproducer is in "
+    assert note + reproducer.DEFAULT_NAME in told
+    assert not (here / "out.mlir").exists()
+    _, recipe = reproducer.read((here / reproducer.DEFAULT_NAME).read_text())
+    assert recipe == reproducer.Recipe("builtin.module(test-breaks)", verify_each=True)
+
+
+@pytest.mark.parametrize("flag", ["--verify-each=false", "--no-verify-each", "--verify-each=0"])
+def test_unless_nobody_looks(flag: str, here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["k.mlir", flag, "--test-breaks"]) == 0
+    assert main(["k.mlir", flag, "--test-breaks", "--verify-each"]) == 1
+    assert (here / reproducer.DEFAULT_NAME).exists()
+    assert "verify_each: true" in (here / reproducer.DEFAULT_NAME).read_text()
+    assert "%b = arith.addi %b, %b" in capsys.readouterr().out
+
+
+def test_a_crash_is_kept_as_it_was_before_the_pass(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["k.mlir", "-p", "cse,test-crashes{word=ah},cse"]) == 1
+    told = capsys.readouterr()
+    assert told.err == (
+        "k.mlir: error: pass test-crashes crashed: IndexError: ah no\n"
+        f"k.mlir: note: a reproducer is in {reproducer.DEFAULT_NAME}; please report it\n"
+    )
+    kept = (here / reproducer.DEFAULT_NAME).read_text()
+    assert "@f(" in kept
+    assert "half_done" not in kept
+    _, recipe = reproducer.read(kept)
+    assert recipe == reproducer.Recipe("builtin.module(test-crashes{word=ah})", verify_each=True)
+    again = ["--run-reproducer", reproducer.DEFAULT_NAME]
+    assert main([*again, "--mlir-pass-pipeline-crash-reproducer=again.mlir"]) == 1
+    assert (here / "again.mlir").read_text() == kept
+
+
+def test_every_crash_has_a_file_of_its_own(here: Path, capsys: pytest.CaptureFixture[str]):
+    (here / "k.mlir").write_text(ADD + "// -----\n" + ADD.replace("@f", "@g"))
+    assert main(["k.mlir", "--split-input-file", "--test-crashes"]) == 1
+    first = here / reproducer.DEFAULT_NAME
+    second = here / "stretto-opt-reproducer-2.mlir"
+    assert "@f(" in first.read_text()
+    assert "@g(" in second.read_text()
+    assert second.name in capsys.readouterr().err
+
+
+def test_a_crash_is_no_expected_error(here: Path):
+    (here / "k.mlir").write_text("// expected-error@unknown {{crashed}}\n" + ADD)
+    assert main(["k.mlir", "--test-crashes", "--verify-diagnostics"]) == 1
+
+
+def test_a_pass_that_fails(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["k.mlir", "--test-fails"]) == 1
+    assert capsys.readouterr().err == "k.mlir: error: not today\n"
+    assert not (here / reproducer.DEFAULT_NAME).exists()
+    (here / "k.mlir").write_text("// expected-error@unknown {{not today}}\n" + ADD)
+    assert main(["k.mlir", "--test-fails", "--verify-diagnostics"]) == 0
+
+
+def test_a_bug_of_the_scheduler_makes_a_reproducer(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def broken(*_: object) -> ScheduleAnalysis:
+        raise IllegalScheduleError("gemm", "cost-based", [Violation("slot", "two at once")])
+
+    monkeypatch.setattr("stretto.ir.passes.generate_schedule.schedule_prepared", broken)
+    assert main([str(EXAMPLES / "gemm.mlir"), "--tileas-generate-schedule=max-ii=99"]) == 1
+    told = capsys.readouterr().err
+    assert "pass tileas-generate-schedule crashed: IllegalScheduleError: gemm: the" in told
+    assert "slot: two at once" in told
+    _, recipe = reproducer.read((here / reproducer.DEFAULT_NAME).read_text())
+    assert recipe is not None
+    assert recipe.pipeline == "builtin.module(tileas-generate-schedule{max-ii=99})"
+
+
+@pytest.mark.usefixtures("here")
+def test_interrupts_and_surprises(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["k.mlir", "--test-interrupted"]) == 130
+    assert capsys.readouterr().err == "stretto-opt: interrupted\n"
+
+    def surprise(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("stretto.ir.opt.driver.split", surprise)
+    assert main(["k.mlir"]) == 1
+    expected = "stretto-opt: error: ZeroDivisionError; this is a bug, please report it\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_a_file_is_written_whole_or_not_at_all(here: Path, capsys: pytest.CaptureFixture[str]):
+    out = here / "out.mlir"
+    assert main(["k.mlir", "-o", "out.mlir"]) == 0
+    good = out.read_text()
+    assert "arith.addi" in good
+    assert not capsys.readouterr().out
+    (here / "bad.mlir").write_text(ADD + "// -----\nnonsense")
+    assert main(["bad.mlir", "--split-input-file", "-o", "out.mlir"]) == 1
+    assert out.read_text() == good
+    assert sorted(path.name for path in here.iterdir()) == ["bad.mlir", "k.mlir", "out.mlir"]
+    assert main(["k.mlir", "-o", "no/such/folder.mlir"]) == 1
+    assert "cannot write no/such/folder.mlir: No such file" in capsys.readouterr().err
+    (here / "link.mlir").symlink_to(out)
+    assert main(["k.mlir", "-o", "link.mlir", "--mlir-print-op-generic"]) == 0
+    assert (here / "link.mlir").is_symlink()
+    assert '"arith.addi"' in out.read_text()
+
+
+def test_what_a_file_may_hold(here: Path, capsys: pytest.CaptureFixture[str]):
+    (here / "k.mlir").write_bytes(b"\xef\xbb\xbf" + ADD.replace("\n", "\r\n").encode())
+    assert main(["k.mlir"]) == 0
+    (here / "k.mlir").write_bytes(b"ok \xff")
+    assert main(["k.mlir"]) == 1
+    assert "k.mlir: error: is not UTF-8 text (byte 3)" in capsys.readouterr().err
+    assert main(["."]) == 1
+    assert ".: error: cannot be read: Is a directory" in capsys.readouterr().err
+    (here / "k.mlir").write_text("")
+    assert main(["k.mlir"]) == 0
+    assert capsys.readouterr().out == "builtin.module {\n}\n"
+
+
+@pytest.mark.usefixtures("here")
+def test_lists_go_where_output_goes(here: Path):
+    assert main(["--list-passes", "-o", "passes"]) == 0
+    assert "--tileas-generate-schedule" in (here / "passes").read_text()
+
+
+def test_same_input_same_bytes(here: Path):
+    texts: list[str] = []
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-m", "stretto.ir.opt", str(EXAMPLES / "attention_forward.mlir")]
+        command += ["--tileas-generate-schedule", "--remarks-format=json"]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment, cwd=here
+        )
+        texts.append(done.stdout + done.stderr)
+    assert texts[0] == texts[1]
+    assert '"II": ' in texts[0]
+
+
+def test_a_reader_that_goes_away_is_no_failure(here: Path):
+    text = ADD + "".join(ADD.replace("@f", f"@f{i}") for i in range(2000))
+    (here / "big.mlir").write_text(text)
+    tool = Path(sys.executable).parent / "stretto-opt"
+    shell = f"set -o pipefail; {tool} big.mlir | head -1"
+    done = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, check=False, cwd=here
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "builtin.module {\n", "")

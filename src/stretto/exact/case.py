@@ -8,12 +8,15 @@ Nothing here depends on an II, and nothing is decided: one case serves every II 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from stretto.bounds.dependence import depth_limit
-from stretto.bounds.resource import fusion_class
+from stretto.bounds import compute_bounds
+from stretto.bounds.dependence import dependence_bound, depth_limit
+from stretto.bounds.graph import Edge, dependence_graph
+from stretto.bounds.recurrence import recurrence_bound
+from stretto.bounds.resource import fine_bound, fusion_class, resource_bound
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 
@@ -71,6 +74,8 @@ class Case:
     """With the loop's own slots."""
     fuse: bool = True
     max_stages: int | None = None
+    latencies: tuple[tuple[int, int], ...] = ()
+    """(number of a dependence, latency) to ask what another latency would change."""
 
     @property
     def size(self) -> int:
@@ -80,8 +85,27 @@ class Case:
     @cached_property
     def edges(self) -> tuple[tuple[int, int, Dependence], ...]:
         """(source, destination, dependence), by number."""
-        index = self.loop.index
-        return tuple((index[d.src], index[d.dst], d) for d in self.loop.dependences)
+        index, changed = self.loop.index, dict(self.latencies)
+        return tuple(
+            (index[d.src], index[d.dst], replace(d, latency=changed.get(k, d.latency)))
+            for k, d in enumerate(self.loop.dependences)
+        )
+
+    @property
+    def mii(self) -> int:
+        """The largest of the four lower bounds."""
+        if not self.latencies:
+            fuse, stages = self.fuse, self.max_stages
+            return compute_bounds(self.loop, self.machine, fuse=fuse, max_stages=stages).mii
+        counts = resource_bound(self.loop, self.machine, fuse=self.fuse).bound
+        counts = max(counts, fine_bound(self.loop, self.machine).bound)
+        graph = dependence_graph(self.loop)
+        leaving: list[list[Edge]] = [[] for _ in self.loop.ops]
+        for src, dst, d in self.edges:
+            leaving[src].append(Edge(src, dst, d.latency, d.distance))
+        graph = replace(graph, leaving=tuple(map(tuple, leaving)))
+        depth = dependence_bound(self.loop, graph, max_stages=self.max_stages).bound
+        return max(counts, recurrence_bound(graph).bound, depth)
 
     @cached_property
     def completion(self) -> tuple[int, ...]:

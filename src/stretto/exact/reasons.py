@@ -8,10 +8,12 @@ Fusion is a freedom, not a reason: a model always has it, unless the user took i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from stretto.exact.case import Case
+from stretto.loop import Dependence
 
 Kind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage"]
 KINDS: tuple[Kind, ...] = ("dependence", "slot", "pool", "depth", "stages", "group", "storage")
@@ -40,3 +42,43 @@ def all_reasons(case: Case) -> tuple[Reason, ...]:
     found += [Reason("group", number=k) for k in range(len(case.groups))]
     found += [Reason("dependence", number=k) for k in range(len(case.edges))]
     return tuple(found)
+
+
+def brief(case: Case, reasons: Sequence[Reason]) -> str:
+    """A set of reasons in a few words: ``slot tma, smem, 3 dependences (a -> b -> c -> a)``."""
+    told: list[str] = []
+    for reason in reasons:
+        match reason.kind:
+            case "slot" | "pool":
+                told.append(f"{reason.kind} {reason.name}")
+            case "storage":
+                told.append(f"the {reason.name} budget")
+            case "depth":
+                told.append(f"max_depth of `{reason.name}`")
+            case "stages":
+                told.append("the limit on stages")
+            case "group":
+                told.append(f"the group of `{case.loop.groups[reason.number][0]}`")
+            case "dependence":
+                pass
+    steps = [case.edges[r.number][2] for r in reasons if r.kind == "dependence"]
+    if steps:
+        count = "1 dependence" if len(steps) == 1 else f"{len(steps)} dependences"
+        told.append(f"{count} ({chain(steps)})")
+    return ", ".join(told)
+
+
+def chain(steps: Sequence[Dependence]) -> str:
+    """Dependences as paths: ``a -> b -> c``, one after the other."""
+    left = list(steps)
+    paths: list[str] = []
+    while left:
+        targets = {d.dst for d in left}
+        at = next((d for d in left if d.src not in targets), left[0])
+        names = [at.src]
+        while at is not None:
+            left.remove(at)
+            names.append(at.dst)
+            at = next((d for d in left if d.src == names[-1]), None)
+        paths.append(" -> ".join(names))
+    return "; ".join(paths)

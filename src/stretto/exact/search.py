@@ -11,20 +11,24 @@ II is left undecided, the climb goes on, and the gap is part of the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ortools.sat.python import cp_model
 
 from stretto.exact.case import Case, Solution
+from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.model import Model
 from stretto.exact.objectives import memory_bytes, register_peak, stage_count
 from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, Progress
+from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
 from stretto.schedule import Objective, Refusal
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""
+STREAK = 3
+"""Refutations in a row after which their reasons are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class _Search:
     best: Solution | None
     lower: int = 1
     undecided: bool = False
+    reasons: tuple[Reason, ...] | None = None
+    """What refuted the last IIs; None: not looked for."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
     told: list[Objective] = field(default_factory=list[Objective])
 
@@ -97,17 +103,39 @@ class _Search:
                 return
             best = None if self.best is None else self.best.ii
             self.progress(Event("ii", ii, self.lower, best))
+            if self._refuted_again(ii):
+                continue
             outcome = solve(Model(self.case, ii), self.clock, SHARE)
             if outcome.solution is not None:
                 self.best = outcome.solution
                 return
             if outcome.status == "refuted":
-                self.refused.append(Refusal(ii, "the solver refutes it", proved=True))
-                if ii == self.lower:
-                    self.lower = ii + 1
+                self._refute(ii, "the solver refutes it")
             else:
                 self.refused.append(Refusal(ii, "the solver could not decide it in time"))
                 self.undecided = True
+
+    def _refute(self, ii: int, reason: str) -> None:
+        self.refused.append(Refusal(ii, reason, proved=True))
+        if ii == self.lower:
+            self.lower = ii + 1
+
+    def _refuted_again(self, ii: int) -> bool:
+        """Whether what refuted the IIs before refutes this one too.
+
+        After some refutations in a row it pays to know their reasons: a few of them make a model
+        that is solved at once, and what a part of the rules forbids, all of them forbid.
+        """
+        row = self.refused[-STREAK:]
+        if self.reasons is None and len(row) == STREAK and all(r.proved for r in row):
+            part = replace(self.clock.limits, work=self.clock.work + self.clock.left * SHARE)
+            spare = self.clock.renewed(part)
+            self.reasons = find_conflict(self.case, ii, spare).reasons
+            self.clock = spare.renewed(self.clock.limits)
+        if not self.reasons or not still_refuted(self.case, ii, self.reasons, self.clock):
+            return False
+        self._refute(ii, f"refuted by {brief(self.case, self.reasons)}")
+        return True
 
     def of_ii(self, ii: int) -> Objective:
         """What is known of the II."""

@@ -36,6 +36,10 @@ class Clock:
     stopped: bool = False
     """Whether the user stopped it."""
 
+    def renewed(self, limits: Limits) -> Clock:
+        """The same clock, running on under other limits."""
+        return Clock(limits, self.work, self.began, self.stopped)
+
     @property
     def left(self) -> float:
         """Units left."""
@@ -90,19 +94,8 @@ def solve(
         return Outcome("undecided")
     if objective is not None:
         model.cp.minimize(objective)
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.num_workers = clock.limits.workers
-    parameters.interleave_search = clock.limits.workers > 1  # else threads race for the answer
-    parameters.random_seed = clock.limits.seed
-    parameters.max_deterministic_time = clock.left * share
-    parameters.cp_model_probing_level = 0  # costs more than it finds on these models
-    parameters.catch_sigint_signal = False
-    if clock.seconds_left is not None:
-        parameters.max_time_in_seconds = clock.seconds_left
     watcher = _Watcher(tell) if tell is not None and objective is not None else None
-    status = _run(solver, model.cp, watcher, clock)
-    clock.work += solver.response_proto.deterministic_time
+    solver, status = run(model.cp, clock, share, watcher)
     if status == cp_model.INFEASIBLE:
         return Outcome("refuted")
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -114,7 +107,26 @@ def solve(
     return Outcome("best" if status == cp_model.OPTIMAL else "found", solution, value, bound)
 
 
-def _run(
+def run(
+    model: cp_model.CpModel, clock: Clock, share: float = 1.0, watcher: _Watcher | None = None
+) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+    """One run of the solver; the work it took is gone from the clock."""
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = clock.limits.workers
+    parameters.interleave_search = clock.limits.workers > 1  # else threads race for the answer
+    parameters.random_seed = clock.limits.seed
+    parameters.max_deterministic_time = clock.left * share
+    parameters.cp_model_probing_level = 0  # costs more than it finds on these models
+    parameters.catch_sigint_signal = False
+    if clock.seconds_left is not None:
+        parameters.max_time_in_seconds = clock.seconds_left
+    status = _wait(solver, model, watcher, clock)
+    clock.work += solver.response_proto.deterministic_time
+    return solver, status
+
+
+def _wait(
     solver: cp_model.CpSolver, model: cp_model.CpModel, watcher: _Watcher | None, clock: Clock
 ) -> cp_model.CpSolverStatus:
     """Solve in a thread; Ctrl-C stops the solver, and the clock with it."""

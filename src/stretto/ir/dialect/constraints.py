@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from typing_extensions import TypeVar
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import AttrConstraint, IntConstraint
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.types import buffer_of, element_of, shape_of
-from stretto.loop.tile import TileType
 
 _PLACES = {
     "global": "global memory",
@@ -102,4 +101,4 @@ def describe(type: Attribute) -> str:
     shape, element = shape_of(type), element_of(type)
     if shape is None or element is None:
         return str(type)
-    return str(TileType(shape, element)).replace("-1", "?")
+    return "x".join([*("?" if d == DYNAMIC_INDEX else str(d) for d in shape), element])

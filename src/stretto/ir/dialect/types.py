@@ -219,7 +219,7 @@ Tile = SmemRefType | TmemRefType | BufferTensorType
 
 
 def shape_of(type: Attribute) -> tuple[int, ...] | None:
-    """The dimensions of a tile or scalar, -1 for `?`; None for what has none."""
+    """The dimensions of a tile or scalar, DYNAMIC_INDEX for `?`; None for what has none."""
     if isinstance(type, Tile):
         return tuple(d.data for d in type.shape.data)
     if isa(type, TensorType):

@@ -79,7 +79,9 @@ class Runner:
     def _parse(self, chunk: Chunk, context: Context) -> Parsed:
         with self._telling(None):
             with self.timer.measure(PARSER):
-                parsed = parse_module(chunk.text, self.file, context=context, verify=False)
+                # As mlir-opt has it, an empty chunk is an empty module.
+                text = chunk.text if chunk.text.strip() else "builtin.module {}"
+                parsed = parse_module(text, self.file, context=context, verify=False)
             with self.timer.measure(VERIFIER):
                 self._verify(parsed)
             return parsed

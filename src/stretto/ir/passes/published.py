@@ -33,12 +33,12 @@ def published(speaker: Speaker) -> ScheduleAnalysis:
 def _analysis(reader: _Reader, found: LoopInModule) -> ScheduleAnalysis:
     loop = found.for_op
     ii = reader.integer(loop, publish.II, least=1)
+    reader.bounds(loop, None if reader.faults else ii)
     placements: list[Placement] = []
     for op in found.loop.ops:
         stage, order, start = (reader.integer(found.ops[op.name], n) for n in publish.ON_OPS)
         placements.append(Placement(op.name, start, stage, order))
     _strangers(reader, found)
-    reader.bounds(loop, ii)
     return ScheduleAnalysis(
         loop=found.loop.name,
         machine=reader.text(loop, publish.MACHINE),
@@ -114,8 +114,8 @@ class _Reader:
         self.fail(op, name, f'is {attribute}; expected [["a", "b"], ...]')
         return ()
 
-    def bounds(self, op: Operation, ii: int) -> None:
-        """Bounds, where stated, agree with themselves and with the II."""
+    def bounds(self, op: Operation, ii: int | None) -> None:
+        """Bounds, where stated, agree with themselves and with the II, if that is known."""
         attribute = op.attributes.get(publish.BOUNDS)
         if attribute is None:
             return
@@ -139,5 +139,5 @@ class _Reader:
             self.fail(op, publish.BOUNDS, told)
         elif not isinstance(said, StringAttr) or said.data != limiter:
             self.fail(op, publish.BOUNDS, f"limiter is {said}; the four say {limiter}")
-        elif ii < mii:
+        elif ii is not None and ii < mii:
             self.fail(op, publish.II, f"is {ii}, below the MII {mii} ({limiter} bound)")

@@ -1,0 +1,77 @@
+"""Why not a smaller II: a minimal conflict, then what would resolve it.
+
+explain(case, 14)  ──►  impossible: slot tp_smem_wr; a second unit of it would give II 8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from stretto.exact.case import Case
+from stretto.exact.conflict import find_conflict
+from stretto.exact.explanation import Explanation, Relaxation
+from stretto.exact.options import Limits
+from stretto.exact.reasons import Reason
+from stretto.exact.relax import Relaxed, relax
+from stretto.exact.solving import Clock
+from stretto.schedule import BOUND_NAMES, Bounds, Witness
+
+FOR_CONFLICT = 0.5
+"""Of the work, what the conflict may take; the rest is for what would resolve it."""
+
+
+def explain(
+    case: Case,
+    ii: int,
+    bounds: Bounds,
+    limits: Limits | None = None,
+    check: Callable[[Relaxed], None] | None = None,
+) -> Explanation:
+    """Why there is no schedule at this II; `check` is given every schedule that is claimed."""
+    limits = limits or Limits()
+    seconds = limits.seconds and limits.seconds * FOR_CONFLICT
+    clock = Clock(replace(limits, work=limits.work * FOR_CONFLICT, seconds=seconds))
+    suspects = [_suspects(case, bounds[name]) for name in BOUND_NAMES if bounds[name].bound > ii]
+    conflict = find_conflict(case, ii, clock, suspects)
+    if conflict.status != "impossible":
+        return Explanation(ii, conflict.status, stopped=clock.stopped)
+    clock = clock.renewed(limits)
+    found: list[Relaxation] = []
+    for relaxed in relax(case, ii, conflict.reasons, clock):
+        if check is not None:
+            check(relaxed)
+        found.append(relaxed.relaxation)
+    return Explanation(
+        ii,
+        "impossible",
+        conflict.reasons,
+        conflict.minimal,
+        tuple(sorted(found, key=lambda r: (r.ii, r.reason.kind == "dependence"))),
+        complete=not clock.over,
+        stopped=clock.stopped,
+    )
+
+
+def _suspects(case: Case, witness: Witness) -> Sequence[Reason]:
+    """What a bound above the II says: its witness is a conflict on its own."""
+    if witness.kind == "slot":
+        return [Reason("slot", witness.limit)]
+    if witness.kind == "pool":
+        return [Reason("pool", witness.limit)]
+    names = [part.ops[0] for part in witness.parts]
+    if witness.kind == "cycle":
+        steps = set(zip(names, names[1:] + names[:1], strict=True))
+        return [
+            Reason("dependence", number=k)
+            for k, (_, _, d) in enumerate(case.edges)
+            if (d.src, d.dst) in steps
+        ]
+    steps = set(pairwise(names))
+    limits = [Reason("depth", witness.limit), Reason("stages")]
+    return limits + [
+        Reason("dependence", number=k)
+        for k, (_, _, d) in enumerate(case.edges)
+        if (d.src, d.dst) in steps and d.distance == 0
+    ]

@@ -1,0 +1,180 @@
+"""What would have to change, and what II each change would give.
+
+    slot        one more unit of it                    pool, depth, stages: likewise one more
+    dependence  the least k by which its latency must fall
+    storage     the least b bytes by which one storage must shrink
+    group       its members need not share a stage
+
+Only a change to one of the conflicting reasons can help. Each is applied to the problem, and the
+problem is solved again: whether it opens the II, and then the smallest II it gives. Less latency or
+fewer bytes never make a schedule impossible, so the least k and b are found by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from stretto.exact.case import Case, Solution
+from stretto.exact.explanation import Relaxation
+from stretto.exact.model import Model
+from stretto.exact.reasons import Reason
+from stretto.exact.solving import Clock, solve
+from stretto.loop import Constraint, Op
+
+SHARE = 0.1
+"""Of the work that is left, what one question may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A problem changed by some amount, and how to say it."""
+
+    reason: Reason
+    most: int
+    """The largest amount."""
+    apply: Callable[[int], Case]
+    tell: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A relaxation, with the changed problem and its schedule: for whoever verifies it."""
+
+    relaxation: Relaxation
+    case: Case
+    solution: Solution
+
+
+def relax(case: Case, ii: int, reasons: tuple[Reason, ...], clock: Clock) -> Iterator[Relaxed]:
+    """Single changes that make an II possible, each with the smallest II it gives."""
+    for reason in reasons:
+        for change in _changes(case, reason):
+            amount = _least(change, ii, clock)
+            if amount is not None:
+                found = _smallest(change.apply(amount), ii, clock)
+                if found is not None:
+                    solution, optimal = found
+                    told = Relaxation(reason, change.tell(amount), solution.ii, optimal)
+                    yield Relaxed(told, change.apply(amount), solution)
+
+
+def _least(change: Change, ii: int, clock: Clock) -> int | None:
+    """The least amount at which the II is possible; None: no amount, or not known."""
+
+    def opens(amount: int) -> bool:
+        return solve(Model(change.apply(amount), ii), clock, SHARE).solution is not None
+
+    if change.most < 1 or not opens(change.most):
+        return None
+    low, high = 1, change.most
+    while low < high:
+        middle = (low + high) // 2
+        if opens(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _smallest(case: Case, last: int, clock: Clock) -> tuple[Solution, bool] | None:
+    """The smallest II from the bound to one that is possible, and whether that is proved."""
+    optimal = True
+    for ii in range(case.mii, last + 1):
+        outcome = solve(Model(case, ii), clock, SHARE)
+        if outcome.solution is not None:
+            return outcome.solution, optimal
+        optimal = optimal and outcome.status == "refuted"
+    return None
+
+
+# One kind of reason after the other ---------------------------------------------------------------
+
+
+def _changes(case: Case, reason: Reason) -> Iterator[Change]:
+    match reason.kind:
+        case "slot" | "pool":
+            yield _one_more(case, reason)
+        case "depth" | "stages":
+            yield _deeper(case, reason)
+        case "group":
+            yield _apart(case, reason)
+        case "dependence":
+            yield _sooner(case, reason)
+        case "storage":
+            yield from _smaller(case, reason)
+
+
+def _one_more(case: Case, reason: Reason) -> Change:
+    name, machine = reason.name, case.machine
+    if reason.kind == "slot":
+        capacity = machine.slot(name).capacity or 0
+        wider = machine.with_capacity(name, capacity + 1)
+        unit = "a second unit" if capacity == 1 else "one more unit"
+        text = f"{unit} of {name} (capacity {capacity} -> {capacity + 1})"
+    else:
+        cap = machine.pool(name).cap
+        wider = machine.with_cap(name, cap + 1)
+        text = f"one more unit of pool {name} (cap {cap} -> {cap + 1})"
+    changed = replace(case, machine=wider)
+    return Change(reason, 1, lambda _: changed, lambda _: text)
+
+
+def _deeper(case: Case, reason: Reason) -> Change:
+    if reason.kind == "stages":
+        most = case.max_stages or 0
+        changed = replace(case, max_stages=most + 1)
+        text = f"at most {most + 1} stages instead of {most}"
+    else:
+        op = case.loop.op(reason.name)
+        depth = op.constraint.max_depth or 0
+        changed = _with_op(case, op, replace(op.constraint, max_depth=depth + 1))
+        text = f"max_depth of `{op.name}` {depth} -> {depth + 1}"
+    return Change(reason, 1, lambda _: changed, lambda _: text)
+
+
+def _apart(case: Case, reason: Reason) -> Change:
+    names = case.loop.groups[reason.number]
+    changed = case
+    for name in names:
+        op = changed.loop.op(name)
+        changed = _with_op(changed, op, replace(op.constraint, gid=None, leader_gid=None))
+    told = ", ".join(f"`{name}`" for name in names)
+    return Change(reason, 1, lambda _: changed, lambda _: f"{told} need not share a stage")
+
+
+def _with_op(case: Case, op: Op, constraint: Constraint) -> Case:
+    changed = replace(op, constraint=constraint)
+    ops = tuple(changed if other.name == op.name else other for other in case.loop.ops)
+    return replace(case, loop=replace(case.loop, ops=ops))
+
+
+def _sooner(case: Case, reason: Reason) -> Change:
+    _, _, d = case.edges[reason.number]
+
+    def apply(k: int) -> Case:
+        return replace(case, latencies=((reason.number, d.latency - k),))
+
+    def tell(k: int) -> str:
+        cycles = "1 cycle" if k == 1 else f"{k} cycles"
+        way = f"`{d.src}` -> `{d.dst}`"
+        return f"{cycles} less latency of {way} ({d.latency} -> {d.latency - k})"
+
+    return Change(reason, d.latency, apply, tell)
+
+
+def _smaller(case: Case, reason: Reason) -> Iterator[Change]:
+    for storage in case.loop.storages:
+        if storage.space != reason.name:
+            continue
+
+        def apply(b: int, name: str = storage.name) -> Case:
+            storages = tuple(
+                replace(s, bytes=s.bytes - b) if s.name == name else s for s in case.loop.storages
+            )
+            return replace(case, loop=replace(case.loop, storages=storages))
+
+        def tell(b: int, name: str = storage.name, size: int = storage.bytes) -> str:
+            return f"`{name}` smaller by {b:,} bytes ({size:,} -> {size - b:,})"
+
+        yield Change(reason, storage.bytes - 1, apply, tell)

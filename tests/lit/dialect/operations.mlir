@@ -1,0 +1,180 @@
+// Every operation once, in the form it is written in; custom to generic to custom is the same text.
+
+// RUN: stretto-opt %s > %t.custom.mlir && filecheck %s --input-file %t.custom.mlir
+// RUN: stretto-opt --mlir-print-op-generic %t.custom.mlir > %t.generic.mlir && filecheck %s --check-prefix=GENERIC --input-file %t.generic.mlir
+// RUN: stretto-opt %t.generic.mlir | diff - %t.custom.mlir
+// RUN: stretto-opt --mlir-print-op-generic %t.generic.mlir | diff - %t.generic.mlir
+// RUN: xdsl-opt %t.custom.mlir | stretto-opt | diff - %t.custom.mlir
+
+// CHECK-LABEL: func.func @memory
+// GENERIC-LABEL: sym_name = "memory"
+func.func @memory(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32, %picks: tensor<16xi32>, %t: !nv_tileas.token) {
+  // CHECK: %s = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<16x64xf16>
+  %s = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: %ring = nv_tileas.alloc_tensor {depth = 3 : i64} : !nv_tileas.tmem_ref<16x64xf16>
+  // GENERIC: "nv_tileas.alloc_tensor"() <{depth = 3 : i64}> : () -> !nv_tileas.tmem_ref<16x64xf16>
+  %ring = nv_tileas.alloc_tensor {depth = 3} : !nv_tileas.tmem_ref<16x64xf16>
+  // CHECK: %load = nv_tileas.async.tiled_tma_load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
+  // GENERIC: "nv_tileas.async.tiled_tma_load"(%g, %i, %i) <{operandSegmentSizes = array<i32: 1, 2, 0, 0>}>
+  %load = nv_tileas.async.tiled_tma_load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: %into, %t1 = nv_tileas.async.tiled_tma_load %g[%i, %i] into %s after %t {tag} : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>, !nv_tileas.token
+  %into, %t1 = nv_tileas.async.tiled_tma_load %g[%i, %i] into %s after %t {tag} : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>, !nv_tileas.token
+  // CHECK: nv_tileas.async.tma_gather %g[%picks] into %s : !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>] -> !nv_tileas.smem_ref<16x64xf16>
+  %gather = nv_tileas.async.tma_gather %g[%picks] into %s : !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>] -> !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: nv_tileas.async.tiled_tma_store %s to %g[%i, %i] after %t, %t1 : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  %out = nv_tileas.async.tiled_tma_store %s to %g[%i, %i] after %t, %t1 : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: nv_tileas.async.tma_scatter %s to %g[%picks] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
+  %scatter = nv_tileas.async.tma_scatter %s to %g[%picks] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
+  // CHECK: nv_tileas.async.cp_async %g[%i, %i] into %s : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
+  %cp = nv_tileas.async.cp_async %g[%i, %i] into %s : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: %r = nv_tileas.load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
+  %r = nv_tileas.load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
+  // CHECK: nv_tileas.store %r to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  %stored = nv_tileas.store %r to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: nv_tileas.async.smem_write %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
+  %w = nv_tileas.async.smem_write %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: nv_tileas.async.smem_read %w after %t1 : !nv_tileas.smem_ref<16x64xf16> -> tensor<16x64xf16>, !nv_tileas.token
+  %read, %t2 = nv_tileas.async.smem_read %w after %t1 : !nv_tileas.smem_ref<16x64xf16> -> tensor<16x64xf16>, !nv_tileas.token
+  // CHECK: nv_tileas.async.tmem_store %r into %ring : tensor<16x64xf16> -> !nv_tileas.tmem_ref<16x64xf16>
+  %ts = nv_tileas.async.tmem_store %r into %ring : tensor<16x64xf16> -> !nv_tileas.tmem_ref<16x64xf16>
+  // CHECK: nv_tileas.async.tmem_load %ts : !nv_tileas.tmem_ref<16x64xf16> -> tensor<16x64xf16>
+  %tl = nv_tileas.async.tmem_load %ts : !nv_tileas.tmem_ref<16x64xf16> -> tensor<16x64xf16>
+  // CHECK: nv_tileas.async.tmem_copy %w into %ring : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tmem_ref<16x64xf16>
+  %tc = nv_tileas.async.tmem_copy %w into %ring : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tmem_ref<16x64xf16>
+  // CHECK: nv_tileas.async.copy %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
+  %copy = nv_tileas.async.copy %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
+  // CHECK: nv_tileas.async.copy %s into %g : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  %away = nv_tileas.async.copy %s into %g : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: nv_tileas.alloc_tensor(%r : tensor<16x64xf16>) : !nv_tileas.smem_ref<16x64xf16>
+  %filled = nv_tileas.alloc_tensor(%r : tensor<16x64xf16>) : !nv_tileas.smem_ref<16x64xf16>
+  func.return
+}
+
+// CHECK-LABEL: func.func @views
+func.func @views(%s: !nv_tileas.smem_ref<16x64xf16>, %r: tensor<16xf32>, %x: f32, %i: i32, %n: !nv_tileas.tensor<8x4xf8E4M3FN, smem>) {
+  // CHECK: nv_tileas.slice %s[%i, %i] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<8x64xf16>
+  %slice = nv_tileas.slice %s[%i, %i] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<8x64xf16>
+  // CHECK: nv_tileas.view %s : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<512xf32>
+  %view = nv_tileas.view %s : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<512xf32>
+  // CHECK: nv_tileas.transpose %s : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<64x16xf16>
+  %transpose = nv_tileas.transpose %s : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.smem_ref<64x16xf16>
+  // CHECK: nv_tileas.transpose %n {permutation = array<i64: 0, 1>} : !nv_tileas.tensor<8x4xf8E4M3FN, smem> -> !nv_tileas.tensor<8x4xf8E4M3FN, smem>
+  %same = nv_tileas.transpose %n {permutation = array<i64: 0, 1>} : !nv_tileas.tensor<8x4xf8E4M3FN, smem> -> !nv_tileas.tensor<8x4xf8E4M3FN, smem>
+  // CHECK: nv_tileas.expand_dims %r {axis = 1 : i64} : tensor<16xf32> -> tensor<16x1xf32>
+  %expand = nv_tileas.expand_dims %r {axis = 1} : tensor<16xf32> -> tensor<16x1xf32>
+  // CHECK: nv_tileas.broadcast %expand : tensor<16x1xf32> -> tensor<16x8xf32>
+  %wide = nv_tileas.broadcast %expand : tensor<16x1xf32> -> tensor<16x8xf32>
+  // CHECK: nv_tileas.splat %x : f32 -> tensor<16xf32>
+  %splat = nv_tileas.splat %x : f32 -> tensor<16xf32>
+  // CHECK: nv_tileas.convert_layout %wide : tensor<16x8xf32> -> tensor<16x8xf32, "rows">
+  %convert = nv_tileas.convert_layout %wide : tensor<16x8xf32> -> tensor<16x8xf32, "rows">
+  func.return
+}
+
+// CHECK-LABEL: func.func @compute
+func.func @compute(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<32x16xf16>, %c: !nv_tileas.tmem_ref<64x16xf32>,
+                   %r: tensor<64x32xf16>, %x: tensor<64x16xf32>, %y: f32, %p: tensor<64x16xi1>) {
+  // CHECK: nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
+  %w = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
+  // CHECK: nv_tileas.async.tcgen05_mma %a, %b into %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>, !nv_tileas.token
+  %m, %t = nv_tileas.async.tcgen05_mma %a, %b into %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>, !nv_tileas.token
+  // CHECK: nv_tileas.async.dot %r, %b after %t : tensor<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
+  %d = nv_tileas.async.dot %r, %b after %t : tensor<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.reduce.max %x axis 1 : tensor<64x16xf32> -> tensor<64xf32>
+  %max = nv_tileas.reduce.max %x axis 1 : tensor<64x16xf32> -> tensor<64xf32>
+  // CHECK: nv_tileas.reduce.sum %max axis 0 : tensor<64xf32> -> f32
+  %sum = nv_tileas.reduce.sum %max axis 0 : tensor<64xf32> -> f32
+  // CHECK: nv_tileas.arith.addf %x, %y : tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  %add = nv_tileas.arith.addf %x, %y : tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.subf %y, %x : f32, tensor<64x16xf32> -> tensor<64x16xf32>
+  %sub = nv_tileas.arith.subf %y, %x : f32, tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.mulf %x, %x : tensor<64x16xf32>, tensor<64x16xf32> -> tensor<64x16xf32>
+  %mul = nv_tileas.arith.mulf %x, %x : tensor<64x16xf32>, tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.divf %x, %y
+  %div = nv_tileas.arith.divf %x, %y : tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.maxnumf %x, %y
+  %greater = nv_tileas.arith.maxnumf %x, %y : tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.minnumf %x, %y
+  %lesser = nv_tileas.arith.minnumf %x, %y : tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.negf %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  %neg = nv_tileas.arith.negf %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.absf %x
+  %abs = nv_tileas.math.absf %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.exp2 %x
+  %exp2 = nv_tileas.math.exp2 %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.exp %x
+  %exp = nv_tileas.math.exp %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.log2 %x
+  %log2 = nv_tileas.math.log2 %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.rsqrt %x
+  %rsqrt = nv_tileas.math.rsqrt %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.sqrt %x
+  %sqrt = nv_tileas.math.sqrt %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.tanh %x
+  %tanh = nv_tileas.math.tanh %x : tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.math.fma %x, %y, %x : tensor<64x16xf32>, f32, tensor<64x16xf32> -> tensor<64x16xf32>
+  %fma = nv_tileas.math.fma %x, %y, %x : tensor<64x16xf32>, f32, tensor<64x16xf32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.truncf %x : tensor<64x16xf32> -> tensor<64x16xbf16>
+  %narrow = nv_tileas.arith.truncf %x : tensor<64x16xf32> -> tensor<64x16xbf16>
+  // CHECK: nv_tileas.arith.extf %narrow : tensor<64x16xbf16> -> tensor<64x16xf32>
+  %wide = nv_tileas.arith.extf %narrow : tensor<64x16xbf16> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.fptosi %x : tensor<64x16xf32> -> tensor<64x16xi32>
+  %whole = nv_tileas.arith.fptosi %x : tensor<64x16xf32> -> tensor<64x16xi32>
+  // CHECK: nv_tileas.arith.sitofp %whole : tensor<64x16xi32> -> tensor<64x16xf32>
+  %float = nv_tileas.arith.sitofp %whole : tensor<64x16xi32> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.arith.select %p, %x, %y : tensor<64x16xi1>, tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  %select = nv_tileas.arith.select %p, %x, %y : tensor<64x16xi1>, tensor<64x16xf32>, f32 -> tensor<64x16xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @pipeline
+func.func @pipeline(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32) {
+  // CHECK: %pipe = nv_tileas.async.pipeline.create_pipeline {producers = 1 : i64, consumers = 2 : i64} : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  %pipe = nv_tileas.async.pipeline.create_pipeline {producers = 1, consumers = 2} : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  // CHECK: nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  %it = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  // CHECK: nv_tileas.async.pipeline.inc_iter %it
+  %next = nv_tileas.async.pipeline.inc_iter %it
+  // CHECK: nv_tileas.async.pipeline.agent_switch {
+  nv_tileas.async.pipeline.agent_switch {
+    // CHECK-NEXT: %free = nv_tileas.async.pipeline.producer_acquire %pipe[%it] : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    %free = nv_tileas.async.pipeline.producer_acquire %pipe[%it] : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    // CHECK-NEXT: %full = nv_tileas.async.pipeline.producer_write %pipe[%it] after %free (%slot: !nv_tileas.smem_ref<16x64xf16>) {
+    // CHECK-NEXT:   %load = nv_tileas.async.tiled_tma_load %g[%i, %i] into %slot
+    // CHECK-NEXT: } : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    %full = nv_tileas.async.pipeline.producer_write %pipe[%it] after %free (%slot: !nv_tileas.smem_ref<16x64xf16>) {
+      %load = nv_tileas.async.tiled_tma_load %g[%i, %i] into %slot : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
+    } : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    // CHECK-NEXT: %done = nv_tileas.async.pipeline.producer_commit %pipe[%it] after %full : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    %done = nv_tileas.async.pipeline.producer_commit %pipe[%it] after %full : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  // CHECK-NEXT: }, {
+  }, {
+    // CHECK-NEXT: nv_tileas.async.pipeline.consumer_wait %pipe[%it] : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    %here = nv_tileas.async.pipeline.consumer_wait %pipe[%it] : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    // CHECK-NEXT: %read, %tile = nv_tileas.async.pipeline.consumer_read %pipe[%it] after %here (%slot_1: !nv_tileas.smem_ref<16x64xf16>) {
+    // CHECK-NEXT:   %r = nv_tileas.async.smem_read %slot_1
+    // CHECK-NEXT:   nv_tileas.async.pipeline.yield %r : tensor<16x64xf16>
+    // CHECK-NEXT: } {who = "consumer"} : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>> -> tensor<16x64xf16>
+    %read, %tile = nv_tileas.async.pipeline.consumer_read %pipe[%it] after %here (%slot: !nv_tileas.smem_ref<16x64xf16>) {
+      %r = nv_tileas.async.smem_read %slot : !nv_tileas.smem_ref<16x64xf16> -> tensor<16x64xf16>
+      nv_tileas.async.pipeline.yield %r : tensor<16x64xf16>
+    } {who = "consumer"} : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>> -> tensor<16x64xf16>
+    // CHECK-NEXT: nv_tileas.async.pipeline.consumer_release %pipe[%it] after %read : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+    %gone = nv_tileas.async.pipeline.consumer_release %pipe[%it] after %read : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<16x64xf16>>
+  // CHECK-NEXT: }, {
+  }, {
+  // CHECK-NEXT: } attributes {agents = ["load", "use", "idle"]}
+  } attributes {agents = ["load", "use", "idle"]}
+  // CHECK: nv_tileas.barrier
+  nv_tileas.barrier
+  // CHECK: %a = nv_tileas.async.mbarrier_arrive : !nv_tileas.token
+  %a = nv_tileas.async.mbarrier_arrive : !nv_tileas.token
+  // CHECK: nv_tileas.async.mbarrier_wait after %a
+  nv_tileas.async.mbarrier_wait after %a
+  // CHECK: %x, %y = nv_tileas.generic "tt.load"(%i, %a) {hint} : (i32, !nv_tileas.token) -> (f32, !nv_tileas.iterator)
+  // GENERIC: %x, %y = "nv_tileas.generic"(%i, %a) <{kind = "tt.load"}> {hint} : (i32, !nv_tileas.token) -> (f32, !nv_tileas.iterator)
+  %x, %y = nv_tileas.generic "tt.load"(%i, %a) {hint} : (i32, !nv_tileas.token) -> (f32, !nv_tileas.iterator)
+  // CHECK: nv_tileas.generic "nothing"() : () -> ()
+  nv_tileas.generic "nothing"() : () -> ()
+  func.return
+}
