@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from stretto.ir.diagnostics import Diagnostic, Severity
 from stretto.ir.opt import reproducer
 from stretto.ir.opt.expectations import compare
 from stretto.ir.opt.main import main
+from stretto.ir.opt.options import make_parser
 from stretto.ir.opt.pipeline import PipelineError, options_of, read_pipeline, write_pipeline
 from stretto.ir.opt.splitting import Chunk, split
 from stretto.ir.opt.timing import Timer
@@ -507,3 +509,36 @@ def test_a_reader_that_goes_away_is_no_failure(here: Path):
         ["bash", "-c", shell], capture_output=True, text=True, check=False, cwd=here
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "builtin.module {\n", "")
+
+
+# The document -----------------------------------------------------------------------------
+
+
+def test_the_worked_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    text = (EXAMPLES.parent / "docs" / "stretto-opt.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, kernel in re.findall(r"```mlir\n(?=// (\w+\.mlir)\n)(.*?)```", text, re.DOTALL):
+        (tmp_path / kernel.partition("\n")[0].removeprefix("// ")).write_text(kernel)
+        assert name in kernel
+    shown = "".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
+    sessions = re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]
+    assert len(sessions) == 3
+    for session in sessions:
+        command, _, expected = session.partition("\n")
+        program, *arguments = shlex.split(command)
+        assert program == "stretto-opt"
+        main(arguments)
+        told = capsys.readouterr()
+        assert told.err + told.out == expected
+
+
+def test_every_option_is_documented():
+    text = (EXAMPLES.parent / "docs" / "stretto-opt.md").read_text(encoding="utf-8")
+    options = re.findall(r"(?<![\w-])--[a-z][a-z-]+", make_parser("").format_help())
+    shortened = {"--mlir-print-ir-before-all", "--mlir-print-ir-after", "--mlir-print-ir-after-all"}
+    missing = [o for o in options if o not in text and o not in {*shortened, "--output"}]
+    assert not missing
+    for kind in (GenerateSchedule, VerifySchedule):
+        assert all(f"`{name}`" in text for name, _, _ in options_of(kind))

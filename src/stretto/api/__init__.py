@@ -8,6 +8,7 @@ Front ends and the command line go through here, so that nobody computes on a lo
 classified and checked first, and nobody is handed a schedule that was not verified.
 """
 
+from stretto.api.explaining import Explained, explain, explain_prepared
 from stretto.api.job import IllegalScheduleError
 from stretto.api.preparing import DEFAULT_MACHINE, Prepared, prepare
 from stretto.api.scheduling import PARTS, Progress, StoppedError, schedule, schedule_prepared
@@ -15,10 +16,13 @@ from stretto.api.scheduling import PARTS, Progress, StoppedError, schedule, sche
 __all__ = [
     "DEFAULT_MACHINE",
     "PARTS",
+    "Explained",
     "IllegalScheduleError",
     "Prepared",
     "Progress",
     "StoppedError",
+    "explain",
+    "explain_prepared",
     "prepare",
     "schedule",
     "schedule_prepared",

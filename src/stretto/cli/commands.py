@@ -202,6 +202,39 @@ def _proved(analysis: ScheduleAnalysis) -> bool:
     return proof is not None and proof.optimal and all(row.optimal for row in proof.objectives)
 
 
+def explain(arguments: argparse.Namespace) -> Answer:
+    """`stretto explain`."""
+    from stretto.api import explain_prepared
+    from stretto.cli.progress import Progress
+    from stretto.exact.options import Limits
+    from stretto.generate.problem import Options
+    from stretto.report.explanation import SCHEMA, ExplanationReport
+
+    source = chosen(read_input(arguments), arguments.loop)
+    options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
+    limits = Limits(seconds=arguments.time_limit)
+    stopped: list[str] = []
+    open_ends: list[str] = []
+
+    def work(ready: Prepared) -> ExplanationReport:
+        name = ready.loop.name
+        if stopped:
+            raise StrettoError(f"{name}: not explained, stopped before it")
+        with Progress(name, arguments.verbose) as progress:
+            explained = explain_prepared(ready, arguments.ii, options, limits, progress)
+        told = explained.explanation
+        if told is not None and told.stopped:
+            stopped.append(name)
+        if told is not None and (told.verdict == "undecided" or not told.complete):
+            open_ends.append(name)
+        warnings = ready.notes + _about(source.notes, name)
+        return ExplanationReport(explained, warnings)
+
+    answer = each_loop(source, arguments.machine, SCHEMA, work)
+    answer.stopped = bool(open_ends)
+    return answer
+
+
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
     from stretto.report.verification import SCHEMA, VerificationReport
@@ -274,6 +307,7 @@ def machines(arguments: argparse.Namespace) -> Answer:
 COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "schedule": schedule,
     "bounds": bounds,
+    "explain": explain,
     "verify": verify,
     "machines": machines,
 }

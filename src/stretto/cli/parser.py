@@ -2,6 +2,7 @@
 
 stretto schedule INPUT            the best schedule found, verified
 stretto bounds INPUT              what the II cannot be below, and why
+stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT SCHEDULE     is this schedule legal?
 stretto machines [NAME]           what a machine has
 """
@@ -104,6 +105,11 @@ def make_parser() -> Parser:
             _schedule,
         ),
         ("bounds", "Lower bounds on the II, what sets them, and what would lower them.", _bounds),
+        (
+            "explain",
+            "Why not a smaller II? The reasons that forbid it, and what would change that.",
+            _explain,
+        ),
         ("verify", "Is this schedule legal? Lists every violation with its numbers.", _verify),
         ("machines", "Lists the machines, or shows one.", _machines),
     ):
@@ -182,6 +188,10 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
         help="leave out a rung (rau) or an arm (arm:fuse), to see what it is worth",
     )
     _output(parser)
+    _verbose(parser)
+
+
+def _verbose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="tell on stderr of every II tried"
     )
@@ -211,6 +221,20 @@ def _bounds(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
     _no_fuse(parser)
     _output(parser)
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    _problem(parser)
+    parser.add_argument(
+        "--ii",
+        type=positive,
+        metavar="N",
+        help="the II to explain (default: one below the best)",
+    )
+    _no_fuse(parser)
+    _limits(parser)
+    _output(parser)
+    _verbose(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:

@@ -1,13 +1,14 @@
 """What would have to change, and what II each change would give.
 
-    slot        one more unit of it                    pool, depth, stages: likewise one more
+    slot, pool  the fewest units more
+    depth       one stage more
     dependence  the least k by which its latency must fall
     storage     the least b bytes by which one storage must shrink
     group       its members need not share a stage
 
 Only a change to one of the conflicting reasons can help. Each is applied to the problem, and the
 problem is solved again: whether it opens the II, and then the smallest II it gives. Less latency or
-fewer bytes never make a schedule impossible, so the least k and b are found by halving.
+fewer bytes never make a schedule impossible, so the least amount is found by halving.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _smallest(case: Case, last: int, clock: Clock) -> tuple[Solution, bool] | No
 def _changes(case: Case, reason: Reason) -> Iterator[Change]:
     match reason.kind:
         case "slot" | "pool":
-            yield _one_more(case, reason)
+            yield _more(case, reason)
         case "depth" | "stages":
             yield _deeper(case, reason)
         case "group":
@@ -105,19 +106,25 @@ def _changes(case: Case, reason: Reason) -> Iterator[Change]:
             yield from _smaller(case, reason)
 
 
-def _one_more(case: Case, reason: Reason) -> Change:
+def _more(case: Case, reason: Reason) -> Change:
     name, machine = reason.name, case.machine
     if reason.kind == "slot":
-        capacity = machine.slot(name).capacity or 0
-        wider = machine.with_capacity(name, capacity + 1)
-        unit = "a second unit" if capacity == 1 else "one more unit"
-        text = f"{unit} of {name} (capacity {capacity} -> {capacity + 1})"
+        what, has = name, machine.slot(name).capacity or 0
+        held = [use for op in case.loop.ops for use in op.vector.uses if use.slot == name]
+        most, word = sum(use.occupancy for use in held), "capacity"
     else:
-        cap = machine.pool(name).cap
-        wider = machine.with_cap(name, cap + 1)
-        text = f"one more unit of pool {name} (cap {cap} -> {cap + 1})"
-    changed = replace(case, machine=wider)
-    return Change(reason, 1, lambda _: changed, lambda _: text)
+        what, has = f"pool {name}", machine.pool(name).cap
+        most, word = sum(hold.amount for hold in case.pools[name][1]), "cap"
+
+    def apply(k: int) -> Case:
+        widen = machine.with_capacity if reason.kind == "slot" else machine.with_cap
+        return replace(case, machine=widen(name, has + k))
+
+    def tell(k: int) -> str:
+        more = "a second unit" if has == k == 1 else f"{k} more unit{'' if k == 1 else 's'}"
+        return f"{more} of {what} ({word} {has} -> {has + k})"
+
+    return Change(reason, most, apply, tell)
 
 
 def _deeper(case: Case, reason: Reason) -> Change:

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BytesAttr,
     DictionaryAttr,
     FloatAttr,
     IntegerAttr,
@@ -34,7 +35,7 @@ from xdsl.utils.hints import isa
 
 from stretto.document import Cursor
 from stretto.errors import DocumentError
-from stretto.ir.dialect.kinds import name_of
+from stretto.ir.dialect.kinds import name_of, text_of
 from stretto.loop import Loop, Op
 from stretto.loop.json import SCHEMA, read_loop
 
@@ -250,8 +251,8 @@ def _plain(attribute: Attribute) -> Any:
     if isa(attribute, IntegerAttr):
         number = attribute.value.data
         return bool(number) if attribute.type == IntegerType(1) else number
-    if isinstance(attribute, StringAttr):
-        return attribute.data
+    if isinstance(attribute, StringAttr | BytesAttr):
+        return text_of(attribute)
     if isa(attribute, FloatAttr):
         return attribute.value.data
     if isa(attribute, ArrayAttr):

@@ -231,7 +231,8 @@ def _builtin_element(type: TileType) -> Attribute | None:
 
 def _faithful(name: str) -> bool:
     """Whether a name survives as the name of an SSA value."""
-    return bool(SSAValue.is_valid_name(name)) and SSAValue.extract_valid_name(name) == name
+    valid = name.isascii() and bool(SSAValue.is_valid_name(name))
+    return valid and SSAValue.extract_valid_name(name) == name
 
 
 def _hint(name: str) -> str:

@@ -8,12 +8,19 @@ nv_tileas.generic "tt.load"       ──►  tt.load
 from __future__ import annotations
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import UnregisteredOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
+from xdsl.ir import Attribute, Operation
 
 from stretto.ir.dialect.pipeline import GenericOp
 
 _PREFIX = "nv_tileas."
+
+
+def text_of(attribute: Attribute) -> str:
+    """A string attribute's text; xDSL reads what is not ASCII as bytes."""
+    if isinstance(attribute, BytesAttr):
+        return attribute.data.decode("utf-8", "replace")
+    return attribute.data if isinstance(attribute, StringAttr) else str(attribute)
 
 
 def name_of(op: Operation) -> str:
@@ -24,7 +31,7 @@ def name_of(op: Operation) -> str:
 def kind_of(op: Operation) -> str:
     """The opcode by which machines know it."""
     if isinstance(op, GenericOp):
-        return op.kind.data
+        return text_of(op.kind)
     if isinstance(op, ConstantOp):
         return "constant"
     return name_of(op).removeprefix(_PREFIX)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -382,7 +382,7 @@ class GenericOp(IRDLOperation):
 
     name = "nv_tileas.generic"
 
-    kind = prop_def(base(StringAttr))
+    kind = prop_def(base(StringAttr) | base(BytesAttr))
     arguments = var_operand_def(AnyAttr())
     made = var_result_def(AnyAttr())
 

@@ -219,7 +219,13 @@ def _pass_options(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="such as 'builtin.module(cse,tileas-generate-schedule{max-ii=40})'",
     )
-    group.add_argument("--list-passes", dest="show", action="store_const", const="passes")
+    group.add_argument(
+        "--list-passes",
+        dest="show",
+        action="store_const",
+        const="passes",
+        help="list them, with the options of Stretto's own",
+    )
     group.add_argument(
         "--verify-each",
         type=_truth,

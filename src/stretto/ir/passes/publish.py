@@ -36,10 +36,13 @@ def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnaly
     withdraw(for_op)
     if not analysis.success or analysis.ii is None:
         raise ValueError(f"`{analysis.loop}` has no schedule to publish")
+    numbers: dict[int, Attribute] = {}  # few are different, and making one is slow
     for placed in analysis.placements:
         attributes = ops[placed.op].attributes
-        for name, number in zip(ON_OPS, (placed.stage, placed.order, placed.start), strict=True):
-            attributes[name] = to_attribute(number)
+        for name, number in ((STAGE, placed.stage), (ORDER, placed.order), (START, placed.start)):
+            if number not in numbers:
+                numbers[number] = to_attribute(number)
+            attributes[name] = numbers[number]
     for_op.attributes.update(_of_loop(analysis))
     for name in (name for group in analysis.fused for name in group):
         # Groups go by names, and other tools drop those of values: keep what is named.

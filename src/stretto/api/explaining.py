@@ -1,0 +1,114 @@
+"""`explain(loop)`: why no smaller II exists, and what would have to change.
+
+schedule, proved ──► II 15 ──► why not 14? ──► a minimal conflict ──► changes, each verified
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+from stretto.api.job import IllegalScheduleError
+from stretto.api.preparing import Prepared, prepare
+from stretto.api.scheduling import Progress, StoppedError, schedule_prepared
+from stretto.errors import StrettoError
+from stretto.exact.case import Case
+from stretto.exact.explanation import Explanation
+from stretto.exact.options import Limits, ProofOptions
+from stretto.generate.problem import Options
+from stretto.generate.select import EXACT
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.schedule import ScheduleAnalysis
+from stretto.schedule.views import analyse
+from stretto.verify import verify
+
+ALREADY_LEAST = "an II is at least 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What is known of a loop's best II, and of the one that was asked about."""
+
+    best: ScheduleAnalysis
+    explanation: Explanation | None
+    """None where there is nothing to explain: the best II is 1."""
+    case: Case
+    seconds: float
+
+
+def explain(
+    loop: Loop,
+    machine: Machine | str | None = None,
+    *,
+    ii: int | None = None,
+    max_stages: int | None = None,
+    fuse: bool = True,
+    time_limit: float | None = None,
+) -> Explained:
+    """Why there is no schedule at `ii` (default: one below the best)."""
+    options = Options(max_stages=max_stages, fuse=fuse)
+    return explain_prepared(prepare(loop, machine), ii, options, Limits(seconds=time_limit))
+
+
+def explain_prepared(
+    ready: Prepared,
+    ii: int | None = None,
+    options: Options | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Explained:
+    """`explain` of a loop that was prepared before."""
+    began = perf_counter()
+    options, limits = options or Options(), limits or Limits()
+    if ii is not None and ii < 1:
+        raise StrettoError(f"ii is {ii}; {ALREADY_LEAST}")
+    stopped = False
+    try:
+        proof = ProofOptions("ii", limits)
+        best = schedule_prepared(ready, EXACT, options, progress, proof)
+    except StoppedError as stop:
+        best, stopped = stop.analysis, True
+    case = Case(ready.loop, ready.machine, options.fuse, options.max_stages)
+    asked = ii if ii is not None else _next_smaller(best)
+    if asked < 1:
+        return Explained(best, None, case, perf_counter() - began)
+    if stopped:
+        found = Explanation(asked, "undecided", stopped=True)
+    elif best.ii is not None and asked == best.ii:
+        found = Explanation(asked, "possible")
+    else:
+        found = _explained(case, asked, best, limits)
+    return Explained(best, found, case, perf_counter() - began)
+
+
+def _next_smaller(best: ScheduleAnalysis) -> int:
+    """One below the best; where there is none, the largest II that was refused."""
+    if best.ii is not None:
+        return best.ii - 1
+    return max(r.through or r.ii for r in best.refused)
+
+
+def _explained(case: Case, ii: int, best: ScheduleAnalysis, limits: Limits) -> Explanation:
+    from stretto.exact.explain import explain as find  # noqa: PLC0415 - loads the solver
+    from stretto.exact.relax import Relaxed  # noqa: PLC0415
+
+    def check(relaxed: Relaxed) -> None:
+        """A schedule that is claimed passes the verifier, on the changed problem."""
+        loop, machine = relaxed.case.loop, relaxed.case.machine
+        names = [op.name for op in loop.ops]
+        solution = relaxed.solution
+        fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
+        starts = dict(zip(names, solution.starts, strict=True))
+        analysis = analyse(loop, machine, solution.ii, starts, fused=fused)
+        violations = verify(loop, machine, analysis, max_stages=relaxed.case.max_stages)
+        # A changed latency is not part of the loop: that one inequality may be broken, no other.
+        allowed = {
+            (loop.dependences[k].src, loop.dependences[k].dst) for k, _ in relaxed.case.latencies
+        }
+        real = [v for v in violations if v.rule != "dependence" or v.ops not in allowed]
+        if real:
+            raise IllegalScheduleError(loop.name, EXACT, real)
+
+    assert best.bounds is not None
+    return find(case, ii, best.bounds, limits, check)

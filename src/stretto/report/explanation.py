@@ -1,0 +1,254 @@
+"""Why not a smaller II, for people.
+
+four_op on blackwell: II 15 is optimal. Why not 14?
+  impossible for one reason:
+    slot tp_smem_wr   holds 8 (load) + 7 (write) = 15 cycles an iteration, capacity 1: 14 at II 14
+  what would change that:
+    II 8              a second unit of tp_smem_wr (capacity 1 -> 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stretto.api import Explained
+from stretto.exact.case import Case, Hold
+from stretto.exact.explanation import Explanation, Relaxation
+from stretto.exact.reasons import Reason
+from stretto.loop import Dependence
+from stretto.report.text import NO_BREAK, columns, notes, wrapped
+
+SCHEMA = "stretto.explanation/1"
+
+SHOWN = 24
+"""Holders of a slot that its line shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationReport:
+    """The explanation of one loop."""
+
+    explained: Explained
+    warnings: tuple[str, ...] = ()
+
+    # JSON -----------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of `loops` in an explanation document."""
+        best, told = self.explained.best, self.explained.explanation
+        proof = best.proof
+        return {
+            "name": best.loop,
+            "machine": best.machine,
+            "success": True,
+            "best": {
+                "ii": best.ii,
+                "optimal": proof is not None and proof.optimal,
+                "lower_bound": None if proof is None else proof.lower_bound,
+            },
+            "ii": None if told is None else told.ii,
+            "verdict": "none" if told is None else told.verdict,
+            "minimal": told is not None and told.minimal,
+            "reasons": [] if told is None else [self._reason(r, told.ii) for r in told.reasons],
+            "relaxations": [] if told is None else [_relaxation(r) for r in told.relaxations],
+            "complete": told is None or told.complete,
+            "warnings": list(self.warnings),
+            "seconds": self.explained.seconds,
+        }
+
+    def _reason(self, reason: Reason, ii: int) -> dict[str, Any]:
+        case = self.explained.case
+        entry: dict[str, Any] = {"kind": reason.kind, "text": sentence(case, reason, ii)}
+        if reason.kind == "dependence":
+            d = case.edges[reason.number][2]
+            entry |= {"src": d.src, "dst": d.dst, "latency": d.latency, "distance": d.distance}
+            entry |= {"dependence": d.kind, "via": d.via}
+        elif reason.kind == "group":
+            entry["ops"] = list(case.loop.groups[reason.number])
+        elif reason.name:
+            entry["name"] = reason.name
+        if reason.kind == "slot":
+            entry["slot_id"] = case.machine.slot(reason.name).id
+        return entry
+
+    # Text -----------------------------------------------------------------------------------------
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        best, told = self.explained.best, self.explained.explanation
+        head = f"{best.loop} on {best.machine}: {self._best()}"
+        if told is None:
+            lines = wrapped(f"{head}, and no II is smaller than 1", "", "  ")
+            return lines + notes(self.warnings)
+        lines = wrapped(f"{head}. Why not {told.ii}?", "", "  ")
+        if told.verdict == "possible":
+            lines += wrapped(f"II {told.ii} is possible: nothing stands against it", "  ", "  ")
+        elif told.verdict == "undecided":
+            lines += wrapped(
+                f"whether II {told.ii} is possible was not decided in time", "  ", "  "
+            )
+        else:
+            lines += self._reasons(told) + self._relaxations(told)
+        return lines + notes(self.warnings)
+
+    def _best(self) -> str:
+        best = self.explained.best
+        if best.ii is None:
+            return "no schedule was found"
+        proof = best.proof
+        if proof is not None and proof.optimal:
+            return f"II {best.ii} is optimal"
+        bound = "" if proof is None else f"; none is below {proof.lower_bound}"
+        return f"II {best.ii} is the best found{bound}"
+
+    def _reasons(self, told: Explanation) -> list[str]:
+        count = len(told.reasons)
+        if told.minimal:
+            together = "one reason" if count == 1 else f"{count} reasons together, each needed"
+        else:
+            together = f"{count} reasons together (not proved minimal)"
+        rows = [
+            (_subject(self.explained.case, r), sentence(self.explained.case, r, told.ii))
+            for r in in_chains(self.explained.case, told.reasons)
+        ]
+        lines = [f"  impossible for {together}:", *columns(rows, "    ")]
+        steps = [self.explained.case.edges[r.number][2] for r in told.reasons if _is_step(r)]
+        if len(steps) == count and _is_cycle(steps):
+            lines += wrapped(_around(steps, told.ii), "    ", "  ")
+        return lines
+
+    def _relaxations(self, told: Explanation) -> list[str]:
+        rows = [(_result(r), r.text) for r in told.relaxations]
+        if rows:
+            lines = ["  what would change that:", *columns(rows, "    ")]
+        elif told.complete:
+            text = "no single change that Stretto tries would make it possible"
+            lines = wrapped(text, "  ", "  ")
+        else:
+            lines = []
+        if not told.complete:
+            lines += wrapped("a limit was reached before every change was tried", "  ", "  ")
+        return lines
+
+
+def _result(relaxation: Relaxation) -> str:
+    return f"II {relaxation.ii}" + ("" if relaxation.optimal else " or less")
+
+
+def _relaxation(relaxation: Relaxation) -> dict[str, Any]:
+    return {
+        "kind": relaxation.reason.kind,
+        "change": relaxation.text,
+        "ii": relaxation.ii,
+        "optimal": relaxation.optimal,
+    }
+
+
+# Reasons ------------------------------------------------------------------------------------------
+
+
+def _is_step(reason: Reason) -> bool:
+    return reason.kind == "dependence"
+
+
+def in_chains(case: Case, reasons: tuple[Reason, ...]) -> list[Reason]:
+    """The reasons with dependences in the order in which they follow one another."""
+    told = [r for r in reasons if not _is_step(r)]
+    left = [r for r in reasons if _is_step(r)]
+    ends = {r: case.edges[r.number][2] for r in left}
+    while left:
+        targets = {ends[r].dst for r in left}
+        at: Reason | None = next((r for r in left if ends[r].src not in targets), left[0])
+        while at is not None:
+            left.remove(at)
+            told.append(at)
+            last = ends[at].dst
+            at = next((r for r in left if ends[r].src == last), None)
+    return told
+
+
+def _is_cycle(steps: list[Dependence]) -> bool:
+    sources, targets = [d.src for d in steps], [d.dst for d in steps]
+    return sorted(sources) == sorted(targets) and len(set(sources)) == len(sources)
+
+
+def _around(steps: list[Dependence], ii: int) -> str:
+    latency, distance = sum(d.latency for d in steps), sum(d.distance for d in steps)
+    over = "1 iteration" if distance == 1 else f"{distance} iterations"
+    return f"a recurrence: {latency} cycles over {over}, {distance * ii} at II {ii}"
+
+
+def _subject(case: Case, reason: Reason) -> str:
+    match reason.kind:
+        case "dependence":
+            d = case.edges[reason.number][2]
+            return f"{d.src} -> {d.dst}".replace(" ", NO_BREAK)
+        case "storage":
+            return reason.name
+        case "stages":
+            return "stage count"
+        case "group":
+            return "group"
+        case "depth":
+            return f"depth of {reason.name}"
+        case _:
+            return f"{reason.kind} {reason.name}"
+
+
+def sentence(case: Case, reason: Reason, ii: int) -> str:
+    """A reason with its numbers."""
+    match reason.kind:
+        case "dependence":
+            d = case.edges[reason.number][2]
+            late = f", {d.distance} iteration{'' if d.distance == 1 else 's'} later"
+            via = f" ({d.kind} of {d.via})" if d.via else f" ({d.kind})"
+            return f"latency {d.latency}{late if d.distance else ''}{via}"
+        case "slot":
+            return _slot(case, reason.name, ii)
+        case "pool":
+            cap, holds = case.pools[reason.name]
+            return f"{_held(case, holds)}; cap {cap}, {cap * ii} unit-cycles at II {ii}"
+        case "storage":
+            return _storage(case, reason.name)
+        case "depth":
+            depth = case.loop.op(reason.name).constraint.max_depth
+            return f"{reason.name} may stand in stage {depth} at most"
+        case "stages":
+            return f"at most {case.max_stages} stages"
+        case "group":
+            return f"{', '.join(case.loop.groups[reason.number])} share a stage"
+
+
+def _slot(case: Case, slot: str, ii: int) -> str:
+    capacity = case.machine.slot(slot).capacity or 0
+    holds = [
+        Hold(i, use.offset, use.duration, use.occupancy)
+        for i, op in enumerate(case.loop.ops)
+        for use in op.vector.uses
+        if use.slot == slot and use.duration
+    ]
+    fused = any(h.op in c.members for h in holds for c in case.classes)
+    shared = "; some may fuse" if fused else ""
+    return f"{_held(case, holds)}; capacity {capacity}, {capacity * ii} at II {ii}{shared}"
+
+
+def _held(case: Case, holds: tuple[Hold, ...] | list[Hold]) -> str:
+    """``load 8 + write 7 = 15 cycles``."""
+    parts = [
+        f"{case.loop.ops[h.op].name} {h.duration}" + (f" × {h.amount}" if h.amount != 1 else "")
+        for h in holds[:SHOWN]
+    ]
+    if len(holds) > SHOWN:
+        parts.append(f"{len(holds) - SHOWN} more")
+    total = sum(h.duration * h.amount for h in holds)
+    summed = f" = {total}" if len(holds) > 1 else ""
+    return " + ".join(p.replace(" ", NO_BREAK) for p in parts) + f"{summed} cycles an iteration"
+
+
+def _storage(case: Case, space: str) -> str:
+    parts = [f"{r.name} {r.bytes:,} × its ring" for r in case.rings if r.space == space]
+    once = case.single_bytes.get(space, 0)
+    if once:
+        parts.append(f"{once:,} once")
+    return f"{case.budgets[space]:,} bytes for {', '.join(parts)}"
