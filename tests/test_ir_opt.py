@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import shlex
@@ -9,11 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import validate
 from xdsl.context import Context
 from xdsl.dialects.arith import AddiOp
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -33,6 +37,7 @@ from stretto.ir.opt.splitting import Chunk, split
 from stretto.ir.opt.timing import Timer
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.verify_schedule import VerifySchedule
+from stretto.ir.remarks import Remark
 from stretto.ir.universe import STRETTO
 from stretto.schedule import ScheduleAnalysis
 from stretto.verify import Violation
@@ -511,6 +516,55 @@ def test_a_reader_that_goes_away_is_no_failure(here: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "builtin.module {\n", "")
 
 
+# Remarks ----------------------------------------------------------------------------------
+
+
+def test_remarks_keep_their_schema(here: Path):
+    schema = resources.files("stretto.ir").joinpath("remarks.schema.json").read_text("utf-8")
+    found: list[tuple[str, str]] = []
+
+    def run(code: int, file: str, passes: str) -> None:
+        wanted = ["--remarks-format=json", "--remarks-output-file=r.json", "-o", "out.mlir"]
+        assert main([file, "-p", passes, *wanted]) == code
+        document = json.loads((here / "r.json").read_text())
+        validate(document, json.loads(schema))
+        found.extend((remark["kind"], remark["name"]) for remark in document["remarks"])
+
+    gemm = str(EXAMPLES / "gemm.mlir")
+    run(0, gemm, "tileas-generate-schedule{machine=b200-pipes max-ii=255}")
+    run(0, gemm, "tileas-generate-schedule{machine=b200-pipes max-ii=256},tileas-verify-schedule")
+    (here / "edited.mlir").write_text((here / "out.mlir").read_text().replace("ii = 256", "ii = 1"))
+    run(1, "edited.mlir", "tileas-verify-schedule")
+    assert found == [
+        ("Missed", "LeftAlone"),
+        ("Passed", "Scheduled"),
+        ("Passed", "Legal"),
+        ("Failure", "Illegal"),
+    ]
+
+
+def _unquoted(scalar: str) -> str:
+    """A YAML string in double quotes, as Python reads it: the escapes in use are the same."""
+    assert re.fullmatch(r' *"(?:[^"\\]|\\["\\bfnrt]|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"', scalar)
+    found = ast.literal_eval(scalar.strip())
+    assert isinstance(found, str)
+    return found
+
+
+@given(st.text(), st.text(), st.integers(0, 3))
+def test_yaml_is_yaml_whatever_the_text(message: str, loop: str, line: int):
+    """A quoted scalar of a remark is a JSON string, which YAML has as well."""
+    remark = Remark("Passed", "p", "Legal", loop, "f", "k.mlir", line, 1, message, (("II", 3),))
+    lines = remark.to_yaml().split("\n")
+    assert lines[0] == "--- !Passed"
+    assert lines[-2:] == ["...", ""]
+    assert all(line.isprintable() for line in lines)
+    said = dict(line.split(":", 1) for line in lines[1:-4])
+    assert _unquoted(said["Message"]) == message
+    assert _unquoted(said["Loop"]) == loop
+    assert ("DebugLoc" in said) == bool(line)
+
+
 # The document -----------------------------------------------------------------------------
 
 
@@ -519,9 +573,8 @@ def test_the_worked_example(
 ):
     text = (EXAMPLES.parent / "docs" / "stretto-opt.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    for name, kernel in re.findall(r"```mlir\n(?=// (\w+\.mlir)\n)(.*?)```", text, re.DOTALL):
-        (tmp_path / kernel.partition("\n")[0].removeprefix("// ")).write_text(kernel)
-        assert name in kernel
+    for kernel, name in re.findall(r"```mlir\n(// (\w+\.mlir)\n.*?)```", text, re.DOTALL):
+        (tmp_path / name).write_text(kernel)
     shown = "".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
     sessions = re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]
     assert len(sessions) == 3

@@ -1,6 +1,6 @@
 """Run by the oracle's own Python: read each text of a folder with upstream MLIR, print it again.
 
-    IN/gemm.mlir  ──►  upstream parser and verifier  ──►  OUT/gemm.mlir
+IN/gemm.mlir  ──►  upstream parser and verifier  ──►  OUT/gemm.mlir
 """
 
 import sys

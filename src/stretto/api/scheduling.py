@@ -204,7 +204,14 @@ def _prove(
         return at_hand
     from stretto.api.proving import proved  # noqa: PLC0415 - only who proves needs it
 
-    analysis, stopped = proved(job, at_hand, found.last, proof, progress)
+    try:
+        analysis, stopped = proved(job, at_hand, found.last, proof, progress)
+    except KeyboardInterrupt:
+        if not at_hand.success:
+            raise
+        analysis, stopped = at_hand, True
+    if stopped and not analysis.success:
+        raise KeyboardInterrupt
     if stopped:
         raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
     return analysis

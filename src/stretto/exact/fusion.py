@@ -120,18 +120,13 @@ def join(a: Shape, b: Shape) -> Shape:
     )
 
 
-def keep_acyclic(
-    model: cp_model.CpModel, case: Case, choices: Sequence[Choice], starts: Sequence[object]
-) -> None:
+def keep_acyclic(model: cp_model.CpModel, case: Case, choices: Sequence[Choice]) -> None:
     """With every group drawn as one node, dependences of distance 0 form no cycle.
 
-    Where each of them has a latency, starts rise along it and are themselves the order; else
-    ranks are: ``rank[dst] > rank[src]`` along a dependence, equal inside a group.
+    ``rank[dst] > rank[src]`` along a dependence, equal inside a group.
     """
     inside = [(src, dst) for src, dst, d in case.edges if d.distance == 0]
-    if all(d.latency > 0 for _, _, d in case.edges if d.distance == 0):
-        return
-    ranks = [model.new_int_var(0, len(starts) - 1, f"rank_{i}") for i in range(len(starts))]
+    ranks = [model.new_int_var(0, case.size - 1, f"rank_{i}") for i in range(case.size)]
     for src, dst in inside:
         model.add(ranks[dst] >= ranks[src] + 1)
     for choice in choices:

@@ -126,8 +126,11 @@ class Model:
         """A choice of groups in every class, whose contraction is acyclic."""
         for c in self.case.classes:
             self.choices.append(choose(self.cp, self.case, c, self.start))
-        if self.choices:
-            keep_acyclic(self.cp, self.case, self.choices, self.start)
+        # Where every latency is positive, starts rise along dependences and are the order that
+        # keeps contraction acyclic; unless a dependence may be switched off.
+        rising = all(d.latency > 0 for _, _, d in self.case.edges if d.distance == 0)
+        if self.choices and (self.conditional or not rising):
+            keep_acyclic(self.cp, self.case, self.choices)
 
     def _slot(self) -> None:
         """Σ occupancy of the holders in every modulo cycle <= capacity."""

@@ -3,7 +3,8 @@
     dependence 3    load0 -> mma, latency 556          one dependence inequality
     slot tma        all holds of one slot              and so on, one reason a rule and its subject
 
-Fusion is a freedom, not a reason: a model always has it, unless the user took it away.
+Fusion is a freedom, not a reason: a model always has it, unless the user took it away. A dependence
+that is left out asks for no cycles any more; whom it keeps from fusing stays as it is.
 """
 
 from __future__ import annotations

@@ -57,12 +57,17 @@ def optimize(
 ) -> Answer:
     """The best schedule with an II from `lower_bound` (proved elsewhere) to `last`."""
     search = _Search(case, Clock(limits or Limits()), progress or (lambda _: None), hint)
-    search.climb(lower_bound, last)
-    if search.best is not None:
-        search.told.append(search.of_ii(search.best.ii))
-        for name in objectives:
-            if name != "ii":
-                search.told.append(search.minimize(name))
+    try:
+        search.climb(lower_bound, last)
+        if search.best is not None:
+            search.told.append(search.of_ii(search.best.ii))
+            for name in objectives:
+                if name != "ii":
+                    search.told.append(search.minimize(name))
+    except KeyboardInterrupt:  # between two runs of the solver
+        search.clock.stopped = True
+        if search.best is not None and not search.told:
+            search.told.append(search.of_ii(search.best.ii))
     limited = not search.clock.stopped and (
         search.undecided or any(not row.optimal for row in search.told)
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Event, Thread
 from time import perf_counter
 from typing import Literal
 
@@ -21,6 +21,9 @@ from ortools.sat.python import cp_model
 from stretto.exact.case import Solution
 from stretto.exact.model import Model
 from stretto.exact.options import Limits
+
+POLL = 0.1
+"""Seconds between two looks at whether the user stopped the solver."""
 
 Status = Literal["found", "best", "refuted", "undecided"]
 
@@ -129,20 +132,32 @@ def run(
 def _wait(
     solver: cp_model.CpSolver, model: cp_model.CpModel, watcher: _Watcher | None, clock: Clock
 ) -> cp_model.CpSolverStatus:
-    """Solve in a thread; Ctrl-C stops the solver, and the clock with it."""
+    """Solve in a thread; Ctrl-C stops the solver, and the clock with it.
+
+    Waiting is on an event: a join that is interrupted takes the thread for ended.
+    """
     answer: list[cp_model.CpSolverStatus] = []
+    failed: list[BaseException] = []
+    done = Event()
 
     def work() -> None:
-        answer.append(solver.solve(model, watcher))
-
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
         try:
-            thread.join(0.1)
+            answer.append(solver.solve(model, watcher))
+        except BaseException as error:  # raised again where it is awaited
+            failed.append(error)
+        finally:
+            done.set()
+
+    Thread(target=work, daemon=True).start()
+    ended = False
+    while not ended:
+        try:
+            ended = done.wait(POLL)
         except KeyboardInterrupt:
             clock.stopped = True
             solver.stop_search()
+    if failed:
+        raise failed[0]
     return answer[0]
 
 

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import ModuleOp
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.parsing import Parsed
 
-Kind = Literal["Passed", "Missed", "Failure", "Analysis"]
+Kind = Literal["Passed", "Missed", "Failure"]
 FORMATS = ("yaml", "json")
 SCHEMA = "stretto.remarks/1"
 
@@ -88,7 +88,13 @@ class Remark:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)  # a JSON string is a YAML string
+    """A JSON string is a YAML string, but for the line breaks that only YAML knows as such."""
+    plain = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else _escaped(ord(c)) for c in plain)
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def render(remarks: Iterable[Remark], form: str) -> str:

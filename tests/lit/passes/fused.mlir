@@ -2,11 +2,12 @@
 // names; members keep theirs as an attribute, so that a tool which renames values does no harm.
 
 // RUN: stretto-opt %s -p tileas-generate-schedule,tileas-verify-schedule > %t && filecheck %s --input-file %t
+// RUN: stretto-opt %t --tileas-generate-schedule | diff - %t
 // RUN: sed -e 's/%%read/%%renamed/g' %t | stretto-opt --tileas-verify-schedule --remarks-filter=. 2>&1 | filecheck %s --check-prefix=RENAMED
 // RUN: stretto-opt %s --tileas-generate-schedule='fuse=false' --tileas-verify-schedule | filecheck %s --check-prefix=APART
 
-// CHECK:      %read_a = {{.*}}nv_tile.aws.start = [[START:[0-9]+]] : i64, stretto.name = "read_a"}
-// CHECK:      %read_b = {{.*}}nv_tile.aws.start = [[START]] : i64, stretto.name = "read_b"}
+// CHECK:      %read_a = {{.*}}stretto.name = "read_a", {{.*}}nv_tile.aws.start = [[START:[0-9]+]] : i64}
+// CHECK:      %read_b = {{.*}}stretto.name = "read_b", {{.*}}nv_tile.aws.start = [[START]] : i64}
 // CHECK:      nv_tile.aws.ii = 4 : i64
 // CHECK-SAME: nv_tile.aws.fused = [["read_a", "read_b"]]
 

@@ -132,13 +132,15 @@ class Runner:
             for diagnostic in error.diagnostics:
                 self.tell(diagnostic)
             raise _ChunkError from None
-        except IllegalScheduleError:
-            self._drain(listener)
-            raise  # a bug of ours, however well it is worded
         except (StrettoError, DiagnosticException) as error:
             self._drain(listener)
+            if isinstance(error, IllegalScheduleError):
+                raise  # a bug of ours, however well it is worded
             self.tell(Diagnostic("error", str(error), self.file))
             raise _ChunkError from None
+        except BaseException:
+            self._drain(listener)
+            raise
         self._drain(listener)
 
     def _drain(self, listener: Listener | None) -> None:

@@ -36,6 +36,9 @@ def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnaly
     withdraw(for_op)
     if not analysis.success or analysis.ii is None:
         raise ValueError(f"`{analysis.loop}` has no schedule to publish")
+    for name in (name for group in analysis.fused for name in group):
+        # Groups go by names, and other tools drop those of values: keep what is named.
+        ops[name].attributes.setdefault(STATED + "name", to_attribute(name))
     numbers: dict[int, Attribute] = {}  # few are different, and making one is slow
     for placed in analysis.placements:
         attributes = ops[placed.op].attributes
@@ -44,9 +47,6 @@ def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnaly
                 numbers[number] = to_attribute(number)
             attributes[name] = numbers[number]
     for_op.attributes.update(_of_loop(analysis))
-    for name in (name for group in analysis.fused for name in group):
-        # Groups go by names, and other tools drop those of values: keep what is named.
-        ops[name].attributes.setdefault(STATED + "name", to_attribute(name))
 
 
 def _of_loop(analysis: ScheduleAnalysis) -> dict[str, Attribute]:

@@ -220,7 +220,8 @@ class BodyReader:
         if operand is destination_of(op):
             return False
         if operand is not accumulator_of(op):
-            return not self._bare_and_written(op, operand)
+            # What an inner loop does with a buffer, its accesses say.
+            return not (isinstance(op, ForOp) and self._bare(operand))
         flow = self._flow(operand)
         if flow is None or self._bare(flow[0]):
             return False
@@ -229,10 +230,6 @@ class BodyReader:
     def _bare(self, value: SSAValue) -> bool:
         """Whether a value is a buffer as such, which nobody has filled yet."""
         return isinstance(value, OpResult) and isinstance(value.op, AllocTensorOp)
-
-    def _bare_and_written(self, op: Operation, operand: SSAValue) -> bool:
-        """A buffer that an inner loop fills says nothing as an operand."""
-        return isinstance(op, ForOp) and self._bare(operand)
 
     def _flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
         """The value that is meant, and how many iterations back; None: held by the instruction."""

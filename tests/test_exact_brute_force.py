@@ -1,0 +1,122 @@
+"""The exact solver against brute force and against a formulation of its own, on tiny loops.
+
+200 seeded loops of up to 5 operations in CI; thousands of up to 6 under `make test-deep`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from brute_force import legal_schedules, optimum
+from stretto.exact.case import Case, Solution
+from stretto.exact.conflict import find_conflict
+from stretto.exact.model import Model
+from stretto.exact.options import OBJECTIVES, Limits
+from stretto.exact.reasons import KINDS
+from stretto.exact.search import Answer, optimize
+from stretto.exact.solving import Clock, solve
+from stretto.schedule.views import analyse, stage_count
+from stretto.verify import verify
+from time_indexed import time_indexed
+from tiny_loops import Tiny, tiny_problem
+
+DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"
+CHUNKS = 8
+SEEDS = range(3000) if DEEP else range(200)
+MAX_OPS = 6 if DEEP else 5
+LIMIT = 40
+"""No loop of the generator needs a larger II."""
+
+
+def case_of(tiny: Tiny) -> Case:
+    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+
+
+def chunk(k: int) -> Iterator[tuple[int, Tiny]]:
+    for seed in SEEDS[k::CHUNKS]:
+        yield seed, tiny_problem(seed, MAX_OPS)
+
+
+def legal(tiny: Tiny, solution: Solution) -> bool:
+    names = [op.name for op in tiny.loop.ops]
+    fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
+    starts = dict(zip(names, solution.starts, strict=True))
+    analysis = analyse(tiny.loop, tiny.machine, solution.ii, starts, fused=fused)
+    return verify(tiny.loop, tiny.machine, analysis, max_stages=tiny.max_stages) == ()
+
+
+def solved(tiny: Tiny, objective: str = "ii") -> Answer:
+    wanted = OBJECTIVES[: OBJECTIVES.index(objective) + 1]
+    return optimize(case_of(tiny), 1, LIMIT, None, wanted, Limits())
+
+
+@pytest.mark.parametrize("k", range(CHUNKS))
+def test_the_optimum_is_that_of_brute_force(k: int) -> None:
+    for seed, tiny in chunk(k):
+        answer = solved(tiny)
+        found = None if answer.solution is None else answer.solution.ii
+        best = optimum(tiny.loop, tiny.machine, tiny.fuse, LIMIT, tiny.max_stages)
+        assert found == best, f"seed {seed}"
+        assert not answer.limited, f"seed {seed}"
+        if answer.solution is not None:
+            assert legal(tiny, answer.solution), f"seed {seed}"
+            assert answer.lower_bound == found, f"seed {seed}"
+            assert [o.optimal for o in answer.objectives] == [True], f"seed {seed}"
+            if answer.solution.ii <= 6 and len(tiny.loop.ops) <= 4:
+                check_later_objectives(seed, tiny, answer.solution.ii)
+
+
+def check_later_objectives(seed: int, tiny: Tiny, ii: int) -> None:
+    """Among all legal schedules at the optimum: fewest stages, then bytes, then registers."""
+    answer = solved(tiny, "registers")
+    assert answer.solution is not None
+    figures: list[tuple[int, int, int]] = []
+    for s in legal_schedules(
+        tiny.loop, tiny.machine, ii, fuse=tiny.fuse, max_stages=tiny.max_stages
+    ):
+        a = analyse(tiny.loop, tiny.machine, ii, s.starts, fused=s.fused)
+        assert a.pressure is not None
+        figures.append((a.stage_count, sum(m.used for m in a.memory), a.pressure.peak))
+    told = tuple(row.value for row in answer.objectives[1:])
+    assert told == min(figures), f"seed {seed}"
+    assert all(row.optimal for row in answer.objectives), f"seed {seed}"
+    assert stage_count(ii, answer.solution.starts) == told[0]
+    assert legal(tiny, answer.solution), f"seed {seed}"
+
+
+def test_a_formulation_of_its_own_agrees_on_every_small_ii() -> None:
+    """Also above the optimum: feasibility is not monotone in the II."""
+    refuted = 0
+    for seed in SEEDS:
+        tiny = tiny_problem(seed, MAX_OPS)
+        tiny = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)  # it does not fuse
+        best = solved(tiny).solution
+        for ii in range(1, (LIMIT if best is None else best.ii + 2) + 1):
+            said = solve(Model(case_of(tiny), ii), Clock(Limits())).status
+            other = time_indexed(tiny.loop, tiny.machine, ii, max_stages=tiny.max_stages)
+            assert said == other, f"seed {seed}, II {ii}"
+            refuted += said == "refuted"
+    assert refuted > len(SEEDS)
+
+
+def test_every_rule_binds_somewhere() -> None:
+    """Each kind of reason forbids the II below some optimum, and fusion lowers some optimum."""
+    kinds: set[str] = set()
+    fused = 0
+    for seed in SEEDS[:120]:
+        tiny = tiny_problem(seed, MAX_OPS)
+        best = solved(tiny).solution
+        if best is None or best.ii == 1:
+            continue
+        conflict = find_conflict(case_of(tiny), best.ii - 1, Clock(Limits()))
+        assert conflict.status == "impossible"
+        kinds |= {reason.kind for reason in conflict.reasons}
+        if tiny.fuse:
+            apart = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)
+            other = solved(apart).solution
+            fused += other is None or other.ii > best.ii
+    assert kinds == set(KINDS)
+    assert fused >= 5

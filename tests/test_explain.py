@@ -1,0 +1,251 @@
+"""Why not a smaller II: conflicts that are minimal, changes that do what they say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from brute_force import legal_schedules, optimum
+from stretto import api
+from stretto.cli.main import main
+from stretto.errors import StrettoError
+from stretto.exact.case import Case
+from stretto.exact.conflict import find_conflict
+from stretto.exact.explain import explain
+from stretto.exact.options import Limits
+from stretto.exact.reasons import Reason, brief
+from stretto.exact.relax import Relaxed
+from stretto.exact.solving import Clock
+from stretto.loop import Constraint, Dependence, Loop, Op, Use
+from stretto.machine import Machine, Slot
+from stretto.report.explanation import ExplanationReport
+from tiny_loops import Tiny, tiny_problem
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+SCHEMA = json.loads(
+    (ROOT / "src/stretto/report/schemas/explanation.schema.json").read_text(encoding="utf-8")
+)
+
+
+def keeps_schema(document: object) -> None:
+    Draft202012Validator(SCHEMA).validate(document)  # pyright: ignore[reportUnknownMemberType]
+
+
+def example(name: str, *options: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The explanation of a shipped loop, as JSON that keeps its schema."""
+    assert main(["explain", str(EXAMPLES / f"{name}.json"), *options, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    keeps_schema(document)
+    return document["loops"][0]
+
+
+def test_four_op_is_kept_from_14_by_slot_16_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = example("four_op", capsys=capsys)
+    assert entry["best"] == {"ii": 15, "optimal": True, "lower_bound": 15}
+    assert (entry["ii"], entry["verdict"], entry["minimal"]) == (14, "impossible", True)
+    (reason,) = entry["reasons"]
+    assert reason["kind"] == "slot"
+    assert reason["name"] == "tp_smem_wr"
+    assert reason["slot_id"] == 16
+    assert reason["text"].startswith("load\u00a08 + write\u00a07 = 15")
+    (change,) = entry["relaxations"]
+    assert change["ii"] == 8
+    assert change["change"] == "a second unit of tp_smem_wr (capacity 1 -> 2)"
+
+
+def test_a_recurrence_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "recurrence_bound.json")]) == 0
+    out = capsys.readouterr().out
+    assert "II 10 is optimal. Why not 9?" in out
+    assert "impossible for 3 reasons together, each needed" in out
+    assert "a recurrence: 10 cycles over 1 iteration, 9 at II 9" in out
+    assert "1 cycle less latency of `add` -> `clamp` (4 -> 3)" in out
+
+
+def test_memory_names_its_budget_and_what_to_shrink(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = example("over_smem", capsys=capsys)
+    kinds = [reason["kind"] for reason in entry["reasons"]]
+    assert kinds == ["storage", "dependence", "dependence"]
+    changes = {r["change"]: r["ii"] for r in entry["relaxations"]}
+    # Two copies of each tile take 262,144 bytes of 232,448: 29,696 too many, 14,848 a copy.
+    assert changes["`a_tile` smaller by 14,848 bytes (65,536 -> 50,688)"] == 2048
+
+
+def test_an_ii_that_is_possible(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = example("four_op", "--ii", "16", capsys=capsys)
+    assert (entry["verdict"], entry["reasons"]) == ("possible", [])
+    assert example("four_op", "--ii", "15", capsys=capsys)["verdict"] == "possible"
+
+
+def test_far_below_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    """A hold longer than the II."""
+    entry = example("four_op", "--ii", "3", capsys=capsys)
+    assert entry["verdict"] == "impossible"
+    assert entry["minimal"]
+
+
+def test_an_ii_of_one_has_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    loop = Loop("l", (Op("a", "k", uses=(), latency=1),))
+    explained = api.explain(loop, Machine("m", "", ()))
+    assert explained.explanation is None
+    report = ExplanationReport(explained)
+    assert "no II is smaller than 1" in report.to_text()[0]
+    document = {"schema": SCHEMA["$id"], "success": True, "loops": [report.to_json()]}
+    keeps_schema(document)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("bad", ["0", "-3", "x"])
+def test_an_ii_that_is_none(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "four_op.json"), f"--ii={bad}"]) == 2
+    assert "is not a whole number of at least 1" in capsys.readouterr().err
+    with pytest.raises(StrettoError, match="at least 1"):
+        api.explain(Loop("l", (Op("a", "k", uses=(), latency=1),)), Machine("m", "", ()), ii=0)
+
+
+def test_a_limit_says_what_it_left_open(capsys: pytest.CaptureFixture[str]) -> None:
+    loop = Loop(
+        "l",
+        tuple(Op(f"o{i}", "k", uses=(Use("s", 3 + i),), latency=9) for i in range(6)),
+        stated=tuple(Dependence(f"o{i}", f"o{(i + 1) % 6}", 9, int(i == 5)) for i in range(6)),
+    )
+    machine = Machine("m", "", (Slot(1, "s", 1),))
+    ready = api.prepare(loop, machine)
+    told = api.explain_prepared(ready, 50, limits=Limits(work=1e-9)).explanation
+    assert told is not None
+    assert told.verdict == "undecided"
+    capsys.readouterr()
+
+
+# Minimal, against brute force ---------------------------------------------------------------------
+
+
+def without(tiny: Tiny, dropped: Reason) -> Tiny:
+    """A loop of stated dependences only, with one reason taken away."""
+    loop, machine = tiny.loop, tiny.machine
+    match dropped.kind:
+        case "slot":
+            machine = machine.with_capacity(dropped.name, 1000)
+        case "pool":
+            machine = machine.with_cap(dropped.name, 1000)
+        case "depth":
+            one = loop.op(dropped.name)
+            free = replace(one, constraint=replace(one.constraint, max_depth=None))
+            loop = replace(loop, ops=tuple(free if o is one else o for o in loop.ops))
+        case "stages":
+            return replace(tiny, max_stages=None)
+        case "group":
+            names = loop.groups[dropped.number]
+            ops = tuple(
+                replace(o, constraint=replace(o.constraint, gid=None)) if o.name in names else o
+                for o in loop.ops
+            )
+            loop = replace(loop, ops=ops)
+        case "dependence":
+            # It asks for nothing, but whom it keeps from fusing stays as it is.
+            stated = list(loop.stated)
+            stated[dropped.number] = replace(stated[dropped.number], latency=-1000)
+            loop = replace(loop, stated=tuple(stated))
+        case "storage":
+            raise AssertionError("the loops of this test have no storage")
+    return replace(tiny, loop=loop, machine=machine)
+
+
+def stated_only(seed: int) -> Tiny:
+    """The tiny loop of a seed with its dependences stated and its storages gone."""
+    tiny = tiny_problem(seed, 4)
+    ops = tuple(replace(o, operands=(), reads=(), writes=(), results=()) for o in tiny.loop.ops)
+    stated = tiny.loop.dependences
+    return replace(tiny, loop=Loop(tiny.loop.name, ops, stated=stated))
+
+
+def possible(tiny: Tiny, ii: int) -> bool:
+    found = legal_schedules(tiny.loop, tiny.machine, ii, fuse=tiny.fuse, max_stages=tiny.max_stages)
+    return next(found, None) is not None
+
+
+def case_of(tiny: Tiny) -> Case:
+    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+
+
+def alone(tiny: Tiny, kept: tuple[Reason, ...]) -> Tiny:
+    """A loop bound by some reasons and nothing else."""
+    from stretto.exact.reasons import all_reasons  # noqa: PLC0415
+
+    case = case_of(tiny)
+    others = [r for r in all_reasons(case) if r not in kept]
+    # Numbers shift as groups go, so the last ones go first.
+    for reason in sorted(others, key=lambda r: -r.number):
+        tiny = without(tiny, reason)
+    return tiny
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_conflicts_are_enough_and_minimal(seed: int) -> None:
+    tiny = stated_only(seed)
+    best = optimum(tiny.loop, tiny.machine, tiny.fuse, 40, tiny.max_stages)
+    if best is None or best == 1:
+        assert best != 0
+        return
+    conflict = find_conflict(case_of(tiny), best - 1, Clock(Limits()))
+    assert conflict.status == "impossible"
+    assert conflict.minimal
+    assert not possible(alone(tiny, conflict.reasons), best - 1)
+    for reason in conflict.reasons:
+        rest = tuple(r for r in conflict.reasons if r != reason)
+        assert possible(alone(tiny, rest), best - 1), reason
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
+    """Every changed problem has the II as its optimum, by brute force."""
+    tiny = tiny_problem(seed, 4)
+    best = optimum(tiny.loop, tiny.machine, tiny.fuse, 40, tiny.max_stages)
+    if best is None or best == 1:
+        assert best != 0
+        return
+    case = case_of(tiny)
+    ready = api.prepare(tiny.loop, tiny.machine)
+    seen: list[Relaxed] = []
+    bounds = api.schedule_prepared(ready).bounds
+    assert bounds is not None
+    told = explain(case, best - 1, bounds, check=seen.append)
+    assert told.verdict == "impossible"
+    assert len(seen) == len(told.relaxations)
+    for relaxed in seen:
+        assert relaxed.relaxation.ii < best
+        assert relaxed.relaxation.optimal
+        if relaxed.case.latencies:  # brute force knows no changed latency
+            continue
+        changed = relaxed.case
+        found = optimum(changed.loop, changed.machine, tiny.fuse, best, changed.max_stages)
+        assert found == relaxed.relaxation.ii, relaxed.relaxation.text
+
+
+def test_every_kind_of_reason_in_a_few_words() -> None:
+    ops = (
+        Op("a", "k", uses=(Use("s", 1),), latency=1, constraint=Constraint(gid=0, max_depth=1)),
+        Op("b", "k", uses=(Use("s", 1),), latency=1, constraint=Constraint(gid=0)),
+    )
+    stated = (Dependence("a", "b", 1), Dependence("b", "a", 1, 1))
+    case = Case(Loop("l", ops, stated=stated), Machine("m", "", (Slot(1, "s", 1),)), True, 2)
+    reasons = (
+        Reason("slot", "s"),
+        Reason("pool", "p"),
+        Reason("storage", "smem"),
+        Reason("depth", "a"),
+        Reason("stages"),
+        Reason("group"),
+        Reason("dependence", number=0),
+        Reason("dependence", number=1),
+    )
+    assert brief(case, reasons) == (
+        "slot s, pool p, the smem budget, max_depth of `a`, the limit on stages, the group of `a`, "
+        "2 dependences (a -> b -> a)"
+    )

@@ -1,0 +1,117 @@
+"""Seeded loops small enough for brute force, in which every rule of legality binds now and then.
+
+tiny_problem(seed=17, max_ops=5)  ──►  the same loop, machine and options on every run
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from stretto.loop import (
+    Access,
+    Constraint,
+    Demand,
+    Dependence,
+    Facts,
+    Loop,
+    Op,
+    Operand,
+    Storage,
+    TileType,
+    Use,
+    Value,
+    check,
+)
+from stretto.machine import Budget, Machine, Pool, Slot
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A loop, its machine and what was asked of its schedule."""
+
+    loop: Loop
+    machine: Machine
+    fuse: bool
+    max_stages: int | None
+
+
+def tiny_problem(seed: int, max_ops: int = 5) -> Tiny:
+    """A resolved loop that passes `check()`."""
+    rng = random.Random(f"tiny {seed}")
+    machine = _machine(rng)
+    kinds = rng.choice([("a",), ("a", "b")])
+    ops = [_op(rng, machine, i, rng.choice(kinds)) for i in range(rng.randint(2, max_ops))]
+    values = [Value(f"v{i}", rng.choice([None, TileType((128,), "f32")])) for i in range(len(ops))]
+    ops = [replace(op, results=(f"v{i}",), operands=_operands(rng, i)) for i, op in enumerate(ops)]
+    ops, storages = _storages(rng, ops)
+    stated = tuple(_stated(rng, ops) for _ in range(rng.choice([0, 1, 2])))
+    room = sum(s.bytes for s in storages) + rng.randint(0, 4)
+    budgets = (Budget("smem", max(1, room)), Budget("register", 1 << 18, unit=512))
+    machine = replace(machine, budgets=budgets)
+    loop = Loop(f"tiny{seed}", tuple(ops), tuple(values), tuple(storages), stated)
+    assert check(loop, machine) == ()
+    return Tiny(loop, machine, rng.random() < 0.7, rng.choice([None, None, None, 1, 2]))
+
+
+def _machine(rng: random.Random) -> Machine:
+    slots = tuple(
+        Slot(i + 1, f"s{i}", rng.choice([1, 1, 1, 2, 3]), fusion_cap=rng.choice([1, 2, 3]))
+        for i in range(rng.choice([1, 2]))
+    )
+    pools = tuple(Pool(f"p{i}", rng.randint(1, 3)) for i in range(rng.choice([0, 1])))
+    return Machine("tiny", "a machine of random loops", slots, pools)
+
+
+def _op(rng: random.Random, machine: Machine, i: int, kind: str) -> Op:
+    chosen = rng.sample(machine.slots, rng.choice([1, 1, len(machine.slots)]))
+    uses = tuple(
+        Use(
+            slot.name,
+            rng.choice([1, 1, 2, 3]),
+            offset=rng.choice([0, 0, 0, 1]),
+            occupancy=rng.randint(1, slot.capacity or 1),
+        )
+        for slot in chosen
+    )
+    demands = [Demand(p.name, rng.randint(0, p.cap)) for p in machine.pools if rng.random() < 0.5]
+    constraint = Constraint(
+        gid=rng.choice([None, 0, 0]),
+        max_depth=rng.choice([None, None, None, 0, 1]),
+    )
+    return Op(
+        f"op{i}",
+        kind,
+        uses=uses,
+        demands=tuple(demands),
+        latency=rng.randint(0, 4),
+        facts=Facts(bank=rng.choice([None, 0, 0])),
+        constraint=constraint if rng.random() < 0.5 else Constraint(),
+    )
+
+
+def _operands(rng: random.Random, j: int) -> tuple[Operand, ...]:
+    operands = [Operand(f"v{i}", rng.choice([0, 0, 1])) for i in range(j) if rng.random() < 0.4]
+    if rng.random() < 0.2:
+        operands.append(Operand(f"v{j}", 1))
+    return tuple(operands)
+
+
+def _storages(rng: random.Random, ops: list[Op]) -> tuple[list[Op], list[Storage]]:
+    storages: list[Storage] = []
+    for s in range(rng.choice([0, 1, 2])):
+        writer = rng.randrange(len(ops))
+        fixed = rng.random() < 0.2
+        depth = None if fixed else rng.choice([None, None, 1, 2])
+        storages.append(Storage(f"m{s}", "smem", rng.randint(1, 4), fixed, depth))
+        ops[writer] = replace(ops[writer], writes=(*ops[writer].writes, f"m{s}"))
+        for i in range(writer + 1, len(ops)):
+            if rng.random() < 0.5:
+                ops[i] = replace(ops[i], reads=(*ops[i].reads, Access(f"m{s}")))
+    return ops, storages
+
+
+def _stated(rng: random.Random, ops: list[Op]) -> Dependence:
+    i, j = rng.randrange(len(ops)), rng.randrange(len(ops))
+    distance = rng.randint(0, 2) if i < j else rng.randint(1, 2)
+    return Dependence(f"op{i}", f"op{j}", rng.randint(0, 3), distance, "order")
