@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep lint format examples bench bench-quality clean
+.PHONY: setup demo test test-deep lint format examples bench bench-quality bench-exact clean
 
 setup: $(READY)
 
@@ -48,6 +48,10 @@ bench: setup
 # Quality and speed of the generators; CORPUS is a folder with tile-ddg/ in it, if you have one.
 bench-quality: setup
 	$(BIN)/python benchmarks/quality.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS))
+
+# Proofs of the exact solver, and the textbook formulation beside them.
+bench-exact: setup
+	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST))
 
 clean:
 	rm -rf .venv .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -345,6 +345,12 @@ def test_copies_are_told_by_where_they_go() -> None:
     ]
 
 
+def test_a_buffer_may_be_read_and_filled_by_one_operation() -> None:
+    loop = body("{ %a = nv_tileas.async.copy %fixed into %fixed : !s -> !s }")
+    assert (loop.ops[0].reads, loop.ops[0].writes) == ((Access("fixed"),), ("fixed",))
+    assert loop.ops[0].operands == (Operand("fixed"),)
+
+
 def test_barriers_keep_memory_on_its_side() -> None:
     loop = body(
         "{ %a = nv_tileas.async.smem_read %fixed : !s -> !r\n"
@@ -627,13 +633,17 @@ def test_reading_a_long_body_takes_less_than_parsing_it() -> None:
     for i in range(1, 1000):
         lines.append(f"%v{i} = arith.addf %v{i - 1}, %v{i // 2} : f32")
     text = kernel("{\n" + "\n".join(lines) + "\n}")
-    started = time.perf_counter()
-    parsed = parse_module(text, "long.mlir")
-    between = time.perf_counter()
-    (item,) = read_loops(parsed).loops
-    done = time.perf_counter()
-    assert len(item.loop.ops) == 1000
-    assert done - between < between - started
+    parsing: list[float] = []
+    reading: list[float] = []
+    for _ in range(3):  # the best of three: others may be at work on the same machine
+        started = time.perf_counter()
+        parsed = parse_module(text, "long.mlir")
+        between = time.perf_counter()
+        (item,) = read_loops(parsed).loops
+        reading.append(time.perf_counter() - between)
+        parsing.append(between - started)
+        assert len(item.loop.ops) == 1000
+    assert min(reading) < min(parsing)
 
 
 def test_a_long_chain_of_views_and_sums_is_no_deep_recursion() -> None:

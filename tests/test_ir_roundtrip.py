@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from generated import Problem, problems
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import Problem, problems
 from stretto.ir import read_mlir, write_mlir
 from stretto.ir.parsing import parse_module
 from stretto.ir.reading import read_loops

@@ -158,6 +158,7 @@ def test_every_constant_has_its_source(name: str) -> None:
         *machine.ceilings,
         *machine.fences,
         *machine.costs,
+        *machine.limits,
     ]
     assert [row for row in rows if not row.source] == []
 

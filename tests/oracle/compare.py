@@ -22,7 +22,6 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from generated import Problem, problems  # noqa: E402
-
 from stretto.ir import write_mlir  # noqa: E402
 from stretto.ir.parsing import parse_module  # noqa: E402
 from stretto.ir.writing import print_module  # noqa: E402
@@ -49,7 +48,7 @@ def texts() -> dict[str, str]:
         derandomize=True,
         deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow],
     )
     @given(problems())
     def collect(problem: Problem) -> None:

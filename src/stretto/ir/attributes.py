@@ -22,16 +22,17 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BytesAttr,
     DictionaryAttr,
+    Float32Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
     UnitAttr,
+    i1,
     i64,
 )
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
 
 from stretto.document import Cursor
 from stretto.errors import DocumentError
@@ -94,13 +95,15 @@ NOTHING = StatedOp(Op("", ""), frozenset())
 
 
 def stated_op(op: Operation) -> StatedOp:
-    """What is stated of an operation; ValueError unless `verify_attributes` is content."""
+    """What is stated of an operation; DocumentError unless `verify_attributes` is content."""
+    if not op.attributes:
+        return NOTHING
     row, given = _op_row(op)
     return StatedOp(_read(_document(row)).ops[0], given) if given else NOTHING
 
 
 def stated_loop(op: ForOp) -> StatedLoop:
-    """What is stated of a loop; ValueError unless `verify_attributes` is content."""
+    """What is stated of a loop; DocumentError unless `verify_attributes` is content."""
     top, given = _loop_row(op)
     numbers = {
         name: _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
@@ -248,15 +251,15 @@ def _plain(attribute: Attribute) -> Any:
     """An attribute as JSON would have it; what JSON has not, as text no field accepts."""
     if isinstance(attribute, UnitAttr):
         return True
-    if isa(attribute, IntegerAttr):
-        number = attribute.value.data
-        return bool(number) if attribute.type == IntegerType(1) else number
+    if isinstance(attribute, IntegerAttr):
+        whole = cast("IntegerAttr[IntegerType]", attribute)
+        return bool(whole.value.data) if whole.type == i1 else whole.value.data
     if isinstance(attribute, StringAttr | BytesAttr):
         return text_of(attribute)
-    if isa(attribute, FloatAttr):
-        return attribute.value.data
-    if isa(attribute, ArrayAttr):
-        return [_plain(item) for item in attribute.data]
+    if isinstance(attribute, FloatAttr):
+        return cast("FloatAttr[Float32Type]", attribute).value.data
+    if isinstance(attribute, ArrayAttr):
+        return [_plain(item) for item in cast("ArrayAttr[Attribute]", attribute).data]
     if isinstance(attribute, DictionaryAttr):
         return {key: _plain(value) for key, value in attribute.data.items()}
     return {"attribute": str(attribute)}
@@ -266,7 +269,7 @@ def to_attribute(value: Any) -> Attribute:
     """A JSON value as an attribute: the way back of what is read above."""
     match value:
         case bool():
-            return IntegerAttr(int(value), IntegerType(1))
+            return IntegerAttr(int(value), i1)
         case int():
             # A number that 64 bits do not hold states its width.
             wide = max(64, value.bit_length() + 1)

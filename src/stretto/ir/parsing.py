@@ -9,15 +9,17 @@ Positions stay out of the module: what is printed has no `loc` in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from stretto.ir.attributes import verify_attributes
 from stretto.ir.context import make_context
@@ -41,6 +43,8 @@ class Parsed:
     attribute_offsets: dict[tuple[Operation, str], int] = field(
         default_factory=dict[tuple[Operation, str], int]
     )
+    verified: bool = False
+    """Whether it was found to be without fault when it was parsed."""
 
     @staticmethod
     def of_module(module: ModuleOp, file: str = "<module>") -> Parsed:
@@ -82,24 +86,40 @@ def parse_module(
     source = Source(file, text, first_line)
     if not text.strip():
         raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])
-    parser = PlacingParser(context or make_context(), text, file)
-    try:
-        module = parser.parse_module()
-    except ParseError as error:
-        raise MlirError([_parse_error(source, error)]) from None
-    except VerifyException as error:
-        raise MlirError([source.diagnose(parser.here, "error", str(error))]) from None
-    except RecursionError:
-        raise MlirError([source.diagnose(parser.here, "error", "nested too deeply")]) from None
-    except Exception as error:  # a text must never end in a traceback
-        message = f"cannot be parsed: {error}" if str(error) else "cannot be parsed"
-        raise MlirError([source.diagnose(parser.here, "error", message)]) from None
-    parsed = Parsed(module, source, parser.offsets, parser.attribute_offsets)
+    open_string = next((m.start() for m in _STRINGS.finditer(text) if m[0] == '"'), None)
+    if open_string is not None:
+        message = "this string does not end on its line, or has an escape that MLIR does not know"
+        raise MlirError([source.diagnose(open_string, "error", message)])
+    module, parser = _parse(source, context or make_context())
+    parsed = Parsed(module, source, parser.offsets, parser.attribute_offsets, verify)
     if verify:
         faults = verify_module(parsed)
         if faults:
             raise MlirError(faults)
     return parsed
+
+
+_STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"|"')
+"""Comments, strings, and a quote that begins no string: xDSL takes exponential time over those."""
+
+
+def _parse(source: Source, context: Context) -> tuple[ModuleOp, PlacingParser]:
+    parser: PlacingParser | None = None
+
+    def refuse(message: str) -> MlirError:
+        return MlirError([source.diagnose(parser.here if parser else 0, "error", message)])
+
+    try:
+        parser = PlacingParser(context, source.text, source.file)
+        return parser.parse_module(), parser
+    except ParseError as error:
+        raise MlirError([_parse_error(source, error)]) from None
+    except VerifyException as error:
+        raise refuse(str(error)) from None
+    except RecursionError:
+        raise refuse("nested too deeply") from None
+    except Exception as error:  # a text must never end in a traceback
+        raise refuse(f"cannot be parsed: {error}" if str(error) else "cannot be parsed") from None
 
 
 def _parse_error(source: Source, error: ParseError) -> Diagnostic:
@@ -200,7 +220,16 @@ class PlacingParser(Parser):
         results = super()._parse_op_result_list()
         # As MLIR has it, an operation stands where its name does, after its results.
         self._open[-1] = (self._current_token.span.start, self._open[-1][1])
+        if self._current_token.kind == MLIRTokenKind.BARE_IDENT:
+            self._refuse_unknown(self._current_token.text)
         return results
+
+    def _refuse_unknown(self, name: str) -> None:
+        """Nobody knows how to read an unknown operation unless it is in generic form."""
+        known = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if known is None or issubclass(known, UnregisteredOp):
+            hint = f'only its generic form, "{name}"(...), could be read'
+            self.raise_error(f"`{name}` is no operation of a known dialect; {hint}")
 
     def _parse_attribute_entry(self) -> tuple[str, Attribute]:
         at = self._current_token.span.start

@@ -31,7 +31,7 @@ from stretto.ir.attributes import (
     stated_loop,
     to_attribute,
 )
-from stretto.ir.dialect.pipeline import GenericOp
+from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.types import BufferTensorType, SmemRefType, TmemRefType, TokenType
 from stretto.ir.reading.body import BodyReader
 from stretto.ir.reading.values import Homes, UnreadableError
@@ -167,7 +167,7 @@ class _Writer:
         return not all(said(operand) for operand in op.operands)
 
     def _named_in_attributes(self) -> set[str]:
-        """Values that attributes name: other tools drop the names of SSA values, not of attributes."""
+        """Values that attributes name: tools drop the names of SSA values, not of attributes."""
         if self._state_values:
             return set(self._values)
         return {o.value for op in self._loop.ops if self._says_too_little(op) for o in op.operands}

@@ -169,6 +169,8 @@ class Machine:
     fences: tuple[Figure, ...] = ()
     costs: tuple[Figure, ...] = ()
     """Weights of the cost order that are the machine's to state: spill_weight, spill_cap."""
+    limits: tuple[Figure, ...] = ()
+    """Caps on what a program may name: named_barriers."""
     transports: tuple[str, ...] = ()
     """Slots whose claimants make up the bank pressure."""
     pipelining: tuple[str, ...] | None = None
@@ -221,6 +223,10 @@ class Machine:
     def cost(self, name: str) -> int:
         """A weight of the cost order; 0 where the machine states none."""
         return next((figure.values[0] for figure in self.costs if figure.name == name), 0)
+
+    def limit(self, name: str) -> int | None:
+        """A cap on what a program may name; None where the machine states none."""
+        return next((figure.values[0] for figure in self.limits if figure.name == name), None)
 
     def encoding(self, name: str) -> Encoding:
         """The encoding of this name."""

@@ -1,9 +1,9 @@
 """Why an analysis cannot become a program.
 
-    MaterializeError          the analysis is no finished, legal schedule, or a limit is met
-      ├── ShapeError          problem, tile and cluster shapes do not agree: nothing is solved
-      ├── BarrierError        more barriers between agents than the machine has names for
-      └── RegionError         what was built breaks its own contract: a bug of Stretto
+MaterializeError          the analysis is no finished, legal schedule, or a limit is met
+  ├── ShapeError          problem, tile and cluster shapes do not agree: nothing is solved
+  ├── BarrierError        more barriers between agents than the machine has names for
+  └── RegionError         what was built breaks its own contract: a bug of Stretto
 """
 
 from __future__ import annotations

@@ -70,9 +70,7 @@ class Grouping:
             op, parent = parent, self.plan.ops[parent].parent
         return op
 
-    def live(
-        self, raw: Raw, consumer: str, distance: int, work: tuple[str, ...]
-    ) -> dict[str, int]:
+    def live(self, raw: Raw, consumer: str, distance: int, work: tuple[str, ...]) -> dict[str, int]:
         """Producers whose data the consumer sees, oldest first, each with its distance.
 
         Writers may write a part: what an earlier one left is still there beneath the last one.

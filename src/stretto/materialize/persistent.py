@@ -112,9 +112,7 @@ def _split(linear: int, extents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _shapes(
-    problem: tuple[int, ...], tile: tuple[int, ...], cluster: tuple[int, ...]
-) -> list[str]:
+def _shapes(problem: tuple[int, ...], tile: tuple[int, ...], cluster: tuple[int, ...]) -> list[str]:
     shapes = {"problem": problem, "tile": tile, "cluster": cluster}
     if len({len(shape) for shape in shapes.values()}) > 1 or not problem:
         told = ", ".join(f"{name} {_written(shape)}" for name, shape in shapes.items())

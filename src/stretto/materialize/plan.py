@@ -1,7 +1,7 @@
 """A finished schedule, checked, with the numbers that materialization asks for.
 
-    start = stage × II + cycle        flow from `a` to `b`, distance d:
-                                      d + stage(b) - stage(a) steps of the kernel apart
+start = stage × II + cycle        flow from `a` to `b`, distance d:
+                                  d + stage(b) - stage(a) steps of the kernel apart
 """
 
 from __future__ import annotations

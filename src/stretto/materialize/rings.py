@@ -3,8 +3,8 @@
     lifetime 1,211, II 256  ──►  ring of 5
     same cycle, no latency between them  ──►  the one that is waited for comes first
 
-An operation that takes no time may need a slot at the very cycle at which its ring, by lifetime, has
-handed it on. Where no order inside the cycle helps, the ring gets one slot more.
+An operation that takes no time may need a slot at the very cycle at which its ring, by lifetime,
+has handed it on. Where no order inside the cycle helps, the ring gets one slot more.
 """
 
 from __future__ import annotations

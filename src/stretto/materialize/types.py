@@ -163,6 +163,8 @@ class Program:
     mutexes: tuple[Mutex, ...]
     iterators: tuple[Iterator, ...]
     agents: tuple[Agent, ...]
+    sequence: tuple[str, ...]
+    """One step of the kernel in the order of issue, over all agents."""
     fused: tuple[tuple[str, ...], ...] = ()
     """Groups that share one hold."""
     persistent: Persistent | None = None

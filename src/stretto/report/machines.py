@@ -32,6 +32,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "ceilings": [_figure(figure) for figure in machine.ceilings],
         "fences": [_figure(figure) for figure in machine.fences],
         "costs": [_figure(figure) for figure in machine.costs],
+        "limits": [_figure(figure) for figure in machine.limits],
         "transports": list(machine.transports),
         "pipelining": None if machine.pipelining is None else list(machine.pipelining),
         "fallback": machine.fallback,

@@ -1,21 +1,41 @@
 """The dialect `nv_tileas`: tiles, how they move, what is computed on them, and pipelines.
 
     types       smem_ref, tmem_ref, tensor, token, iterator, pipeline
-    memory      TMA, shared and tensor memory, copies, buffers
+    transfers   TMA and other ways between global memory and the chip
+    memory      shared and tensor memory, copies, buffers
     views       slices, transposes, broadcasts, layouts
-    compute     products, reductions, elementwise arithmetic
-    pipeline    create, acquire, write, commit, wait, read, release; barriers
+    products    matrix products
+    compute     reductions, elementwise arithmetic
+    pipeline    create, acquire, write, commit, wait, read, release
+    barriers    barriers, and operations of any other kind
 
 An operation's kind, by which machines know it, is its name without `nv_tileas.`.
 """
 
 from xdsl.ir import Dialect
 
-from stretto.ir.dialect import compute, memory, pipeline, types, views
+from stretto.ir.dialect import (
+    barriers,
+    compute,
+    memory,
+    pipeline,
+    products,
+    transfers,
+    types,
+    views,
+)
 
 NvTileas = Dialect(
     "nv_tileas",
-    [*memory.OPERATIONS, *views.OPERATIONS, *compute.OPERATIONS, *pipeline.OPERATIONS],
+    [
+        *transfers.OPERATIONS,
+        *memory.OPERATIONS,
+        *views.OPERATIONS,
+        *products.PRODUCTS,
+        *compute.OPERATIONS,
+        *pipeline.OPERATIONS,
+        *barriers.OPERATIONS,
+    ],
     [*types.TYPES],
 )
 

@@ -1,137 +1,29 @@
-"""Products, reductions and elementwise arithmetic on tiles.
+"""Reductions and elementwise arithmetic on tiles in registers.
 
-%s = nv_tileas.async.tcgen05_mma %q, %k into %s_acc     s = q k
-%o = nv_tileas.async.tcgen05_mma %p, %v acc %o          o = o + p v, in place
 %m = nv_tileas.reduce.max %s axis 1
 %x = nv_tileas.arith.mulf %s, %scale                    a scalar is spread over the tile
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
-    VarConstraint,
     irdl_op_definition,
     operand_def,
-    opt_operand_def,
-    opt_result_def,
     prop_def,
     result_def,
-    var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import (
-    FACTOR,
     NUMBERS,
     REGISTER,
-    SMEM,
-    TMEM,
-    InBuffer,
     describe,
     same_elements,
 )
-from stretto.ir.dialect.memory import TOKEN
 from stretto.ir.dialect.types import element_of, shape_of
-
-_PRODUCT = (
-    "$a `,` $b (`acc` $accumulator^)? (`into` $destination^)? (`after` $after^)? attr-dict `:` "
-    "type($a) `,` type($b) `->` type($result) (`,` type($token)^)?"
-)
-_SUM = InBuffer(("tmem", "register"))
-
-
-def check_product(op: WgmmaOp | Tcgen05MmaOp | DotOp) -> None:
-    """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
-    if op.accumulator is not None and op.destination is not None:
-        raise VerifyException(f"`{op.name}` has both `acc` and `into`; it fills one buffer")
-    a, b, c = shape_of(op.a.type), shape_of(op.b.type), shape_of(op.result.type)
-    if a is None or b is None or c is None:
-        return
-    told = f"`{op.name}` of {describe(op.a.type)} and {describe(op.b.type)}"
-    if len(a) != 2 or len(b) != 2:
-        raise VerifyException(f"{told}: both must have 2 dimensions")
-    if a[1] != b[0]:
-        raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
-    if c != (a[0], b[1]):
-        raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(op.result.type)}")
-
-
-@irdl_op_definition
-class WgmmaOp(IRDLOperation):
-    """A product by a warpgroup, summed up in tensor memory or registers."""
-
-    name = "nv_tileas.async.wgmma"
-    T: ClassVar = VarConstraint("T", _SUM)
-
-    a = operand_def(FACTOR)
-    b = operand_def(SMEM)
-    accumulator = opt_operand_def(T)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
-
-    def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
-
-
-@irdl_op_definition
-class Tcgen05MmaOp(IRDLOperation):
-    """A product by the fifth-generation tensor cores, summed up in tensor memory."""
-
-    name = "nv_tileas.async.tcgen05_mma"
-    T: ClassVar = VarConstraint("T", TMEM)
-
-    a = operand_def(InBuffer(("smem", "tmem")))
-    b = operand_def(SMEM)
-    accumulator = opt_operand_def(T)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
-
-    def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
-
-
-@irdl_op_definition
-class DotOp(IRDLOperation):
-    """A product whose factors may still be in registers."""
-
-    name = "nv_tileas.async.dot"
-    T: ClassVar = VarConstraint("T", _SUM)
-
-    a = operand_def(FACTOR)
-    b = operand_def(FACTOR)
-    accumulator = opt_operand_def(T)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
-
-    def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
-
-
-PRODUCTS = (WgmmaOp, Tcgen05MmaOp, DotOp)
 
 _REDUCE = "$source `axis` $axis attr-dict `:` type($source) `->` type($result)"
 
@@ -310,4 +202,4 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
     SelectOp,
 )
 
-OPERATIONS = (*PRODUCTS, ReduceMaxOp, ReduceSumOp, *ELEMENTWISE)
+OPERATIONS = (ReduceMaxOp, ReduceSumOp, *ELEMENTWISE)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing_extensions import TypeVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import AttrConstraint, IntConstraint
+from xdsl.irdl import AttrConstraint, IntConstraint, eq
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.types import buffer_of, element_of, shape_of
+from stretto.ir.dialect.types import TokenType, buffer_of, element_of, shape_of
 
 _PLACES = {
     "global": "global memory",
@@ -72,6 +72,7 @@ ANY_TILE = InBuffer(("global", "smem", "tmem", "register"))
 SHARED = InBuffer(("smem", "tmem"))
 FACTOR = InBuffer(("smem", "tmem", "register"))
 NUMBERS = Numbers()
+TOKEN = eq(TokenType())
 
 
 def same_elements(op: Operation, **types: Attribute) -> None:

@@ -11,7 +11,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Operation
 
-from stretto.ir.dialect.pipeline import GenericOp
+from stretto.ir.dialect.barriers import GenericOp
 
 _PREFIX = "nv_tileas."
 

@@ -1,26 +1,21 @@
-"""Moving tiles: between global memory, shared memory, tensor memory and registers.
+"""On the chip: between registers, shared memory and tensor memory; and the buffers there.
 
-    %a = nv_tileas.async.tiled_tma_load %A[%row, %k] into %ring : ... -> !nv_tileas.smem_ref<...>
-                                        │               │
-                        a tile of global memory     the buffer it fills
-
-What has `into` fills that buffer and its result is another name of it; without, it fills one of its
-own. `after` takes tokens: the operation starts when their makers are done.
+%ring = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<...>     a buffer
+%s = nv_tileas.async.smem_write %r into %ring                 registers fill it
+%t = nv_tileas.async.tmem_copy %s                             one of its own in tensor memory
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     base,
-    eq,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -30,214 +25,20 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from stretto.ir.dialect.constraints import (
     ANY_TILE,
     FACTOR,
-    GLOBAL,
     REGISTER,
     SHARED,
     SMEM,
     TMEM,
-    describe,
+    TOKEN,
     same_elements,
     same_shape,
 )
-from stretto.ir.dialect.types import TokenType, buffer_of, shape_of
-
-TOKEN = eq(TokenType())
-I32 = eq(i32)
-
-_FILL = "(`into` $destination^)? (`after` $after^)? attr-dict `:`"
-_MADE = "type($result) (`,` type($token)^)?"
-
-
-def check_coordinates(op: IRDLOperation, memory: SSAValue, coordinates: int) -> None:
-    """One coordinate a dimension."""
-    shape = shape_of(memory.type)
-    if shape is not None and len(shape) != coordinates:
-        raise VerifyException(
-            f"`{op.name}` has {coordinates} coordinates; {describe(memory.type)} has "
-            f"{len(shape)} dimensions"
-        )
-
-
-@irdl_op_definition
-class TiledTmaLoadOp(IRDLOperation):
-    """A tile of global memory into shared memory, by the tensor memory accelerator."""
-
-    name = "nv_tileas.async.tiled_tma_load"
-    T: ClassVar = VarConstraint("T", SMEM)
-
-    source = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$source `[` $coordinates `]` {_FILL} type($source) `->` {_MADE}"
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.source, len(self.coordinates))
-        same_elements(self, source=self.source.type, result=self.result.type)
-
-
-@irdl_op_definition
-class TmaGatherOp(IRDLOperation):
-    """Rows of global memory, picked by index, into shared memory."""
-
-    name = "nv_tileas.async.tma_gather"
-    T: ClassVar = VarConstraint("T", SMEM)
-
-    source = operand_def(GLOBAL)
-    indices = operand_def(REGISTER)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        f"$source `[` $indices `]` {_FILL} type($source) `[` type($indices) `]` `->` {_MADE}"
-    )
-
-    def verify_(self) -> None:
-        """A row for every index."""
-        check_rows(self, self.indices, self.result)
-        same_elements(self, source=self.source.type, result=self.result.type)
-
-
-def check_rows(op: IRDLOperation, indices: SSAValue, tile: SSAValue) -> None:
-    """As many rows as indices."""
-    picked, rows = shape_of(indices.type), shape_of(tile.type)
-    integers = isa(indices.type, TensorType) and indices.type.element_type == i32
-    if not integers or picked is None or len(picked) != 1:
-        raise VerifyException(f"`{op.name}`: the indices are {indices.type}, not a row of i32")
-    if rows and rows[0] != picked[0]:
-        raise VerifyException(
-            f"`{op.name}`: {picked[0]} indices pick {rows[0]} rows of {describe(tile.type)}"
-        )
-
-
-@irdl_op_definition
-class TiledTmaStoreOp(IRDLOperation):
-    """A tile of shared memory into global memory, by the tensor memory accelerator."""
-
-    name = "nv_tileas.async.tiled_tma_store"
-
-    value = operand_def(SMEM)
-    target = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$value `to` $target `[` $coordinates `]` (`after` $after^)? attr-dict `:` "
-        "type($value) `->` type($target)"
-    )
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.target, len(self.coordinates))
-        same_elements(self, value=self.value.type, target=self.target.type)
-
-
-@irdl_op_definition
-class TmaScatterOp(IRDLOperation):
-    """Rows of shared memory to rows of global memory that are picked by index."""
-
-    name = "nv_tileas.async.tma_scatter"
-
-    value = operand_def(SMEM)
-    target = operand_def(GLOBAL)
-    indices = operand_def(REGISTER)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    assembly_format = (
-        "$value `to` $target `[` $indices `]` (`after` $after^)? attr-dict `:` "
-        "type($value) `->` type($target) `[` type($indices) `]`"
-    )
-
-    def verify_(self) -> None:
-        """A row for every index."""
-        check_rows(self, self.indices, self.value)
-        same_elements(self, value=self.value.type, target=self.target.type)
-
-
-@irdl_op_definition
-class CpAsyncOp(IRDLOperation):
-    """A tile of global memory into shared memory, copied by threads."""
-
-    name = "nv_tileas.async.cp_async"
-    T: ClassVar = VarConstraint("T", SMEM)
-
-    source = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$source `[` $coordinates `]` {_FILL} type($source) `->` {_MADE}"
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.source, len(self.coordinates))
-        same_elements(self, source=self.source.type, result=self.result.type)
-
-
-@irdl_op_definition
-class LoadOp(IRDLOperation):
-    """A tile of global memory into registers."""
-
-    name = "nv_tileas.load"
-
-    source = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    after = var_operand_def(TOKEN)
-    result = result_def(REGISTER)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$source `[` $coordinates `]` (`after` $after^)? attr-dict `:` type($source) `->` " + _MADE
-    )
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.source, len(self.coordinates))
-        same_elements(self, source=self.source.type, result=self.result.type)
-
-
-@irdl_op_definition
-class StoreOp(IRDLOperation):
-    """A tile of registers into global memory."""
-
-    name = "nv_tileas.store"
-
-    value = operand_def(REGISTER)
-    target = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$value `to` $target `[` $coordinates `]` (`after` $after^)? attr-dict `:` "
-        "type($value) `->` type($target)"
-    )
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.target, len(self.coordinates))
-        same_elements(self, value=self.value.type, target=self.target.type)
+from stretto.ir.dialect.transfers import FILL, MADE, CpAsyncOp, TiledTmaLoadOp, TmaGatherOp
+from stretto.ir.dialect.types import buffer_of
 
 
 @irdl_op_definition
@@ -254,7 +55,7 @@ class SmemWriteOp(IRDLOperation):
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$value {_FILL} type($value) `->` {_MADE}"
+    assembly_format = f"$value {FILL} type($value) `->` {MADE}"
 
     def verify_(self) -> None:
         """The same tile on both sides."""
@@ -272,7 +73,7 @@ class SmemReadOp(IRDLOperation):
     result = result_def(REGISTER)
     token = opt_result_def(TOKEN)
 
-    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + _MADE
+    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
 
     def verify_(self) -> None:
         """The same tile on both sides."""
@@ -290,7 +91,7 @@ class TmemLoadOp(IRDLOperation):
     result = result_def(REGISTER)
     token = opt_result_def(TOKEN)
 
-    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + _MADE
+    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
 
     def verify_(self) -> None:
         """The same tile on both sides."""
@@ -311,7 +112,7 @@ class TmemStoreOp(IRDLOperation):
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$value {_FILL} type($value) `->` {_MADE}"
+    assembly_format = f"$value {FILL} type($value) `->` {MADE}"
 
     def verify_(self) -> None:
         """The same tile on both sides."""
@@ -332,7 +133,7 @@ class TmemCopyOp(IRDLOperation):
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$source {_FILL} type($source) `->` {_MADE}"
+    assembly_format = f"$source {FILL} type($source) `->` {MADE}"
 
     def verify_(self) -> None:
         """The same tile on both sides."""
@@ -353,7 +154,7 @@ class CopyOp(IRDLOperation):
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$source {_FILL} type($source) `->` {_MADE}"
+    assembly_format = f"$source {FILL} type($source) `->` {MADE}"
 
     def verify_(self) -> None:
         """The same tile on both sides; a destination that is memory."""
@@ -393,13 +194,6 @@ class AllocTensorOp(IRDLOperation):
 FILLS = (TiledTmaLoadOp, TmaGatherOp, CpAsyncOp, SmemWriteOp, TmemStoreOp, TmemCopyOp, CopyOp)
 """Operations that fill a buffer: that of `into`, or one of their own."""
 OPERATIONS = (
-    TiledTmaLoadOp,
-    TmaGatherOp,
-    TiledTmaStoreOp,
-    TmaScatterOp,
-    CpAsyncOp,
-    LoadOp,
-    StoreOp,
     SmemWriteOp,
     SmemReadOp,
     TmemLoadOp,

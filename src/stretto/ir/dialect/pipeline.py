@@ -1,4 +1,4 @@
-"""Pipelines between agents, barriers, and operations that have no name of their own here.
+"""Pipelines between agents.
 
     %ring = async.pipeline.create_pipeline : !nv_tileas.pipeline<3, !nv_tileas.smem_ref<...>>
     producer:  acquire a free slot ─► write into it ─► commit
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -22,8 +22,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
-    opt_result_def,
-    prop_def,
     region_def,
     result_def,
     traits_def,
@@ -36,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.memory import TOKEN
+from stretto.ir.dialect.constraints import TOKEN
 from stretto.ir.dialect.types import IteratorType, PipelineType, TokenType
 
 ITERATOR = eq(IteratorType())
@@ -335,60 +333,6 @@ class YieldOp(IRDLOperation):
     assembly_format = "attr-dict ($arguments^ `:` type($arguments))?"
 
 
-# Barriers ---------------------------------------------------------------------------------
-
-_SYNC = "(`after` $after^)? attr-dict (`:` type($token)^)?"
-
-
-@irdl_op_definition
-class BarrierOp(IRDLOperation):
-    """All threads meet: what touches memory before it stays before, what comes after, after."""
-
-    name = "nv_tileas.barrier"
-
-    after = var_operand_def(TOKEN)
-    token = opt_result_def(TOKEN)
-
-    assembly_format = _SYNC
-
-
-@irdl_op_definition
-class MbarrierArriveOp(IRDLOperation):
-    """Arrives at a barrier in shared memory."""
-
-    name = "nv_tileas.async.mbarrier_arrive"
-
-    after = var_operand_def(TOKEN)
-    token = opt_result_def(TOKEN)
-
-    assembly_format = _SYNC
-
-
-@irdl_op_definition
-class MbarrierWaitOp(IRDLOperation):
-    """Waits for a barrier in shared memory."""
-
-    name = "nv_tileas.async.mbarrier_wait"
-
-    after = var_operand_def(TOKEN)
-    token = opt_result_def(TOKEN)
-
-    assembly_format = _SYNC
-
-
-@irdl_op_definition
-class GenericOp(IRDLOperation):
-    """An operation of any kind, by the name its machine knows it by."""
-
-    name = "nv_tileas.generic"
-
-    kind = prop_def(base(StringAttr) | base(BytesAttr))
-    arguments = var_operand_def(AnyAttr())
-    made = var_result_def(AnyAttr())
-
-    assembly_format = "$kind `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
-
-
 BODIES = (ProducerWriteOp, ConsumerReadOp)
 """Operations whose body belongs to the loop around them."""
 OPERATIONS = (
@@ -403,8 +347,4 @@ OPERATIONS = (
     ConsumerReleaseOp,
     AgentSwitchOp,
     YieldOp,
-    BarrierOp,
-    MbarrierArriveOp,
-    MbarrierWaitOp,
-    GenericOp,
 )

@@ -1,7 +1,9 @@
 """From the loops of a module to `Loop` values.
 
-values      where a value comes from: carried arguments, views, buffers
+values      where a value comes from: views, bodies, buffers
+flow        what is read, and from which iteration
 accesses    what is read and written, and the storages that makes
+fences      barriers as dependences
 body        one scf.for
 inner       what an inner loop costs
 module      all of them

@@ -16,9 +16,10 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop
-from stretto.ir.dialect.compute import PRODUCTS
+from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.memory import FILLS, AllocTensorOp
-from stretto.ir.dialect.pipeline import BODIES, GenericOp
+from stretto.ir.dialect.pipeline import BODIES
+from stretto.ir.dialect.products import PRODUCTS
 from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
 from stretto.ir.dialect.views import VIEWS
 from stretto.ir.reading.names import Names
@@ -26,12 +27,15 @@ from stretto.ir.reading.values import (
     Home,
     Homes,
     accumulator_of,
-    destination_of,
     inside,
     space_and_ring,
+    special_operands,
     yielded,
 )
 from stretto.loop import Access, Space, Storage
+
+_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*VIEWS, *BODIES, ForOp))
+_WRITING: frozenset[type[Operation]] = frozenset((*FILLS, *PRODUCTS, GenericOp))
 
 
 @dataclass(slots=True)
@@ -79,25 +83,25 @@ class Storages:
         return found
 
     def _touch(self, op: Operation, found: Accesses) -> None:
-        if isinstance(op, (*VIEWS, *BODIES, ForOp)):
+        if type(op) in _TOUCHING_NOTHING:
             return
-        target, sum_ = destination_of(op), accumulator_of(op)
+        special, total = special_operands(op), accumulator_of(op)
         unknown = isinstance(op, UnregisteredOp)
-        for operand in op.operands:
+        for i, operand in enumerate(op.operands):
             home = self._homes.of(operand)
-            if home is None or operand is target or operand is sum_:
+            if home is None or i in special:
                 continue
             found.reads[home] = None
             if unknown:
                 found.writes[home] = None
-        if sum_ is not None:
-            home = self._homes.of(sum_) or self._register_sum(op, sum_)
+        if total is not None:
+            home = self._homes.of(total) or self._register_sum(op, total)
             if home is not None:
                 found.reads.pop(home, None)
                 found.reads[home] = None
         for result in op.results:
             home = self._homes.of(result)
-            writes = isinstance(op, (*FILLS, *PRODUCTS, GenericOp)) or unknown
+            writes = type(op) in _WRITING or unknown
             filled = isinstance(op, AllocTensorOp) and op.init is not None
             if home is not None and (writes or filled):
                 found.writes[home] = None

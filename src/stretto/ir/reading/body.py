@@ -10,34 +10,31 @@ the machine's units the second, and storages say all there is to say of the thir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
 from stretto.ir.dialect.kinds import kind_of, name_of
 from stretto.ir.dialect.memory import AllocTensorOp, CopyOp
-from stretto.ir.dialect.pipeline import BODIES, BarrierOp
+from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
-from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
+from stretto.ir.dialect.types import buffer_of, tile_of
 from stretto.ir.dialect.views import VIEWS
 from stretto.ir.reading.accesses import Accesses, Storages
+from stretto.ir.reading.fences import fences
+from stretto.ir.reading.flow import Flow
 from stretto.ir.reading.names import Names
 from stretto.ir.reading.values import (
     Homes,
     UnreadableError,
-    accumulator_of,
-    destination_of,
     immediate,
     inside,
-    through_bodies,
-    through_views,
     yielded,
 )
-from stretto.loop import Dependence, Facts, Loop, Op, Operand, Value
+from stretto.loop import Facts, Loop, Op, Operand, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ class BodyReader:
         self._values = Names()
         self._storages = Storages(for_op, homes, place, stated)
         self._live_ins: tuple[SSAValue, ...] = ()
-        self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
+        self._flow = Flow(for_op)
 
     def read(self, name: str) -> Body:
         """The loop, under a name."""
@@ -120,7 +117,7 @@ class BodyReader:
             ops=ops,
             values=self._all_values(ops),
             storages=self._storages.all(),
-            stated=(*self._stated.loop.stated, *self._barriers(ops)),
+            stated=(*self._stated.loop.stated, *fences(ops, [item.op for item in self._body])),
             machine=self._stated.loop.machine,
             slots=(*self._stated.loop.slots, *self._own_slots()),
             force_serial=self._stated.loop.force_serial,
@@ -176,8 +173,8 @@ class BodyReader:
         """In the order they are defined in; the induction variable first."""
         found: dict[SSAValue, None] = {}
         for item in self._body:
-            for value in self._read_by(item.op):
-                flow = self._flow(value)
+            for value in self._flow.read_by(item.op):
+                flow = self._flow.source_of(value)
                 if flow is not None and flow[0] not in self._value_names:
                     found[flow[0]] = None
         named = {self._value_names[value] for value in self._value_names}
@@ -198,65 +195,6 @@ class BodyReader:
             above = value.block.parent_op()
             return (self._place[above] if above is not None else -1, 0, value.index)
         return (-1, 1, 0)
-
-    # Flow ---------------------------------------------------------------------------------
-
-    def _read_by(self, op: Operation) -> Iterable[SSAValue]:
-        """The operands whose data an operation reads."""
-        if not isinstance(op, ForOp):
-            return [o for o in op.operands if self._is_data(op, o)]
-        captured = [
-            operand
-            for nested in op.walk()
-            for operand in nested.operands
-            if not inside(operand, op.body.block)
-        ]
-        return [value for value in dict.fromkeys(captured) if self._is_data(op, value)]
-
-    def _is_data(self, op: Operation, operand: SSAValue) -> bool:
-        """Not a descriptor, a pipeline, a buffer to fill or an accumulator that stays in place."""
-        if buffer_of(operand.type) == "global" or isinstance(operand.type, PipelineType):
-            return False
-        if operand is destination_of(op):
-            return False
-        if operand is not accumulator_of(op):
-            # What an inner loop does with a buffer, its accesses say.
-            return not (isinstance(op, ForOp) and self._bare(operand))
-        flow = self._flow(operand)
-        if flow is None or self._bare(flow[0]):
-            return False
-        return not (flow[1] > 0 and isinstance(flow[0], OpResult) and flow[0].op is op)
-
-    def _bare(self, value: SSAValue) -> bool:
-        """Whether a value is a buffer as such, which nobody has filled yet."""
-        return isinstance(value, OpResult) and isinstance(value.op, AllocTensorOp)
-
-    def _flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
-        """The value that is meant, and how many iterations back; None: held by the instruction."""
-        if value not in self._flows:
-            self._flows[value] = self._find_flow(value)
-        return self._flows[value]
-
-    def _find_flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
-        block = self._for.body.block
-        distance, seen = 0, set[SSAValue]()
-        at = through_bodies(value)
-        while isinstance(at, BlockArgument) and at.block is block and at.index > 0:
-            if at in seen:  # arguments that only change places: nobody in the loop makes them
-                return value, 0
-            seen.add(at)
-            at = through_bodies(yielded(self._for, at.index - 1))
-            distance += 1
-        if not inside(at, block):
-            # What never changes is the same at every distance.
-            at, distance = through_views(at), 0
-        if (
-            at is value
-            and isinstance(at, BlockArgument)
-            and isinstance(at.block.parent_op(), BODIES)
-        ):
-            return at, 0
-        return None if immediate(at) else (at, distance)
 
     # Operations ---------------------------------------------------------------------------
 
@@ -292,8 +230,8 @@ class BodyReader:
         return made
 
     def _operands(self, op: Operation) -> Iterator[Operand]:
-        for value in self._read_by(op):
-            flow = self._flow(value)
+        for value in self._flow.read_by(op):
+            flow = self._flow.source_of(value)
             if flow is not None:
                 yield Operand(self._value_names[flow[0]], flow[1])
 
@@ -324,7 +262,7 @@ class BodyReader:
         home = self._homes.of(value)
         viewed = None
         if isinstance(value, OpResult) and isinstance(value.op, VIEWS) and home is None:
-            source = self._flow(value.op.source)
+            source = self._flow.source_of(value.op.source)
             viewed = None if source is None else self._value_names[source[0]]
             viewed = None if not inside(value, self._for.body.block) else viewed
         return Value(
@@ -345,31 +283,3 @@ class BodyReader:
                 if "writes" in item.stated.given and home is not None:
                     values[name] = replace(values[name], storage=home)
         return values
-
-    # Barriers -----------------------------------------------------------------------------
-
-    def _barriers(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
-        """Who touches memory stays on its side of a barrier, round the loop as well."""
-        fences = [i for i, item in enumerate(self._body) if isinstance(item.op, BarrierOp)]
-        if not fences:
-            return
-        touching = [
-            bool(op.reads or op.writes)
-            or op.kind.startswith(("async.", "load", "store"))
-            or isinstance(item.op, UnregisteredOp)
-            for op, item in zip(ops, self._body, strict=True)
-        ]
-        for number, at in enumerate(fences):
-            last = number + 1 == len(fences)
-            following = fences[0] if last else fences[number + 1]
-            between = range(at + 1, len(ops) if last else following)
-            for i in between:
-                if touching[i]:
-                    yield Dependence(ops[at].name, ops[i].name, 0, 0, "order", "barrier")
-                    distance = 1 if last else 0
-                    src, dst = ops[i].name, ops[following].name
-                    yield Dependence(src, dst, 0, distance, "order", "barrier")
-        for i in range(fences[0]):
-            if touching[i]:
-                yield Dependence(ops[i].name, ops[fences[0]].name, 0, 0, "order", "barrier")
-                yield Dependence(ops[fences[-1]].name, ops[i].name, 0, 1, "order", "barrier")

@@ -124,13 +124,8 @@ class _ModuleReader:
 
     def read(self) -> LoopsOfModule:
         self.place = {op: i for i, op in enumerate(self.parsed.module.walk())}
-        self.wrong = [
-            self.parsed.diagnose(op, "error", message, attribute=attribute)
-            for op in self.place
-            for attribute, message in verify_attributes(op)
-        ]
-        if self.wrong:
-            raise MlirError(self.wrong)
+        if not self.parsed.verified:
+            self._verify_attributes()
         loops: list[Operation] = [op for op in self.place if isinstance(op, _LOOPS)]
         self._name(loops)
         for loop in reversed(loops):  # an inner loop comes after the outer one it is in
@@ -142,6 +137,15 @@ class _ModuleReader:
             tuple(item for item in found if isinstance(item, LoopInModule)),
             tuple(item for item in found if isinstance(item, LeftAlone)),
         )
+
+    def _verify_attributes(self) -> None:
+        wrong = [
+            self.parsed.diagnose(op, "error", message, attribute=attribute)
+            for op in self.place
+            for attribute, message in verify_attributes(op)
+        ]
+        if wrong:
+            raise MlirError(wrong)
 
     def _name(self, loops: list[Operation]) -> None:
         stated: dict[Operation, str] = {

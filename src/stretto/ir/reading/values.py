@@ -9,6 +9,7 @@ scf.for ... iter_args(%m = %m0) { ... use %m ... scf.yield %m_new }
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -16,10 +17,10 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.compute import PRODUCTS
 from stretto.ir.dialect.memory import FILLS, AllocTensorOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
+from stretto.ir.dialect.products import PRODUCTS, WgmmaOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
 from stretto.ir.dialect.views import VIEWS
 
@@ -41,14 +42,29 @@ class Home:
     distance: int = 0
 
 
+# Looked up by class: xDSL's operations are abstract classes, on which isinstance is slow.
+_FILLING: frozenset[type[Operation]] = frozenset((*FILLS, *PRODUCTS))
+_MULTIPLYING: frozenset[type[Operation]] = frozenset(PRODUCTS)
+
+
 def destination_of(op: Operation) -> SSAValue | None:
     """The buffer an operation fills, if it names one."""
-    return op.destination if isinstance(op, (*FILLS, *PRODUCTS)) else None
+    return cast("WgmmaOp", op).destination if type(op) in _FILLING else None
 
 
 def accumulator_of(op: Operation) -> SSAValue | None:
     """The tile a product adds to in place."""
-    return op.accumulator if isinstance(op, PRODUCTS) else None
+    return cast("WgmmaOp", op).accumulator if type(op) in _MULTIPLYING else None
+
+
+def special_operands(op: Operation) -> dict[int, SSAValue]:
+    """By position, the buffer an operation fills and the tile it adds to; it may read them too."""
+    found: dict[int, SSAValue] = {}
+    for value in (destination_of(op), accumulator_of(op)):
+        if value is not None:
+            # Both stand behind what is read, so of several places the last is meant.
+            found[max(i for i, o in enumerate(op.operands) if o is value)] = value
+    return found
 
 
 def yielded(loop: ForOp, position: int) -> SSAValue:

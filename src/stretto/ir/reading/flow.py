@@ -1,0 +1,93 @@
+"""What an operation of a loop reads, and from which iteration.
+
+    iter_args(%m = ...) { use %m ; scf.yield %m_new }     use reads m_new, 1 iteration back
+    iter_args(%a, %b)   { use %b ; scf.yield %new, %a }   use reads new, 2 iterations back
+
+Constants, descriptors, pipelines, buffers to fill, and accumulators that stay in place are no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from stretto.ir.dialect.memory import AllocTensorOp
+from stretto.ir.dialect.types import PipelineType, buffer_of
+from stretto.ir.reading.values import (
+    accumulator_of,
+    immediate,
+    inside,
+    special_operands,
+    through_bodies,
+    through_views,
+    yielded,
+)
+
+
+class Flow:
+    """The flow of data in one loop."""
+
+    def __init__(self, for_op: ForOp) -> None:
+        self._for = for_op
+        self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
+
+    def read_by(self, op: Operation) -> Iterable[SSAValue]:
+        """The operands whose data an operation reads."""
+        if not isinstance(op, ForOp):
+            special = special_operands(op)
+            total = accumulator_of(op)
+            return [
+                operand
+                for i, operand in enumerate(op.operands)
+                if _is_data(operand)
+                and (i not in special or (operand is total and self._flows_in(op, operand)))
+            ]
+        captured = [
+            operand
+            for nested in op.walk()
+            for operand in nested.operands
+            if not inside(operand, op.body.block)
+        ]
+        # What an inner loop does with a buffer as such, its accesses say.
+        return [v for v in dict.fromkeys(captured) if _is_data(v) and not _is_bare(v)]
+
+    def _flows_in(self, op: Operation, total: SSAValue) -> bool:
+        """Whether what a product adds to is made by another: else it stays in place."""
+        flow = self.source_of(total)
+        if flow is None or _is_bare(flow[0]):
+            return False
+        own = isinstance(flow[0], OpResult) and flow[0].op is op
+        return not (own and flow[1] > 0)
+
+    def source_of(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        """The value that is meant, and how many iterations back; None: held by the instruction."""
+        if value not in self._flows:
+            self._flows[value] = self._find_flow(value)
+        return self._flows[value]
+
+    def _find_flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        block = self._for.body.block
+        distance, seen = 0, set[SSAValue]()
+        at = through_bodies(value)
+        while isinstance(at, BlockArgument) and at.block is block and at.index > 0:
+            if at in seen:  # arguments that only change places: nobody in the loop makes them
+                return value, 0
+            seen.add(at)
+            at = through_bodies(yielded(self._for, at.index - 1))
+            distance += 1
+        if not inside(at, block):
+            # What never changes is the same at every distance.
+            at, distance = through_views(at), 0
+        return None if immediate(at) else (at, distance)
+
+
+def _is_data(value: SSAValue) -> bool:
+    """Not a descriptor, nor a pipeline."""
+    return buffer_of(value.type) != "global" and not isinstance(value.type, PipelineType)
+
+
+def _is_bare(value: SSAValue) -> bool:
+    """Whether a value is a buffer as such, which nobody has filled yet."""
+    return isinstance(value, OpResult) and isinstance(value.op, AllocTensorOp)

@@ -1,0 +1,68 @@
+"""Barriers with a phase bit, as shared memory has them, and mutexes that count.
+
+    arrive × needed  ──►  phase 0 complete  ──►  whoever waits for parity 0 goes on
+
+A wait names a parity: it passes when the phase of that parity is complete, that is, when the bit of
+the current phase differs from it. A wrong parity passes too early, or never.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stretto.simulate.knowledge import Known, merge
+
+
+@dataclass(slots=True)
+class Barrier:
+    """One slot's barrier on one side of a pipe."""
+
+    name: str
+    needed: int
+    """Arrivals that complete a phase."""
+    arrivers: tuple[str, ...]
+    """Operations that arrive, for messages."""
+    known: Known
+    """What its completed phases tell."""
+    _pending: Known
+    arrived: int = 0
+    completed: int = 0
+    waiting: list[int] = field(default_factory=list[int])
+    """Agents to wake."""
+
+    def arrive(self, known: Known) -> bool:
+        """One arrival; whether a phase is complete."""
+        merge(self._pending, known)
+        self.arrived += 1
+        if self.arrived < self.needed:
+            return False
+        self.arrived = 0
+        self.completed += 1
+        merge(self.known, self._pending)
+        return True
+
+    def passes(self, parity: int) -> bool:
+        """Whether the phase of this parity is complete."""
+        return self.completed % 2 != parity
+
+
+@dataclass(slots=True)
+class Counter:
+    """A mutex: how often its holder has let go."""
+
+    name: str
+    holder: str
+    known: Known
+    count: int = 0
+    waiting: list[int] = field(default_factory=list[int])
+
+    def arrive(self, known: Known) -> bool:
+        """The holder lets go once more."""
+        merge(self.known, known)
+        self.count += 1
+        return True
+
+
+def barrier(name: str, needed: int, arrivers: tuple[str, ...], nothing: Known) -> Barrier:
+    """A barrier in its first phase."""
+    return Barrier(name, needed, arrivers, list(nothing), list(nothing))

@@ -1,0 +1,121 @@
+"""What a run shows.
+
+    Violation("unwritten", "`mma` of iteration 3 reads `a_tile` at 900; `load_a` is ready at 912")
+
+========== =========================================================================
+name       meaning
+========== =========================================================================
+unwritten  something is read before it is there, or nothing makes the reader wait
+overwritten something is replaced while it is needed, or nothing makes the writer wait
+unordered  a stated order holds by luck, or not at all
+stall      an operation issues later than the schedule says
+early      an operation issues before the schedule says, or in the wrong step
+overbooked a slot or pool is held beyond its capacity in some cycle
+deadlock   agents wait for one another, for ever
+value      an operation made another value than in sequential execution, or none
+pace       neighbouring iterations are not II cycles apart in the steady state
+prologue   the pipeline is not full after (stage count - 1) × II cycles
+epilogue   the last completion is not where the schedule puts it
+========== =========================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from stretto.materialize.types import Mode
+from stretto.simulate.values import Trace
+
+ViolationName = Literal[
+    "unwritten",
+    "overwritten",
+    "unordered",
+    "stall",
+    "early",
+    "overbooked",
+    "deadlock",
+    "value",
+    "pace",
+    "prologue",
+    "epilogue",
+]
+VIOLATION_NAMES: tuple[ViolationName, ...] = (
+    "unwritten",
+    "overwritten",
+    "unordered",
+    "stall",
+    "early",
+    "overbooked",
+    "deadlock",
+    "value",
+    "pace",
+    "prologue",
+    "epilogue",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One way in which a run is not as it should be; told of its first time."""
+
+    name: ViolationName
+    message: str
+    ops: tuple[str, ...] = ()
+    cycle: int | None = None
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """An agent that waits for ever, for what, and for whom."""
+
+    agent: str
+    op: str
+    iteration: int
+    what: str
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """One operation of one iteration in absolute time."""
+
+    op: str
+    iteration: int
+    cycle: int
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A pipelined program against sequential execution."""
+
+    loop: str
+    machine: str
+    mode: Mode
+    iterations: int
+    ii: int
+    stage_count: int
+    equal: bool
+    """Same values in the same places as sequential execution."""
+    cycles_per_iteration: int | None
+    """Distance of neighbouring iterations in the steady state; None: it never got there."""
+    prologue_cycles: int | None
+    epilogue_cycles: int
+    violations: tuple[Violation, ...]
+    blocked: tuple[Blocked, ...]
+    issued: tuple[Issued, ...]
+    """In order of time."""
+    trace: Trace = field(default_factory=Trace, repr=False, compare=False)
+    """What the pipelined program made."""
+
+    @property
+    def deadlock(self) -> bool:
+        """Whether agents wait for one another for ever."""
+        return bool(self.blocked)
+
+    @property
+    def success(self) -> bool:
+        """Whether everything is as it should be."""
+        return self.equal and not self.violations

@@ -1,0 +1,191 @@
+"""The whole comparison: sequential against pipelined, values and time.
+
+    simulate(loop, machine, analysis, iterations=9, mode="specialized")
+      ──►  equal, no deadlock, II 256 = 256 cycles an iteration, prologue 512, epilogue 956
+
+The pace and the prologue are properties of the program, not of one trip count: where the run is too
+short to show them, a longer one is made for the purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.materialize import Mode, Program, materialize
+from stretto.schedule import ScheduleAnalysis
+from stretto.simulate.findings import Findings
+from stretto.simulate.holding import check_holds
+from stretto.simulate.outcome import Issued, Simulation
+from stretto.simulate.running import Run, run_program
+from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
+
+STEADY = 3
+"""Iterations beyond the number of stages that show the steady state."""
+
+
+def simulate(
+    loop: Loop,
+    machine: Machine,
+    analysis: ScheduleAnalysis,
+    iterations: int | None = None,
+    mode: Mode = "unspecialized",
+    *,
+    agents: Mapping[str, str] | None = None,
+    domain: Domain | None = None,
+) -> Simulation:
+    """Materialize a schedule and run it; loop and machine as `prepare` gives them.
+
+    Iterations default to enough for a steady state. The domain defaults to symbolic values.
+    """
+    program = materialize(loop, machine, analysis, mode, agents=agents)
+    if iterations is None:
+        iterations = program.stage_count + STEADY
+    return simulate_program(program, machine, analysis.starts, iterations, domain)
+
+
+def simulate_program(
+    program: Program,
+    machine: Machine,
+    starts: Mapping[str, int],
+    iterations: int,
+    domain: Domain | None = None,
+) -> Simulation:
+    """Run a program as it is; `starts` are those the schedule promised."""
+    domain = domain or Symbolic()
+    run = run_program(program, starts, domain, iterations)
+    findings = run.findings
+    expected = run_sequential(program.loop, domain, iterations)
+    equal = _compare(program.loop, domain, expected, run.trace, findings)
+    check_holds(program, machine, run.issued, findings)
+    enough = program.stage_count + STEADY
+    long = run if iterations >= enough else run_program(program, starts, Symbolic(), enough)
+    gaps = _gaps(program, long)
+    full = _full_after(program, long.issued)
+    last = _last_completion(program.loop, run.issued)
+    epilogue = last - iterations * program.ii if iterations else 0
+    _check_shape(program, starts, iterations, (gaps, full, epilogue), findings)
+    _tell_deadlock(run, findings)
+    return Simulation(
+        loop=program.loop.name,
+        machine=machine.name,
+        mode=program.mode,
+        iterations=iterations,
+        ii=program.ii,
+        stage_count=program.stage_count,
+        equal=equal,
+        cycles_per_iteration=max(gaps, default=None),
+        prologue_cycles=full,
+        epilogue_cycles=epilogue,
+        violations=findings.all(),
+        blocked=run.blocked,
+        issued=run.issued,
+        trace=run.trace,
+    )
+
+
+# Values -----------------------------------------------------------------------------------
+
+
+def _compare(loop: Loop, domain: Domain, expected: Trace, found: Trace, findings: Findings) -> bool:
+    """Whether the same values are in the same places; each operation's first difference is told."""
+    before = len(findings.all())
+    for (op, iteration), made in expected.results.items():
+        other = found.results.get((op, iteration))
+        where = f"`{op}` of iteration {iteration}"
+        if other is None:
+            findings.add("value", f"{where} never issued", (op,), about="missing")
+        elif not all(domain.same(a, b) for a, b in zip(made, other, strict=True)):
+            message = f"{where} made another value than in sequential execution"
+            findings.add("value", message, (op,), about="result")
+    for key in found.results:
+        if key not in expected.results:
+            message = f"`{key[0]}` issued for iteration {key[1]}, which does not exist"
+            findings.add("value", message, (key[0],), about="extra")
+    for (op, iteration, storage), content in expected.writes.items():
+        key = (op, iteration, storage)
+        if key in found.writes and not domain.same(content, found.writes[key]):
+            message = f"`{op}` of iteration {iteration} left something else in `{storage}`"
+            findings.add("value", message, (op,), about=storage)
+    for storage, content in expected.final.items():
+        if not domain.same(content, found.final[storage]):
+            message = f"`{storage}` holds something else in the end"
+            findings.add("value", message, tuple(_writers(loop, storage)), about="final")
+    return len(findings.all()) == before
+
+
+def _writers(loop: Loop, storage: str) -> list[str]:
+    return [op.name for op in loop.ops if storage in op.writes]
+
+
+# Time -------------------------------------------------------------------------------------
+
+
+def _cycles(issued: Sequence[Issued]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for one in issued:
+        found.setdefault(one.op, {})[one.iteration] = one.cycle
+    return found
+
+
+def _gaps(program: Program, run: Run) -> list[int]:
+    """Cycles from iteration to iteration of each operation, the last few of a run."""
+    cycles = _cycles(run.issued)
+    if run.blocked or len(cycles) < len(program.loop.ops):
+        return []
+    gaps: list[int] = []
+    for at in cycles.values():
+        last = max(at)
+        gaps += [at[i] - at[i - 1] for i in range(max(1, last - 1), last + 1) if i - 1 in at]
+    return gaps
+
+
+def _full_after(program: Program, issued: Sequence[Issued]) -> int | None:
+    """Whole intervals that pass before one in which every operation issues."""
+    names = {op.name for op in program.loop.ops}
+    seen: dict[int, set[str]] = {}
+    for one in issued:
+        seen.setdefault(one.cycle // program.ii, set()).add(one.op)
+    full = [interval for interval, ops in seen.items() if ops == names]
+    return min(full) * program.ii if full else None
+
+
+def _last_completion(loop: Loop, issued: Sequence[Issued]) -> int:
+    return max((one.cycle + loop.op(one.op).completion for one in issued), default=0)
+
+
+def _check_shape(
+    program: Program,
+    starts: Mapping[str, int],
+    iterations: int,
+    measured: tuple[list[int], int | None, int],
+    findings: Findings,
+) -> None:
+    """Pace, prologue and epilogue as the schedule predicts them."""
+    gaps, full, epilogue = measured
+    uneven = sorted({gap for gap in gaps if gap != program.ii})
+    if uneven:
+        told = ", ".join(map(str, uneven))
+        message = f"neighbouring iterations are {told} cycles apart; the II is {program.ii}"
+        findings.add("pace", message, ())
+    stages = max(starts.values()) // program.ii + 1
+    if full is not None and full != (stages - 1) * program.ii:
+        message = f"the pipeline is full after {full} cycles; {stages} stages of {program.ii} "
+        findings.add("prologue", message + f"promise {(stages - 1) * program.ii}", ())
+    done = max(starts[op.name] + op.completion for op in program.loop.ops)
+    promised = done - program.ii
+    if iterations and epilogue != promised:
+        message = f"the last completion is {epilogue} cycles after {iterations} intervals of "
+        findings.add("epilogue", message + f"{program.ii}; the schedule promises {promised}", ())
+
+
+def _tell_deadlock(run: Run, findings: Findings) -> None:
+    if not run.blocked:
+        return
+    lines = [
+        f"agent {b.agent} waits at `{b.op}` of iteration {b.iteration} for {b.what}, "
+        f"which is up to {' and '.join(b.agents) or 'nobody'}"
+        for b in run.blocked
+    ]
+    findings.add("deadlock", "; ".join(lines), tuple(b.op for b in run.blocked))

@@ -1,0 +1,305 @@
+"""Pipes and mutexes: what the solve makes of groups, views, storages and orders."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import stretto
+from stretto import Access, Loop, Machine, ScheduleAnalysis, build, prepare
+from stretto.loop import Use
+from stretto.machine import Budget, Slot
+from stretto.materialize import (
+    Consumer,
+    MaterializeError,
+    Mode,
+    Pipe,
+    Program,
+    Waiter,
+    materialize,
+)
+from stretto.materialize.instructions import Direct, Issue, Stored, Through
+from stretto.schedule.views import analyse
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A loop with its machine and a schedule."""
+
+    loop: Loop
+    machine: Machine
+    analysis: ScheduleAnalysis
+    agents: dict[str, str] = field(default_factory=dict[str, str])
+
+    def program(self, mode: Mode = "specialized") -> Program:
+        agents = self.agents if mode == "specialized" else None
+        return materialize(self.loop, self.machine, self.analysis, mode, agents=agents)
+
+
+@cache
+def ready(name: str) -> Ready:
+    """An example, scheduled."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.insert(0, str(EXAMPLES))
+    loop: Loop = importlib.import_module(name).make()
+    prepared = prepare(loop)
+    return Ready(prepared.loop, prepared.machine, stretto.schedule(loop))
+
+
+TINY = Machine(
+    "tiny",
+    "two units",
+    (Slot(1, "a", 1), Slot(2, "b", 1)),
+    budgets=(Budget("smem", 64),),
+)
+
+
+def placed(loop: Loop, ii: int, starts: dict[str, int], **agents: str) -> Ready:
+    """A loop on the tiny machine with a schedule by hand."""
+    prepared = prepare(loop, TINY)
+    analysis = analyse(prepared.loop, prepared.machine, ii, starts)
+    return Ready(prepared.loop, prepared.machine, analysis, agents)
+
+
+def two_agents() -> Ready:
+    """Two operations that share nothing but a stated order."""
+    loop = build("two")
+    loop.op("first", "x", uses=[Use("a", 2)], latency=2)
+    loop.op("second", "y", uses=[Use("b", 2)], latency=2)
+    loop.depends("first", "second", 2)
+    return placed(loop.finish(), 4, {"first": 0, "second": 2}, first="one", second="other")
+
+
+def pipe(program: Program, name: str) -> Pipe:
+    return program.pipe_of[name]
+
+
+# Groups and owners ------------------------------------------------------------------------
+
+
+def test_gemm_has_a_pipe_for_each_tile() -> None:
+    program = ready("gemm").program("unspecialized")
+    assert [p.name for p in program.pipes] == ["Pipe_a_tile", "Pipe_b_tile"]
+    a = program.pipes[0]
+    assert (a.producers, a.owner, a.commits) == (("load_a",), "load_a", "load_a")
+    assert a.consumers == (Consumer("mma"),)
+    # 460 + 16,384 bytes at 512 / 3 bytes a cycle; 1,211 cycles of life in intervals of 256.
+    assert (a.latency, a.depth, a.flavour) == (556, 5, "tile")
+    assert (a.payload.bytes, a.payload.space) == (128 * 64 * 2, "smem")
+    assert str(a.payload.type) == "128x64xf16"
+    # The accumulator is updated in place by one operation, which waits for nobody.
+    assert program.ring_of["acc"].depth == 1
+    assert not any(p.ring == "acc" for p in program.pipes)
+
+
+def test_in_place_updates_join_the_group_of_what_they_update() -> None:
+    """`pv` adds to what `store_o` stored: one group, the earlier owns it, the later commits."""
+    program = ready("attention_forward").program()
+    whole = pipe(program, "Pipe_o_acc")
+    assert whole.producers == ("store_o", "pv")
+    assert (whole.owner, whole.commits) == ("store_o", "pv")
+    assert whole.consumers == (Consumer("load_o", 1),)
+    half = pipe(program, "Pipe_o_acc_1")
+    assert (half.producers, half.consumers) == (("store_o",), (Consumer("pv"),))
+    assert whole.ring == half.ring == "o_acc"
+
+
+def test_views_join_their_origin_and_are_seen_through_by_the_reader() -> None:
+    program = ready("attention_forward").program()
+    k = pipe(program, "Pipe_k_tile")
+    assert (k.producers, k.aliases, k.consumers) == (
+        ("load_k",),
+        ("k_transposed",),
+        (Consumer("qk"),),
+    )
+    qk = next(
+        i for a in program.agents for i in a.stream.kernel if i.op == "qk" and isinstance(i, Issue)
+    )
+    assert qk.operands == (Stored("q", 0), Stored("k_transposed", 1, ("k_transposed",)))
+
+
+def test_one_pipe_serves_all_consumers_of_a_group() -> None:
+    program = ready("attention_backward").program()
+    assert pipe(program, "Pipe_q_tile").consumers == (Consumer("kq"), Consumer("dk"))
+    assert pipe(program, "Pipe_where").consumers == (
+        Consumer("load_q"),
+        Consumer("load_do"),
+        Consumer("store_dq"),
+    )
+    assert pipe(program, "Pipe_where").flavour == "scalar"
+
+
+def test_a_consumer_without_a_live_producer_has_a_trivial_pipe() -> None:
+    program = ready("attention_forward").program()
+    q = pipe(program, "Pipe_q_tile")
+    assert q.trivial
+    assert (q.producers, q.consumers, q.flavour, q.owner) == ((), (Consumer("qk"),), "scalar", None)
+    assert [p.name for p in program.pipes if p.trivial] == ["Pipe_q_tile"]
+    # Nothing in the streams waits for it.
+    named = [getattr(i, "pipe", "") for a in program.agents for i in a.stream.kernel]
+    assert q.name not in named
+
+
+def test_a_pipe_carries_nothing_beside_its_consumer() -> None:
+    """Same agent, same step: the value is taken directly."""
+    program = ready("gemm").program("unspecialized")
+    load = next(
+        i for i in program.agents[0].stream.kernel if isinstance(i, Issue) and i.op == "load_a"
+    )
+    (source,) = load.operands
+    assert isinstance(source, Direct)
+    assert (source.op, source.latency) == ("offset", 1)
+
+
+def test_operands_from_another_stage_come_through_pipes() -> None:
+    program = ready("attention_forward").program("unspecialized")
+    load = next(
+        i for i in program.agents[0].stream.kernel if isinstance(i, Issue) and i.op == "load_v"
+    )
+    (source,) = load.operands
+    assert isinstance(source, Through)
+    assert source.pipe == "Pipe_where"
+
+
+def test_two_writers_that_share_nothing_are_two_groups() -> None:
+    loop = build("halves")
+    tile = loop.storage("tile", "smem", 8)
+    loop.op("low", "x", uses=[Use("a", 1)], latency=1, into=tile)
+    high = loop.op("high", "x", uses=[Use("a", 1)], latency=1, into=tile)
+    loop.op("use", "y", high, uses=[Use("b", 1)], latency=1)
+    made = placed(loop.finish(), 4, {"low": 0, "high": 1, "use": 6}).program("unspecialized")
+    assert [(p.producers, p.consumers) for p in made.pipes] == [
+        (("low",), (Consumer("use"),)),
+        (("high",), (Consumer("use"),)),
+    ]
+    assert made.ring_of["tile"].depth == 2  # 7 cycles of life in intervals of 4
+
+
+def test_different_latencies_are_different_pipes() -> None:
+    loop = build("early")
+    x = loop.op("make", "x", type="4xf32", uses=[Use("a", 1)], latency=3)
+    loop.op("soon", "y", x.after(1), uses=[Use("b", 1)], latency=1)
+    loop.op("later", "y", x, uses=[Use("b", 1)], latency=1)
+    made = placed(loop.finish(), 2, {"make": 0, "soon": 2, "later": 3}).program("unspecialized")
+    assert [(p.latency, p.consumers) for p in made.pipes] == [
+        (1, (Consumer("soon"),)),
+        (3, (Consumer("later"),)),
+    ]
+    assert {p.ring for p in made.pipes} == {"make"}
+
+
+# Depths -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gemm", "attention_forward", "attention_backward", "layernorm"])
+def test_depths_are_those_of_the_analysis_and_fit(name: str) -> None:
+    case = ready(name)
+    for mode in ("unspecialized", "specialized"):
+        program = case.program(mode)
+        for row in case.analysis.storages:
+            ring = program.ring_of[row.name]
+            assert (ring.depth, ring.lifetime) == (row.ring_depth, row.lifetime)
+        for space in ("smem", "tmem"):
+            budget = case.machine.budget(space)
+            assert budget is not None
+            assert budget.bytes is not None
+            inside = [r for r in program.rings if r.space == space]
+            assert sum(r.bytes * r.depth for r in inside) <= budget.bytes
+
+
+def test_an_operation_of_no_duration_may_need_one_slot_more() -> None:
+    """`touch` reads what the last iteration wrote, in the cycle in which this one writes."""
+    loop = build("instant")
+    tile = loop.storage("tile", "smem", 8)
+    loop.op("write", "x", uses=[], latency=0, into=tile)
+    loop.depends("write", "touch", 0)
+    loop.op("touch", "y", uses=[], latency=0)
+    whole = loop.finish()
+    touch = replace(whole.ops[1], reads=(Access("tile", 1),))
+    whole = replace(whole, ops=(whole.ops[0], touch))
+    case = placed(whole, 2, {"write": 0, "touch": 0})
+    assert case.analysis.storages[0].ring_depth == 1
+    assert case.program("unspecialized").ring_of["tile"].depth == 2
+    tight = replace(TINY, budgets=(Budget("smem", 15),))
+    with pytest.raises(MaterializeError, match=r"smem holds 15 bytes; the rings need 16"):
+        materialize(case.loop, tight, replace(case.analysis, memory=()))
+
+
+# Mutexes ----------------------------------------------------------------------------------
+
+
+def test_an_order_between_agents_is_a_mutex() -> None:
+    program = two_agents().program()
+    (mutex,) = program.mutexes
+    assert (mutex.name, mutex.holder, mutex.latency) == ("Mutex_first", "first", 2)
+    assert mutex.waiters == (Waiter("second", 0),)
+    assert mutex.excludes == ("order",)
+    assert program.named_barriers == ("Mutex_first",)
+    assert two_agents().program("unspecialized").mutexes == ()
+
+
+def test_a_mutex_says_which_storage_it_guards() -> None:
+    """Reader and next writer of one copy, in two agents, with no value between them."""
+    loop = build("guarded")
+    box = loop.storage("box", "smem", 8, fixed=True)
+    loop.op("fill", "x", uses=[Use("a", 2)], latency=2, into=box)
+    loop.op("clear", "y", uses=[Use("b", 2)], latency=2, into=box)
+    case = placed(loop.finish(), 6, {"fill": 0, "clear": 2}, fill="one", clear="other")
+    found = {m.holder: (m.waiters, m.excludes) for m in case.program().mutexes}
+    assert found == {
+        "fill": ((Waiter("clear", 0),), ("box",)),
+        "clear": ((Waiter("fill", 1),), ("box",)),
+    }
+
+
+def test_orders_that_pipes_imply_need_no_mutex() -> None:
+    """The reader releases its slot before the writer takes it again: that is the anti order."""
+    loop = build("capped")
+    tile = loop.storage("tile", "smem", 8, depth=2)
+    landed = loop.op("load", "x", type="4xf16", uses=[Use("a", 1)], latency=2, into=tile)
+    loop.op("use", "y", landed, uses=[Use("b", 2)], latency=2)
+    case = placed(loop.finish(), 3, {"load": 0, "use": 2}, load="one", use="other")
+    assert any(d.kind == "anti" for d in case.loop.dependences)
+    program = case.program()
+    assert [p.reused for p in program.pipes] == [True]
+    assert program.mutexes == ()
+
+
+@pytest.mark.parametrize("name", ["gemm", "attention_forward", "attention_backward"])
+def test_examples_need_no_mutex(name: str) -> None:
+    assert ready(name).program().mutexes == ()
+
+
+# What may go in ---------------------------------------------------------------------------
+
+
+def test_no_schedule_no_program() -> None:
+    case = ready("gemm")
+    with pytest.raises(MaterializeError, match="there is no schedule"):
+        materialize(case.loop, case.machine, replace(case.analysis, success=False, ii=None))
+
+
+def test_an_illegal_schedule_is_refused_with_its_rule() -> None:
+    case = ready("gemm")
+    late = tuple(replace(p, start=p.start + 1) for p in case.analysis.placements)
+    with pytest.raises(MaterializeError, match="order: "):
+        materialize(case.loop, case.machine, replace(case.analysis, placements=late))
+
+
+@pytest.mark.parametrize("mode", ["unspecialized", "specialized"])
+def test_programs_are_frozen_picklable_and_always_the_same(mode: Mode) -> None:
+    case = ready("attention_forward")
+    program = case.program(mode)
+    assert pickle.loads(pickle.dumps(program)) == program
+    assert case.program(mode) == program
+    assert hash(program.pipes) == hash(case.program(mode).pipes)
+    with pytest.raises(AttributeError):
+        program.ii = 3  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,162 @@
+"""Faults put in on purpose are caught, each by its name; the sound program beside them is not."""
+
+from __future__ import annotations
+
+import faults
+import pytest
+from test_materialize_solve import Ready, ready, two_agents
+
+from stretto.materialize import MODES, Mode, Program, materialize, region_faults
+from stretto.simulate import Simulation, simulate_program
+from stretto.simulate.barriers import barrier
+
+BOTH = pytest.mark.parametrize("mode", MODES)
+
+
+def made(loop: Ready, mode: Mode) -> Program:
+    return materialize(loop.loop, loop.machine, loop.analysis, mode)
+
+
+def run(loop: Ready, program: Program, iterations: int = 12) -> Simulation:
+    return simulate_program(program, loop.machine, loop.analysis.starts, iterations)
+
+
+def names(simulation: Simulation) -> set[str]:
+    return {violation.name for violation in simulation.violations}
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["four_op", "gemm", "attention_forward", "attention_backward"])
+def test_sound_programs_have_no_violation(name: str, mode: Mode) -> None:
+    loop = ready(name)
+    assert run(loop, made(loop, mode)).violations == ()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "ring"),
+    [("gemm", "a_tile"), ("attention_forward", "s_acc"), ("attention_backward", "ds_tile")],
+)
+def test_a_ring_one_slot_too_small_stalls(name: str, ring: str, mode: Mode) -> None:
+    loop = ready(name)
+    simulation = run(loop, faults.too_shallow(made(loop, mode), ring))
+    assert "stall" in names(simulation) or simulation.deadlock
+    assert not simulation.success
+    # The waits still keep the data right: it is only late.
+    assert "unwritten" not in names(simulation)
+
+
+@BOTH
+def test_a_small_ring_that_nobody_guards_is_overwritten(mode: Mode) -> None:
+    loop = ready("gemm")
+    small = faults.too_shallow(made(loop, mode), "a_tile")
+    simulation = run(loop, faults.without_acquire(small, "Pipe_a_tile"))
+    assert "overwritten" in names(simulation)
+
+
+def test_a_dropped_mutex_is_caught() -> None:
+    loop = two_agents()
+    program = materialize(loop.loop, loop.machine, loop.analysis, "specialized", agents=loop.agents)
+    assert run(loop, program).violations == ()
+    (mutex,) = program.mutexes
+    simulation = run(loop, faults.without_mutex(program, mutex.name))
+    assert names(simulation) == {"unordered"}
+    (violation,) = simulation.violations
+    assert violation.ops == ("second", "first")
+    assert "nothing makes it wait for `first`" in violation.message
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "pipe"),
+    [
+        ("gemm", "Pipe_a_tile"),
+        ("attention_forward", "Pipe_m"),
+        ("attention_backward", "Pipe_ds_tile"),
+    ],
+)
+def test_a_commit_before_its_write_is_caught(name: str, pipe: str, mode: Mode) -> None:
+    loop = ready(name)
+    program = faults.committed_too_soon(made(loop, mode), pipe)
+    assert "unwritten" in names(run(loop, program))
+    assert any("before its write" in fault for fault in region_faults(program))
+
+
+@BOTH
+@pytest.mark.parametrize("by", [-1, 1])
+@pytest.mark.parametrize(("name", "op"), [("gemm", "mma"), ("attention_forward", "qk")])
+def test_a_stage_off_by_one_is_caught(name: str, op: str, by: int, mode: Mode) -> None:
+    loop = ready(name)
+    program = faults.other_stage(made(loop, mode), op, by)
+    simulation = run(loop, program)
+    assert names(simulation) & {"early", "stall"}
+    assert not simulation.equal
+    assert "value" in names(simulation)
+    assert any(op in fault for fault in region_faults(program))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "pipe", "op"),
+    [
+        ("gemm", "Pipe_a_tile", "mma"),
+        ("attention_forward", "Pipe_s_acc", "load_s"),
+        ("attention_backward", "Pipe_ds_tile", "dk"),
+    ],
+)
+def test_a_missing_wait_is_caught(name: str, pipe: str, op: str, mode: Mode) -> None:
+    """The data is there in time, but by luck: nothing makes the consumer wait."""
+    loop = ready(name)
+    program = faults.without_wait(made(loop, mode), pipe, op)
+    simulation = run(loop, program)
+    assert "unwritten" in names(simulation)
+    assert any("nothing makes it wait" in v.message for v in simulation.violations)
+    assert any("without a wait" in fault for fault in region_faults(program))
+
+
+def test_a_wait_that_another_wait_of_the_agent_implies_may_go() -> None:
+    """`kq` waits for the query tile before `dk` does, in the same agent: no race is invented."""
+    loop = ready("attention_backward")
+    program = faults.without_wait(made(loop, "specialized"), "Pipe_q_tile", "dk")
+    assert run(loop, program).violations == ()
+    assert any("without a wait" in fault for fault in region_faults(program))
+
+
+@BOTH
+def test_a_consumer_in_the_wrong_phase_waits_for_ever(mode: Mode) -> None:
+    """By the time it looks, its slot is full: in the wrong phase it waits for the next filling."""
+    loop = ready("gemm")
+    simulation = run(loop, faults.other_phase(made(loop, mode), "a_tile.mma.take"))
+    assert simulation.deadlock
+    assert "mma" in {b.op for b in simulation.blocked}
+    assert "deadlock" in names(simulation)
+
+
+def test_a_wait_passes_when_the_phase_of_its_parity_is_complete() -> None:
+    """In the wrong phase a wait for an empty slot passes at once, and one for a full slot not."""
+    slot = barrier("slot", 2, ("a", "b"), [-1])
+    assert not slot.passes(0)
+    assert slot.passes(1)
+    assert not slot.arrive([3])
+    assert not slot.passes(0)
+    assert slot.arrive([5])
+    assert slot.passes(0)
+    assert not slot.passes(1)
+    assert slot.known == [5]
+
+
+@BOTH
+def test_a_producer_in_the_wrong_phase_deadlocks(mode: Mode) -> None:
+    loop = ready("gemm")
+    program = faults.other_phase(made(loop, mode), "a_tile.load_a.put")
+    simulation = run(loop, program)
+    assert simulation.deadlock
+    assert "deadlock" in names(simulation)
+    assert not simulation.equal
+    assert simulation.cycles_per_iteration is None
+    if mode == "specialized":
+        told = {b.agent: (b.op, b.iteration, b.what, b.agents) for b in simulation.blocked}
+        assert told == {
+            "tma": ("load_a", 0, "Pipe_a_tile[0] to be free", ("mma",)),
+            "mma": ("mma", 0, "Pipe_a_tile[0] to be full", ("tma",)),
+        }
