@@ -327,7 +327,7 @@ BAD_INPUTS: list[tuple[bytes, str]] = [
     (b"", ": error: is empty"),
     (b"{", ":1:2: error: not JSON"),
     (b"\xff\xfe\x00", ": error: is not UTF-8 text"),
-    (b"module {\n}", ": error: looks like MLIR"),
+    (b"module {\n}", ": error: has no loop that can be read; it has no scf.for"),
     (b'{"schema": "stretto.loop/1", "name": "l", "ops": []}', ": $.ops: error: loop `l` has no"),
     (b"[" * 200_000, ": error: not JSON: nested too deeply"),
     (
@@ -341,7 +341,7 @@ BAD_INPUTS: list[tuple[bytes, str]] = [
         ': $.name: error: "\\ud800" is not',
     ),
     (b"\xef\xbb\xbf", ": error: is empty"),
-    (b"\xef\xbb\xbfmodule {\n}", ": error: looks like MLIR"),
+    (b"\xef\xbb\xbfmodule {\n}", ": error: has no loop that can be read"),
     (
         b'{"schema":"stretto.loop/1","name":"l","machine":"turing","ops":[{"name":"a","kind":"k"}]}',
         ": $.machine: error: no machine `turing`; known: b200-pipes, blackwell",

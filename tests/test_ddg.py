@@ -271,7 +271,6 @@ def test_faults_have_their_path(place: tuple[Any, ...], value: Any, message: str
     [
         ("", "k.json: error: is empty"),
         ("   \n", "k.json: error: is empty"),
-        ("module {}", "k.json: error: looks like MLIR"),
         ("{}", "k.json: $: error: is no loop that Stretto knows"),
         ("[1]", "k.json: $: error: is no loop"),
         ("hello", "k.json:1:1: error: not JSON"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
 from stretto.ir import read_mlir
+from stretto.ir.context import make_context
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.parsing import Parsed, parse_module, verify_module
 
@@ -154,6 +155,18 @@ def test_what_cannot_be_parsed(text: str, line: int, column: int, message: str) 
     (told,) = refused(text)
     assert (told.line, told.column) == (line, column)
     assert message in told.message
+
+
+def test_an_unknown_operation_where_none_is_allowed() -> None:
+    with pytest.raises(MlirError) as caught:
+        parse_module(
+            '"func.func"() ({}) : () -> ()\n%x = "a.b"() : () -> i1',
+            "k.mlir",
+            context=make_context(allow_unregistered=False),
+        )
+    (told,) = caught.value.diagnostics
+    assert (told.line, told.column) == (2, 6)
+    assert told.message == "`a.b` is no operation of a known dialect"
 
 
 def test_deep_nesting_is_refused() -> None:

@@ -142,7 +142,8 @@ def test_a_wait_passes_when_the_phase_of_its_parity_is_complete() -> None:
     assert slot.arrive([5])
     assert slot.passes(0)
     assert not slot.passes(1)
-    assert slot.known == [5]
+    assert slot.tells(0) == [5]
+    assert slot.tells(1) is None
 
 
 @BOTH

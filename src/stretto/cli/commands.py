@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from stretto.cli.inputs import about, about_none, chosen, is_mlir, read_input, read_loops, read_text
 from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.schedule import ScheduleAnalysis
-
-STDIN = "<stdin>"
 
 
 @dataclass(slots=True)
@@ -38,42 +35,6 @@ class Answer:
     """Whether the user stopped it, so that a result is not the best that was to be had."""
 
 
-def read_text(name: str) -> tuple[str, str]:
-    """What to call a file or stdin, and its text without a byte-order mark."""
-    if name == "-":
-        try:
-            return STDIN, sys.stdin.read().removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            raise DocumentError(STDIN, "", "is not UTF-8 text") from None
-    try:
-        return name, Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DocumentError(name, "", "is not UTF-8 text") from None
-    except OSError as error:
-        raise DocumentError(name, "", f"cannot be read: {error.strerror}") from None
-
-
-def read_input(arguments: argparse.Namespace) -> Source:
-    """The loops of the input."""
-    from stretto.frontends import read_source
-
-    return read_source(*read_text(arguments.input))
-
-
-def chosen(source: Source, name: str | None) -> Source:
-    """The loops the user asks about: all, or the one of a name."""
-    from dataclasses import replace
-
-    if name is None:
-        return source
-    loops = tuple(loop for loop in source.loops if loop.name == name)
-    if not loops:
-        names = ", ".join(loop.name for loop in source.loops)
-        raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
-    notes = tuple(note for note in source.notes if note.startswith(f"{name}:"))
-    return replace(source, loops=loops, notes=notes)
-
-
 def error_lines(error: StrettoError, file: str) -> list[str]:
     """An error as lines, with the file they are about."""
     if isinstance(error, LoopError):
@@ -84,21 +45,26 @@ def error_lines(error: StrettoError, file: str) -> list[str]:
 
 def each_loop(
     source: Source,
-    machine: str | None,
+    machine: str | Mapping[str, Machine] | None,
     schema: str,
     work: Callable[[Prepared], Any],
 ) -> Answer:
-    """Run `work` on every loop; a loop that fails says why and the others go on."""
+    """Run `work` on every loop; a loop that fails says why and the others go on.
+
+    The machine is one for all (by name), one for each loop, or the one each loop names.
+    """
     from stretto.api import prepare
     from stretto.machine import load_machine
 
-    target = None if machine is None else load_machine(machine)
+    target = load_machine(machine) if isinstance(machine, str) else None
+    own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
     entries: list[dict[str, Any]] = []
     lines: list[str] = []
     errors: list[str] = []
     for loop in source.loops:
         try:
-            report = work(prepare(loop, target or _named_by(loop, source.file)))
+            on = target or own.get(loop.name) or _named_by(loop, source.file)
+            report = work(prepare(loop, on))
         except StrettoError as error:
             told = error_lines(error, source.file)
             entries.append({"name": loop.name, "success": False, "errors": told})
@@ -108,7 +74,7 @@ def each_loop(
         lines += ([""] if lines else []) + report.to_text()
     success = all(entry["success"] for entry in entries)
     document = {"schema": schema, "success": success, "loops": entries}
-    return Answer(document, lines, errors, success)
+    return Answer(document, lines, [*about_none(source), *errors], success)
 
 
 def _named_by(loop: Loop, file: str) -> Machine | None:
@@ -123,19 +89,13 @@ def _named_by(loop: Loop, file: str) -> Machine | None:
         raise DocumentError(file, "$.machine", str(error)) from None
 
 
-def _about(notes: Sequence[str], loop: str) -> tuple[str, ...]:
-    """The notes of a source that are about one loop."""
-    prefix = f"{loop}: "
-    return tuple(note.removeprefix(prefix) for note in notes if note.startswith(prefix))
-
-
 def bounds(arguments: argparse.Namespace) -> Answer:
     """`stretto bounds`."""
     from stretto.bounds import compute_bounds, remedies
     from stretto.bounds.remedies import ties
     from stretto.report.bounds import SCHEMA, BoundsReport
 
-    source = chosen(read_input(arguments), arguments.loop)
+    source = read_input(arguments)
     fuse, max_stages = not arguments.no_fuse, arguments.max_stages
 
     def work(ready: Prepared) -> BoundsReport:
@@ -146,7 +106,7 @@ def bounds(arguments: argparse.Namespace) -> Answer:
             if change
             else ties(ready.loop, ready.machine, found, fuse=fuse, max_stages=max_stages)
         )
-        warnings = ready.notes + _about(source.notes, ready.loop.name)
+        warnings = ready.notes + about(source.notes, ready.loop.name)
         return BoundsReport(ready.loop.name, ready.machine.name, found, change, warnings, stuck)
 
     return each_loop(source, arguments.machine, SCHEMA, work)
@@ -161,7 +121,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
     from stretto.report.schedule import ScheduleReport
     from stretto.schedule.json import SCHEMA
 
-    source = chosen(read_input(arguments), arguments.loop)
+    source = read_input(arguments)
     options = Options(
         max_ii=arguments.max_ii,
         max_stages=arguments.max_stages,
@@ -188,7 +148,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
             stopped.append(name)
         if (proof is not None or stopped) and not _proved(analysis):
             open_ends.append(name)
-        notes = _about(source.notes, ready.loop.name)
+        notes = about(source.notes, ready.loop.name)
         return ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
 
     answer = each_loop(source, arguments.machine, SCHEMA, work)
@@ -210,7 +170,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
     from stretto.generate.problem import Options
     from stretto.report.explanation import SCHEMA, ExplanationReport
 
-    source = chosen(read_input(arguments), arguments.loop)
+    source = read_input(arguments)
     options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
     limits = Limits(seconds=arguments.time_limit)
     stopped: list[str] = []
@@ -227,7 +187,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
             stopped.append(name)
         if told is not None and (told.verdict == "undecided" or not told.complete):
             open_ends.append(name)
-        warnings = ready.notes + _about(source.notes, name)
+        warnings = ready.notes + about(source.notes, name)
         return ExplanationReport(explained, warnings)
 
     answer = each_loop(source, arguments.machine, SCHEMA, work)
@@ -241,7 +201,10 @@ def verify(arguments: argparse.Namespace) -> Answer:
     from stretto.schedule.reading import parse_schedules
     from stretto.verify import verify as violations_of
 
-    whole = read_input(arguments)
+    input_file, input_text = read_text(arguments.input)
+    if arguments.schedule is None:
+        return _verify_attributes(arguments, input_file, input_text)
+    whole = read_loops(input_file, input_text, arguments.machine)
     source = chosen(whole, arguments.loop)
     file, text = read_text(arguments.schedule)
     entries = _entries(file, text, whole)
@@ -254,10 +217,54 @@ def verify(arguments: argparse.Namespace) -> Answer:
         analyses = parse_schedules(file, entries[loop.name], {loop.name: loop})
         analysis = next(a for a in analyses if a.loop == loop.name)
         found = violations_of(loop, ready.machine, analysis, max_stages=arguments.max_stages)
-        warnings = ready.notes + _about(source.notes, loop.name)
+        warnings = ready.notes + about(source.notes, loop.name)
         return VerificationReport(loop.name, ready.machine.name, analysis, found, warnings)
 
     return each_loop(source, arguments.machine, SCHEMA, work)
+
+
+def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> Answer:
+    """The schedules that stand in a module, as attributes of its loops."""
+    from stretto.frontends import Source
+    from stretto.ir import read_schedules
+    from stretto.machine import load_machine
+    from stretto.report.verification import SCHEMA, VerificationReport
+    from stretto.verify import verify as violations_of
+
+    if not is_mlir(text):
+        hint = "only a module can carry its schedule: stretto verify INPUT SCHEDULE"
+        raise DocumentError(file, "", "has no schedule", hint)
+    machine = None if arguments.machine is None else load_machine(arguments.machine)
+    every = {item.loop.name: item for item in read_schedules(file, text, machine)}
+    source = chosen(Source(file, tuple(item.loop for item in every.values())), arguments.loop)
+    found = {name: item for name, item in every.items() if item.analysis is not None}
+    if not any(loop.name in found for loop in source.loops):
+        hint = "stretto-opt -p tileas-generate-schedule writes one"
+        raise DocumentError(file, "", "has no schedule on any of these loops", hint)
+    placed: list[str] = []
+    for loop in source.loops:
+        if loop.name not in found:
+            placed.append(f"{file}: warning: loop `{loop.name}` has no schedule to verify")
+
+    def work(ready: Prepared) -> VerificationReport:
+        item = found[ready.loop.name]
+        assert item.analysis is not None
+        said = violations_of(
+            ready.loop, ready.machine, item.analysis, max_stages=arguments.max_stages
+        )
+        placed.extend(item.diagnose(violation).render() for violation in said)
+        warnings = ready.notes + tuple(warning.headline for warning in item.warnings)
+        return VerificationReport(
+            ready.loop.name, ready.machine.name, item.analysis, said, warnings
+        )
+
+    loops = tuple(
+        replace(found[loop.name].loop, machine=None) for loop in source.loops if loop.name in found
+    )
+    targets = {name: item.machine for name, item in found.items()}
+    answer = each_loop(Source(file, loops), targets, SCHEMA, work)
+    answer.errors = placed + answer.errors
+    return answer
 
 
 def _entries(file: str, text: str, source: Source) -> dict[str, str]:

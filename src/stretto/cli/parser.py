@@ -3,7 +3,7 @@
 stretto schedule INPUT            the best schedule found, verified
 stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
-stretto verify INPUT SCHEDULE     is this schedule legal?
+stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto machines [NAME]           what a machine has
 """
 
@@ -20,7 +20,8 @@ from stretto.exact.options import OBJECTIVES
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
-INPUT is a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin."""
+INPUT is MLIR with nv_tileas operations, a loop (stretto.loop/1) or a dependence-graph dump
+(ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
 
 
 class UsageError(Exception):
@@ -132,7 +133,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
 
 def _problem(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "input", type=given, metavar="INPUT", help="a loop or a dump, or - for stdin"
+        "input", type=given, metavar="INPUT", help="MLIR, a loop or a dump, or - for stdin"
     )
     parser.add_argument(
         "--machine",
@@ -240,7 +241,11 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 def _verify(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
     parser.add_argument(
-        "schedule", type=given, metavar="SCHEDULE", help="a stretto.schedule/1 document"
+        "schedule",
+        type=given,
+        metavar="SCHEDULE",
+        nargs="?",
+        help="a stretto.schedule/1 document (default: the schedule that stands in a module)",
     )
     _output(parser)
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from stretto.document import parse_json
@@ -15,7 +14,9 @@ from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop import Loop
 from stretto.loop.json import SCHEMA, read_loop
 
-FORMATS = f'expected a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
+FORMATS = (
+    f'expected MLIR, a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,6 @@ def read_source(file: str, text: str) -> Source:
     """The loops a text holds."""
     if not text.strip():
         raise DocumentError(file, "", "is empty", FORMATS)
-    if re.match(r"\s*(//|module\b|func\b|builtin\.|scf\.|#|\"builtin)", text):
-        raise DocumentError(file, "", "looks like MLIR, which this version does not read", FORMATS)
     top = parse_json(file, text)
     if not isinstance(top.value, dict):
         raise top.fail("is no loop", FORMATS)

@@ -24,6 +24,7 @@ def read_mlir(
 
     The machine is the one the loops are to be scheduled on, if it is known: what an inner loop
     costs depends on it. An operation that has no encoding there is refused, with its position.
+    A note about a loop begins with its name; one about a loop left alone, with its place.
     """
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.ir.reading import read_loops  # noqa: PLC0415
@@ -32,7 +33,7 @@ def read_mlir(
     parsed = parse_module(text, file)
     found = read_loops(parsed, machine)
     refuse_unencoded(parsed, found)
-    notes = [warning.render() for item in found.loops for warning in item.warnings]
+    notes = [f"{item.loop.name}: {w.headline}" for item in found.loops for w in item.warnings]
     notes += [item.reason.render() for item in found.left_alone]
     return tuple(item.loop for item in found.loops), tuple(notes)
 

@@ -224,6 +224,13 @@ class PlacingParser(Parser):
             self._refuse_unknown(self._current_token.text)
         return results
 
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        stack = self._parser_state.dialect_stack
+        known = self.ctx.get_optional_op(name, dialect_stack=stack)
+        if known is None:
+            self.raise_error(f"`{name}` is no operation of a known dialect", self.here)
+        return known
+
     def _refuse_unknown(self, name: str) -> None:
         """Nobody knows how to read an unknown operation unless it is in generic form."""
         known = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)

@@ -75,9 +75,10 @@ class Grouping:
 
         Writers may write a part: what an earlier one left is still there beneath the last one.
         """
-        makers = [op for op in work if op not in self.origins.views]
         if raw.kind == "value":
-            return dict.fromkeys(makers, distance)
+            maker = self.plan.loop.producers.get(raw.name)
+            return {} if maker is None else {maker: distance}
+        makers = [op for op in work if op not in self.origins.views]
         at = self.plan.program_index
         writers = sorted(makers, key=lambda op: at[op])
         before = [op for op in writers if at[op] < at[consumer]]
@@ -95,7 +96,7 @@ class Grouping:
         work = self.candidates(raw, views)
         info = self.info(work)
         live = self.live(raw, consumer, distance, work)
-        members = [*live, *(op for op in work if op in self.origins.views)]
+        members = [*live, *(op for op in work if op in self.origins.views and op not in live)]
         root = {op: op for op in members}
 
         def find(op: str) -> str:

@@ -48,6 +48,21 @@ class Orders:
         """Something that the program now waits for."""
         self.known.setdefault(order.src, []).append(order)
 
+    def reduced(self, wanted: Sequence[Order]) -> list[Order]:
+        """The orders that must be kept on their own: no other one follows from the rest."""
+        kept: list[Order] = []
+        for order in sorted(wanted, key=self.steps):
+            if not self.implied(order):
+                self.add(order)
+                kept.append(order)
+        for order in tuple(kept):
+            self.known[order.src].remove(order)
+            if self.implied(order):
+                kept.remove(order)
+            else:
+                self.add(order)
+        return kept
+
     def implied(self, order: Order) -> bool:
         """Whether what is known already keeps an order, in every iteration that exists."""
         since = max(order.since, -order.distance)

@@ -43,10 +43,7 @@ def wire(
         orders.add(order)
     tokens = {op: list(dict.fromkeys(found)) for op, found in solution.tokens.items()}
     held: dict[tuple[str, int], list[Order]] = {}
-    for order in sorted(placeholders, key=orders.steps):
-        if orders.implied(order):
-            continue
-        orders.add(order)
+    for order in orders.reduced(placeholders):
         if agent_of[order.src] == agent_of[order.dst]:
             token = After(order.src, order.distance, order.latency)
             tokens.setdefault(order.dst, []).append(token)

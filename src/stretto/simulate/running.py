@@ -100,7 +100,7 @@ class _Running:
         self._free: dict[tuple[str, int], Barrier] = {}
         for pipe in program.pipes:
             self._add_barriers(pipe, nothing)
-        self._mutexes = {m.name: Counter(m.name, m.holder, list(nothing)) for m in program.mutexes}
+        self._mutexes = {m.name: Counter(m.name, m.holder) for m in program.mutexes}
         self._filled: dict[tuple[str, int, str], int] = {}
         self._agents = [
             _State(n, agent.name, list(nothing), run_of(agent.stream, trip_count))
@@ -190,9 +190,10 @@ class _Running:
             case Await(mutex=name, distance=distance):
                 wanted = iteration - distance
                 counter = self._mutexes[name]
-                if 0 <= wanted < self._trip_count and counter.count <= wanted:
-                    return self._block(agent, counter, now)
-                merge(agent.known, counter.known)
+                if 0 <= wanted < self._trip_count:
+                    if len(counter.times) <= wanted:
+                        return self._block(agent, counter, now)
+                    merge(agent.known, counter.times[wanted])
             case Issue():
                 return self._issue(agent, step, instruction, now)
             case Write(pipe=pipe, iterator=iterator):
@@ -222,9 +223,13 @@ class _Running:
             return None
         barriers = self._full if isinstance(wait, Wait) else self._free
         at = barriers[wait.pipe, self._memory.slot(wait.iterator)]
-        if not at.passes((self._memory.lap(wait.iterator) + iterator.phase) % 2):
+        lap = self._memory.lap(wait.iterator)
+        if not at.passes((lap + iterator.phase) % 2):
             return self._block(agent, at, now)
-        merge(agent.known, at.known)
+        # In the first round a slot is free though nobody has released it.
+        told = at.tells(lap if isinstance(wait, Wait) else lap - 1)
+        if told is not None:
+            merge(agent.known, told)
         return None
 
     def _block(self, agent: _State, at: Barrier | Counter, now: int) -> int:

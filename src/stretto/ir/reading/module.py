@@ -76,11 +76,17 @@ def positioned(parsed: Parsed, item: LoopInModule, error: LoopError) -> MlirErro
 
 
 def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
-    """MlirError for every operation that has no cost on the machine its loop is read for."""
+    """MlirError for every operation that has no cost on the machine its loop is read for.
+
+    And for all else that only shows once costs are known: latency ceilings, memory budgets.
+    """
     wrong: list[Diagnostic] = []
     for item in found.loops:
         try:
-            resolve(item.loop, item.machine)
+            resolved = resolve(item.loop, item.machine).loop
+            faults = [(fault.path, fault.message) for fault in check(resolved, item.machine)]
+            if faults:
+                raise LoopError(item.loop.name, faults)
         except LoopError as error:
             wrong += positioned(parsed, item, error).diagnostics
     if wrong:

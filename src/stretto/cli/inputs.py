@@ -1,0 +1,90 @@
+"""Any input, recognized by its content: JSON goes to the front ends, all else is MLIR.
+
+{"schema": ...}                      loops of a JSON document
+func.func @gemm(...) { scf.for ...   loops of a module, read with their positions
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.errors import DocumentError
+
+if TYPE_CHECKING:
+    from stretto.frontends import Source
+
+STDIN = "<stdin>"
+
+_MLIR = re.compile(r"\s*(//|module\b|func\b|func\.|builtin\.|scf\.|[#!]\w|\"[\w.]+\"\s*\(|%)")
+
+
+def read_text(name: str) -> tuple[str, str]:
+    """What to call a file or stdin, and its text without a byte-order mark."""
+    if name == "-":
+        try:
+            return STDIN, sys.stdin.read().removeprefix("\ufeff")
+        except UnicodeDecodeError:
+            raise DocumentError(STDIN, "", "is not UTF-8 text") from None
+    try:
+        return name, Path(name).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DocumentError(name, "", "is not UTF-8 text") from None
+    except OSError as error:
+        raise DocumentError(name, "", f"cannot be read: {error.strerror}") from None
+
+
+def is_mlir(text: str) -> bool:
+    """Whether a text looks like MLIR."""
+    return _MLIR.match(text) is not None
+
+
+def read_input(arguments: argparse.Namespace) -> Source:
+    """The loops of the input, those the user asks about."""
+    return chosen(read_loops(*read_text(arguments.input), arguments.machine), arguments.loop)
+
+
+def read_loops(file: str, text: str, machine: str | None) -> Source:
+    """All loops of a text."""
+    from stretto.frontends import Source, read_source
+    from stretto.machine import load_machine
+
+    if not is_mlir(text):
+        return read_source(file, text)
+    from stretto.ir import read_mlir
+
+    target = None if machine is None else load_machine(machine)
+    loops, notes = read_mlir(file, text, target)
+    if not loops:
+        why = "; ".join(notes) or "it has no scf.for"
+        raise DocumentError(file, "", "has no loop that can be read", why)
+    return Source(file, loops, notes)
+
+
+def chosen(source: Source, name: str | None) -> Source:
+    """The loops the user asks about: all, or the one of a name."""
+    if name is None:
+        return source
+    loops = tuple(loop for loop in source.loops if loop.name == name)
+    if not loops:
+        names = ", ".join(loop.name for loop in source.loops)
+        raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
+    notes = tuple(note for note in source.notes if note.startswith(f"{name}:"))
+    return replace(source, loops=loops, notes=notes)
+
+
+def about(notes: Sequence[str], loop: str) -> tuple[str, ...]:
+    """The notes of a source that are about one loop."""
+    prefix = f"{loop}: "
+    return tuple(note.removeprefix(prefix) for note in notes if note.startswith(prefix))
+
+
+def about_none(source: Source) -> tuple[str, ...]:
+    """The notes of a source that are about no loop that was read: those left alone."""
+    names = tuple(f"{loop.name}: " for loop in source.loops)
+    return tuple(note for note in source.notes if not note.startswith(names))

@@ -1,0 +1,186 @@
+"""Streams: which instruction runs when, for every trip count, and the contract of a region."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import faults
+import pytest
+from generated import Problem, problems
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from test_materialize_solve import placed, ready
+
+import stretto
+from stretto import build
+from stretto.loop import Use
+from stretto.materialize import MODES, Instruction, Mode, Program, RegionError, region_faults
+from stretto.materialize.build import materialize
+from stretto.materialize.instructions import Advance, Issue, Place, Release, Wait
+from stretto.materialize.region import require_sound, run_of
+
+
+def three_stages() -> Program:
+    """a, b and c in three stages of ten cycles."""
+    loop = build("three")
+    a = loop.op("a", "x", type="4xf32", uses=[Use("a", 1)], latency=10)
+    b = loop.op("b", "x", a, type="4xf32", uses=[Use("b", 1)], latency=10)
+    loop.op("c", "x", b, uses=[Use("b", 1)], latency=10)
+    return placed(loop.finish(), 10, {"a": 0, "b": 13, "c": 26}).program("unspecialized")
+
+
+def issues(program: Program, trip_count: int) -> list[str]:
+    """Operation and iteration, in the order of one agent's stream."""
+    (agent,) = program.agents
+    return [
+        f"{i.op}{step - i.at.stage}"
+        for step, i in run_of(agent.stream, trip_count)
+        if isinstance(i, Issue)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trip_count", "wanted"),
+    [
+        (0, ""),
+        (1, "a0 b0 c0"),
+        (2, "a0 a1 b0 b1 c0 c1"),
+        (3, "a0 a1 b0 a2 b1 c0 b2 c1 c2"),
+        (4, "a0 a1 b0 a2 b1 c0 a3 b2 c1 b3 c2 c3"),
+    ],
+)
+def test_every_trip_count_runs_each_iteration_once_in_time_order(
+    trip_count: int, wanted: str
+) -> None:
+    assert issues(three_stages(), trip_count) == wanted.split()
+
+
+def test_guards_say_the_least_trip_count() -> None:
+    (agent,) = three_stages().agents
+    stream = agent.stream
+    assert (stream.first, stream.last) == (0, 2)
+
+    def places(section: tuple[Instruction, ...]) -> list[tuple[str, Place]]:
+        return [(i.op, i.at) for i in section if isinstance(i, Issue)]
+
+    assert places(stream.prologue) == [
+        ("a", Place(0, 0, 0, needs=1)),
+        ("a", Place(1, 0, 0, needs=2)),
+        ("b", Place(1, 1, 3, needs=1)),
+    ]
+    assert places(stream.kernel) == [
+        ("a", Place(0, 0, 0)),
+        ("b", Place(0, 1, 3)),
+        ("c", Place(0, 2, 6)),
+    ]
+    assert places(stream.epilogue) == [
+        ("b", Place(0, 1, 3, needs=2)),
+        ("c", Place(0, 2, 6, needs=2)),
+        ("c", Place(1, 2, 6, needs=1)),
+    ]
+
+
+def test_an_agent_pipelines_only_over_its_own_stages() -> None:
+    program = ready("gemm").program("specialized")
+    streams = {agent.name: agent.stream for agent in program.agents}
+    for name, stage in (("tma", 0), ("mma", 2)):
+        stream = streams[name]
+        assert (stream.first, stream.last) == (stage, stage)
+        assert stream.prologue == stream.epilogue == ()
+        steps = {step for step, _ in run_of(stream, 4)}
+        assert steps == set(range(stage, stage + 4))
+
+
+def test_older_iterations_come_first_and_zero_latency_is_respected() -> None:
+    """In one cycle: `late` of the iteration before, then `early`, which it does not wait for."""
+    loop = build("ties")
+    early = loop.op("early", "x", type="4xf32", uses=[], latency=0)
+    loop.op("same", "x", early, uses=[], latency=0)
+    loop.op("late", "x", uses=[], latency=0)
+    case = placed(loop.finish(), 5, {"early": 0, "same": 0, "late": 5})
+    assert case.program("unspecialized").sequence == ("late", "early", "same")
+
+
+@given(problem=problems(), mode=st.sampled_from(MODES))
+def test_bundles_follow_the_protocol(problem: Problem, mode: Mode) -> None:
+    """Waits and acquires before, commits and releases after, each iterator one step on."""
+    analysis = stretto.schedule(problem.loop, problem.machine)
+    assume(analysis.success)
+    try:
+        program = materialize(problem.loop, problem.machine, analysis, mode)
+    except stretto.StrettoError:
+        assume(False)
+        raise
+    assert region_faults(program) == ()
+    for agent in program.agents:
+        for trip_count in range(2 * program.stage_count + 2):
+            seen = Counter(
+                (i.op, step - i.at.stage)
+                for step, i in run_of(agent.stream, trip_count)
+                if isinstance(i, Issue)
+            )
+            wanted = {(op, i) for op in agent.ops for i in range(trip_count)}
+            assert set(seen) == wanted
+            assert set(seen.values()) <= {1}
+
+
+# The contract of a region -----------------------------------------------------------------
+
+
+def _drop(kind: type[Instruction]) -> Callable[[Program], Program]:
+    def fault(program: Program) -> Program:
+        return faults.rewritten(
+            program, lambda section: [i for i in section if not isinstance(i, kind)]
+        )
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (lambda p: faults.without_wait(p, "Pipe_a_tile", "mma"), "read of `Pipe_a_tile` without"),
+        (lambda p: faults.committed_too_soon(p, "Pipe_a_tile"), "commit of `Pipe_a_tile` before"),
+        (lambda p: faults.without_acquire(p, "Pipe_a_tile"), "write of `Pipe_a_tile` without its"),
+        (_drop(Advance), "goes on 0 times"),
+        (lambda p: faults.other_stage(p, "mma", 1), "`mma` of iteration"),
+        (_drop(Issue), "`mma` is issued 0 times"),
+        (
+            lambda p: replace(p, pipes=(replace(p.pipes[0], depth=3), *p.pipes[1:])),
+            "pipe `Pipe_a_tile` has depth 3; its ring has 5",
+        ),
+        (lambda p: replace(p, pipes=p.pipes[1:]), "pipe `Pipe_a_tile` is used and not declared"),
+        (
+            lambda p: replace(p, pipes=(replace(p.pipes[0], owner="mma"), *p.pipes[1:])),
+            "is owned by `mma`, which does not produce",
+        ),
+        (
+            lambda p: replace(p, pipes=(replace(p.pipes[0], producers=()), *p.pipes[1:])),
+            "has 0 producers, trivial False",
+        ),
+        (lambda p: replace(p, agents=p.agents[:-1]), "belongs to 0 agents"),
+        (lambda p: replace(p, rings=p.rings[1:]), "which is no ring"),
+        (lambda p: replace(p, rings=(*p.rings, p.rings[0])), "is declared 2 times"),
+    ],
+)
+def test_what_breaks_the_contract_is_refused(
+    fault: Callable[[Program], Program], told: str
+) -> None:
+    sound = ready("gemm").program("specialized")
+    require_sound(sound)
+    broken = fault(sound)
+    with pytest.raises(RegionError, match="this is a bug of Stretto") as caught:
+        require_sound(broken)
+    assert any(told in line for line in caught.value.faults), caught.value.faults
+    assert str(caught.value) in str(RegionError(caught.value.loop, caught.value.faults))
+
+
+def test_every_release_has_its_wait() -> None:
+    program = ready("attention_backward").program("unspecialized")
+    (agent,) = program.agents
+    waits = Counter((i.op, i.pipe) for i in agent.stream.kernel if isinstance(i, Wait))
+    releases = Counter((i.op, i.pipe) for i in agent.stream.kernel if isinstance(i, Release))
+    assert waits == releases
+    assert set(waits.values()) == {1}
