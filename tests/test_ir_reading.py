@@ -366,6 +366,35 @@ def test_barriers_keep_memory_on_its_side() -> None:
     }
 
 
+def test_two_barriers_make_two_sides() -> None:
+    read = "nv_tileas.async.smem_read %fixed : !s -> !r"
+    meet = 'nv_tileas.barrier {{stretto.name = "{}"}}'
+    loop = body(
+        f"{{ %a = {read}\n {meet.format('one')}\n %b = {read}\n {meet.format('two')}\n"
+        f" %c = {read} }}"
+    )
+    assert {(d.src, d.dst, d.distance) for d in loop.stated} == {
+        ("a", "one", 0),
+        ("one", "b", 0),
+        ("b", "two", 0),
+        ("two", "c", 0),
+        ("c", "one", 1),
+        ("two", "a", 1),
+    }
+
+
+def test_a_buffer_of_the_body_read_before_it_is_filled() -> None:
+    with pytest.raises(MlirError) as caught:
+        body(
+            "{ %ring = nv_tileas.alloc_tensor : !s\n"
+            "  %a = nv_tileas.async.smem_read %ring : !s -> !r\n"
+            "  %b = nv_tileas.async.smem_write %a into %ring : !r -> !s }"
+        )
+    (told,) = caught.value.diagnostics
+    assert "reads rotating storage `ring` before any operation" in told.message
+    assert told.text.strip().startswith("%a = ")
+
+
 PIPED = """{
   %free = nv_tileas.async.pipeline.producer_acquire %pipe[%it] : !p
   %w = nv_tileas.async.pipeline.producer_write %pipe[%it] after %free (%slot: !s) {

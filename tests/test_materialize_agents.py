@@ -6,8 +6,8 @@ import pickle
 from dataclasses import replace
 
 import pytest
-from test_materialize_solve import TINY, Ready, placed, ready, two_agents
 
+from programs import TINY, Ready, placed, ready, two_agents
 from stretto import Loop, Machine, build
 from stretto.loop import Op, Use
 from stretto.machine import Slot, load_machine
@@ -111,8 +111,8 @@ def test_barriers_are_counted_against_the_cap() -> None:
     assert len(program.mutexes) == 3
     machine = capped(case.machine, 3)
     assert materialize(case.loop, machine, case.analysis, "specialized", agents=case.agents)
+    tight = capped(case.machine, 2)
     with pytest.raises(BarrierError) as caught:
-        tight = capped(case.machine, 2)
         materialize(case.loop, tight, case.analysis, "specialized", agents=case.agents)
     assert (caught.value.needed, caught.value.cap) == (3, 2)
     assert str(caught.value) == (

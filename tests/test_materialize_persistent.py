@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_materialize_solve import ready
 
+from programs import ready
 from stretto.materialize import Persistent, ShapeError, materialize
 
 GOOD = Persistent((512, 384), (128, 128), (2, 1), blocks=4)

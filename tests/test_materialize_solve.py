@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
-import sys
-from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-import stretto
-from stretto import Access, Loop, Machine, ScheduleAnalysis, build, prepare
+from programs import TINY, guarded, placed, ready, two_agents
+from stretto import Access, build
 from stretto.loop import Use
-from stretto.machine import Budget, Slot
+from stretto.machine import Budget
 from stretto.materialize import (
     Consumer,
     MaterializeError,
@@ -25,57 +21,6 @@ from stretto.materialize import (
     materialize,
 )
 from stretto.materialize.instructions import Direct, Issue, Stored, Through
-from stretto.schedule.views import analyse
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A loop with its machine and a schedule."""
-
-    loop: Loop
-    machine: Machine
-    analysis: ScheduleAnalysis
-    agents: dict[str, str] = field(default_factory=dict[str, str])
-
-    def program(self, mode: Mode = "specialized") -> Program:
-        agents = self.agents if mode == "specialized" else None
-        return materialize(self.loop, self.machine, self.analysis, mode, agents=agents)
-
-
-@cache
-def ready(name: str) -> Ready:
-    """An example, scheduled."""
-    if str(EXAMPLES) not in sys.path:
-        sys.path.insert(0, str(EXAMPLES))
-    loop: Loop = importlib.import_module(name).make()
-    prepared = prepare(loop)
-    return Ready(prepared.loop, prepared.machine, stretto.schedule(loop))
-
-
-TINY = Machine(
-    "tiny",
-    "two units",
-    (Slot(1, "a", 1), Slot(2, "b", 1)),
-    budgets=(Budget("smem", 64),),
-)
-
-
-def placed(loop: Loop, ii: int, starts: dict[str, int], **agents: str) -> Ready:
-    """A loop on the tiny machine with a schedule by hand."""
-    prepared = prepare(loop, TINY)
-    analysis = analyse(prepared.loop, prepared.machine, ii, starts)
-    return Ready(prepared.loop, prepared.machine, analysis, agents)
-
-
-def two_agents() -> Ready:
-    """Two operations that share nothing but a stated order."""
-    loop = build("two")
-    loop.op("first", "x", uses=[Use("a", 2)], latency=2)
-    loop.op("second", "y", uses=[Use("b", 2)], latency=2)
-    loop.depends("first", "second", 2)
-    return placed(loop.finish(), 4, {"first": 0, "second": 2}, first="one", second="other")
 
 
 def pipe(program: Program, name: str) -> Pipe:
@@ -247,13 +192,7 @@ def test_an_order_between_agents_is_a_mutex() -> None:
 
 
 def test_a_mutex_says_which_storage_it_guards() -> None:
-    """Reader and next writer of one copy, in two agents, with no value between them."""
-    loop = build("guarded")
-    box = loop.storage("box", "smem", 8, fixed=True)
-    loop.op("fill", "x", uses=[Use("a", 2)], latency=2, into=box)
-    loop.op("clear", "y", uses=[Use("b", 2)], latency=2, into=box)
-    case = placed(loop.finish(), 6, {"fill": 0, "clear": 2}, fill="one", clear="other")
-    found = {m.holder: (m.waiters, m.excludes) for m in case.program().mutexes}
+    found = {m.holder: (m.waiters, m.excludes) for m in guarded().program().mutexes}
     assert found == {
         "fill": ((Waiter("clear", 0),), ("box",)),
         "clear": ((Waiter("fill", 1),), ("box",)),

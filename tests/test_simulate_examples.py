@@ -7,12 +7,12 @@ import pickle
 from importlib import resources
 from typing import Any
 
-import faults
 import jsonschema
 import pytest
-from test_materialize_solve import placed, ready
 
+import faults
 import stretto
+from programs import placed, ready
 from stretto import build
 from stretto.loop import Demand, Use
 from stretto.machine import Machine, Pool

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import faults
 import pytest
-from test_materialize_solve import Ready, ready, two_agents
 
+import faults
+from programs import Ready, guarded, ready, two_agents
 from stretto.materialize import MODES, Mode, Program, materialize, region_faults
 from stretto.simulate import Simulation, simulate_program
 from stretto.simulate.barriers import barrier
@@ -64,6 +64,17 @@ def test_a_dropped_mutex_is_caught() -> None:
     (violation,) = simulation.violations
     assert violation.ops == ("second", "first")
     assert "nothing makes it wait for `first`" in violation.message
+
+
+@pytest.mark.parametrize(("mutex", "op"), [("Mutex_fill", "clear"), ("Mutex_clear", "fill")])
+def test_a_dropped_mutex_of_a_storage_is_caught(mutex: str, op: str) -> None:
+    loop = guarded()
+    program = loop.program()
+    assert run(loop, program).violations == ()
+    simulation = run(loop, faults.without_mutex(program, mutex))
+    assert names(simulation) == {"overwritten"}
+    assert simulation.violations[0].ops[0] == op
+    assert "for the sake of `box`" in simulation.violations[0].message
 
 
 @BOTH

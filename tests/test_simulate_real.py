@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_materialize_solve import ready
 
+from programs import ready
 from stretto import StrettoError
 from stretto.materialize import MODES, Mode
 from stretto.simulate import simulate
@@ -22,6 +22,10 @@ def numbers(seed: int, *shape: int, element: str = "bf16") -> Array:
     """Random numbers that the element type holds exactly."""
     made = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
     return rounded(made, element)
+
+
+def counted(iteration: int) -> int:
+    return iteration
 
 
 def each(array: Array) -> Callable[[int], Array]:
@@ -43,7 +47,7 @@ def test_gemm(mode: Mode, steps: int) -> None:
     start = numbers(3, 128, 128, element="f32")
     domain = Real(
         case.loop,
-        live_ins={"k": lambda i: i},
+        live_ins={"k": counted},
         contents={"acc": start},
         loads={"load_a": each(a), "load_b": each(b)},
     )
@@ -60,10 +64,10 @@ def test_attention_forward(mode: Mode) -> None:
     case = ready("attention_forward")
     q = numbers(1, 128, 128)
     k, v = numbers(2, STEPS, 64, 128), numbers(3, STEPS, 64, 128)
-    scale = np.float32(0.125)
+    scale = 0.125
     domain = Real(
         case.loop,
-        live_ins={"step": lambda i: i, "base": 0, "scale": scale},
+        live_ins={"step": counted, "base": 0, "scale": scale},
         initial={"m": np.full(128, -np.inf, np.float32), "l": np.zeros(128, np.float32)},
         contents={"q_tile": q, "o_acc": np.zeros((128, 128), np.float32)},
         loads={"load_k": each(k), "load_v": each(v)},
@@ -71,7 +75,7 @@ def test_attention_forward(mode: Mode) -> None:
     run = simulate(case.loop, case.machine, case.analysis, STEPS, mode, domain=domain)
     assert run.success
     keys = k.reshape(-1, 128).astype(np.float64)
-    scores = q.astype(np.float64) @ keys.T * float(scale)
+    scores = q.astype(np.float64) @ keys.T * scale
     top = scores.max(axis=1, keepdims=True)
     weights = np.exp2(scores - top)
     total = weights.sum(axis=1)
@@ -91,11 +95,11 @@ def test_attention_backward(mode: Mode) -> None:
     q, do = numbers(3, STEPS, 64, 64), numbers(4, STEPS, 64, 64)
     lse = numbers(5, STEPS, 64, element="f32") + np.float32(4)
     delta = numbers(6, STEPS, 64, element="f32")
-    scale = np.float32(0.0625)
+    scale = 0.0625
     zero = np.zeros((128, 64), np.float32)
     domain = Real(
         case.loop,
-        live_ins={"step": lambda i: i, "base": 0, "scale": scale},
+        live_ins={"step": counted, "base": 0, "scale": scale},
         contents={"k_tile": k, "v_tile": v, "dk_acc": zero, "dv_acc": zero},
         loads={
             "load_q": each(q),
@@ -123,7 +127,7 @@ def test_layernorm(mode: Mode) -> None:
     domain = Real(
         case.loop,
         live_ins={
-            "index": lambda i: i,
+            "index": counted,
             "inverse_n": np.full(16, 1 / 512, np.float32),
             "epsilon": np.full(16, 1e-5, np.float32),
             "gamma": gamma,

@@ -16,12 +16,13 @@ J. Chinneck and E. Dravnieks, "Locating minimal infeasible constraint sets in li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ortools.sat.python import cp_model
 
+from stretto.bounds.graph import strong_components
 from stretto.exact.case import Case, Solution
 from stretto.exact.model import Model
 from stretto.exact.reasons import Reason, all_reasons
@@ -29,6 +30,8 @@ from stretto.exact.solving import Clock, run
 
 CORE_SHARE = 0.005
 """Of the work, what asking for a core may take: it is quick or of no use."""
+SUSPECT_SHARE = 0.02
+"""Likewise, what one likely set may take."""
 SHARE = 0.2
 """Of the work that is left, what one test may take."""
 
@@ -51,8 +54,8 @@ def find_conflict(
     question = _Question(case, ii, clock)
     everything = all_reasons(case)
     enough: list[Reason] | None = None
-    for suspected in suspects:
-        if question.refuted(suspected):
+    for suspected in (*suspects, *_likely(case)):
+        if question.refuted(suspected, SUSPECT_SHARE):
             enough = [r for r in everything if r in suspected]
             break
     if enough is None:
@@ -63,6 +66,22 @@ def find_conflict(
             return Conflict("possible", solution=question.solution)
         enough = question.core(everything)
     return _reduce(question, enough)
+
+
+def _likely(case: Case) -> Iterator[Collection[Reason]]:
+    """Small sets that often are enough: a slot alone; a recurrence with the slots on its way."""
+    for slot in case.slots:
+        yield [Reason("slot", slot)]
+    after: list[list[int]] = [[] for _ in range(case.size)]
+    for src, dst, _ in case.edges:
+        after[src].append(dst)
+    for part in strong_components(after):
+        inside = set(part)
+        steps = [k for k, (src, dst, _) in enumerate(case.edges) if {src, dst} <= inside]
+        if steps:
+            held = {use.slot for i in part for use in case.loop.ops[i].vector.uses}
+            slots = [Reason("slot", slot) for slot in case.slots if slot in held]
+            yield slots + [Reason("dependence", number=k) for k in steps]
 
 
 def still_refuted(case: Case, ii: int, reasons: Collection[Reason], clock: Clock) -> bool:
@@ -108,14 +127,14 @@ class _Question:
     def __post_init__(self) -> None:
         self.model = Model(self.case, self.ii, conditional=True)
 
-    def refuted(self, active: Collection[Reason]) -> bool | None:
+    def refuted(self, active: Collection[Reason], share: float = SHARE) -> bool | None:
         """Whether these reasons alone make the II impossible; None: not decided in time."""
         if self.clock.over:
             return None
         fixed = self.model.cp.clone()
         for reason, literal in self.model.literals.items():
             fixed.add_bool_and([literal if reason in active else ~literal])
-        solver, status = run(fixed, self.clock, SHARE)
+        solver, status = run(fixed, self.clock, share)
         if status == cp_model.INFEASIBLE:
             return True
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):

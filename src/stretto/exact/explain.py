@@ -6,7 +6,6 @@ explain(case, 14)  ──►  impossible: slot tp_smem_wr; a second unit of it w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from stretto.exact.case import Case
@@ -31,8 +30,7 @@ def explain(
 ) -> Explanation:
     """Why there is no schedule at this II; `check` is given every schedule that is claimed."""
     limits = limits or Limits()
-    seconds = limits.seconds and limits.seconds * FOR_CONFLICT
-    clock = Clock(replace(limits, work=limits.work * FOR_CONFLICT, seconds=seconds))
+    clock = Clock(limits).part(FOR_CONFLICT)
     suspects = [_suspects(case, bounds[name]) for name in BOUND_NAMES if bounds[name].bound > ii]
     conflict = find_conflict(case, ii, clock, suspects)
     if conflict.status != "impossible":

@@ -11,7 +11,7 @@ II is left undecided, the climb goes on, and the gap is part of the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
@@ -20,7 +20,7 @@ from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.model import Model
 from stretto.exact.objectives import memory_bytes, register_peak, stage_count
 from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, Progress
-from stretto.exact.reasons import Reason, brief
+from stretto.exact.reasons import Reason, all_reasons, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
 from stretto.schedule import Objective, Refusal
@@ -133,9 +133,10 @@ class _Search:
         """
         row = self.refused[-STREAK:]
         if self.reasons is None and len(row) == STREAK and all(r.proved for r in row):
-            part = replace(self.clock.limits, work=self.clock.work + self.clock.left * SHARE)
-            spare = self.clock.renewed(part)
-            self.reasons = find_conflict(self.case, ii, spare).reasons
+            spare = self.clock.part(SHARE)
+            found = find_conflict(self.case, ii, spare).reasons
+            few = 2 * len(found) <= len(all_reasons(self.case))
+            self.reasons = found if few else ()
             self.clock = spare.renewed(self.clock.limits)
         if not self.reasons or not still_refuted(self.case, ii, self.reasons, self.clock):
             return False

@@ -11,7 +11,8 @@ and what it found by then is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from threading import Event, Thread
 from time import perf_counter
 from typing import Literal
@@ -42,6 +43,14 @@ class Clock:
     def renewed(self, limits: Limits) -> Clock:
         """The same clock, running on under other limits."""
         return Clock(limits, self.work, self.began, self.stopped)
+
+    def part(self, share: float, most: float = inf) -> Clock:
+        """The same clock, which ends after a share of what is left, or `most` units of work."""
+        seconds = self.limits.seconds
+        if seconds is not None:
+            seconds -= (self.seconds_left or 0.0) * (1 - share)
+        work = self.work + min(self.left * share, most)
+        return self.renewed(replace(self.limits, work=work, seconds=seconds))
 
     @property
     def left(self) -> float:
@@ -123,7 +132,7 @@ def run(
     parameters.cp_model_probing_level = 0  # costs more than it finds on these models
     parameters.catch_sigint_signal = False
     if clock.seconds_left is not None:
-        parameters.max_time_in_seconds = clock.seconds_left
+        parameters.max_time_in_seconds = clock.seconds_left * share
     status = _wait(solver, model, watcher, clock)
     clock.work += solver.response_proto.deterministic_time
     return solver, status

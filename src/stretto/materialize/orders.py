@@ -49,7 +49,7 @@ class Orders:
         self.known.setdefault(order.src, []).append(order)
 
     def reduced(self, wanted: Sequence[Order]) -> list[Order]:
-        """The orders that must be kept on their own: no other one follows from the rest."""
+        """Those that must be waited for on their own: none of them follows from the rest."""
         kept: list[Order] = []
         for order in sorted(wanted, key=self.steps):
             if not self.implied(order):

@@ -201,11 +201,7 @@ class _Running:
             case Commit(pipe=pipe, iterator=iterator):
                 self._commit(agent, op, pipe, iterator, iteration, now)
             case Release(pipe=pipe, iterator=iterator):
-                if iteration >= self._program.iterator_of[iterator].distance:
-                    at = self._free[pipe, self._memory.slot(iterator)]
-                    done = self._program.loop.op(op).completion
-                    began = self._issued.get((op, iteration))
-                    self._signal(agent, at, op, iteration, began, done, now)
+                self._release(agent, op, pipe, iterator, iteration, now)
             case Arrive(mutex=name):
                 latency = self._program.mutex_of[name].latency
                 began = self._issued.get((op, iteration))
@@ -273,6 +269,15 @@ class _Running:
             )
         latency = self._program.pipe_of[pipe].latency
         self._signal(agent, self._full[pipe, slot], op, iteration, began, latency, now)
+
+    def _release(
+        self, agent: _State, op: str, pipe: str, iterator: str, iteration: int, now: int
+    ) -> None:
+        if iteration >= self._program.iterator_of[iterator].distance:
+            at = self._free[pipe, self._memory.slot(iterator)]
+            done = self._program.loop.op(op).completion
+            began = self._issued.get((op, iteration))
+            self._signal(agent, at, op, iteration, began, done, now)
 
     def _signal(
         self,
