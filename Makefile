@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep lint format examples bench bench-quality bench-exact clean
+.PHONY: setup demo test test-deep test-oracle lint format examples bench bench-quality bench-exact clean
 
 setup: $(READY)
 
@@ -26,6 +26,16 @@ test: setup
 test-deep: setup
 	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2
 
+# Our generic form, read by upstream MLIR in an environment of its own (jaxlib ships the bindings).
+ORACLE := .venv/oracle
+test-oracle: setup $(ORACLE)/.ready
+	$(BIN)/python tests/oracle/compare.py $(ORACLE)/bin/python
+
+$(ORACLE)/.ready: tests/oracle/requirements.txt
+	$(PYTHON) -m venv $(ORACLE)
+	$(ORACLE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
+
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -44,6 +54,7 @@ examples: setup
 bench: setup
 	$(BIN)/python benchmarks/table_against_naive.py
 	$(BIN)/python benchmarks/bounds_against_naive.py
+	$(BIN)/python benchmarks/mlir_bodies.py
 
 # Quality and speed of the generators; CORPUS is a folder with tile-ddg/ in it, if you have one.
 bench-quality: setup

@@ -258,7 +258,7 @@ def test_a_hint_is_improved_in_stages_and_its_ii_kept() -> None:
 
 
 def test_refused_iis_are_proofs_and_name_what_refutes_them() -> None:
-    """The bound is 6; a slot and a recurrence together ask for more, at one II after another."""
+    """The bound is 21; a slot and a recurrence together ask for more, one II after another."""
     ready, analysis = harder()
     assert analysis.ii is not None
     assert analysis.bounds is not None
@@ -342,7 +342,7 @@ def test_a_limit_of_work_returns_the_best_with_its_bound() -> None:
 
 
 def test_two_workers_are_deterministic_too() -> None:
-    proof = ProofOptions("bytes", Limits(workers=2, seed=7))
+    proof = ProofOptions("stages", Limits(workers=2, seed=7))
     first = api.schedule_prepared(attention(), "exact", proof=proof)
     again = api.schedule_prepared(attention(), "exact", proof=proof)
     assert replace(first, seconds=0.0) == replace(again, seconds=0.0)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from importlib import resources
 
 import pytest
 
@@ -242,3 +245,30 @@ def test_programs_are_frozen_picklable_and_always_the_same(mode: Mode) -> None:
     assert hash(program.pipes) == hash(case.program(mode).pipes)
     with pytest.raises(AttributeError):
         program.ii = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+# Layers -----------------------------------------------------------------------------------
+
+
+def test_materializing_loads_no_generator_and_simulating_no_numpy() -> None:
+    """Materialization never searches: it cannot, for nothing that searches is there."""
+    code = (
+        "import sys, stretto.materialize, stretto.simulate, stretto.report.simulation\n"
+        "print(*sorted(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    assert "stretto.simulate.simulator" in loaded
+    unwanted = ("stretto.generate", "stretto.exact", "stretto.api", "numpy", "xdsl", "ortools")
+    assert [name for name in loaded if name.startswith(unwanted)] == []
+
+
+def test_the_simulator_counts_for_itself() -> None:
+    """It shares no arithmetic with what it checks."""
+    folder = resources.files("stretto.simulate")
+    for file in folder.iterdir():
+        if file.name.endswith(".py"):
+            text = file.read_text(encoding="utf-8")
+            assert "schedule.views" not in text
+            assert "stretto.verify" not in text
+            assert "stretto.bounds" not in text

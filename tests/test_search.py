@@ -16,6 +16,7 @@ import stretto
 from brute_force import optimum
 from generated import Problem, problems
 from stretto import LoopError, StrettoError, compute_bounds, prepare
+from stretto.exact.options import Event
 from stretto.schedule import Refusal
 from stretto.verify import verify
 
@@ -58,7 +59,7 @@ def test_proved_is_never_wrong(problem: Problem) -> None:
 
 @given(problems())
 def test_refusals_lie_below_the_answer_and_in_order(problem: Problem) -> None:
-    told: list[Refusal | int] = []
+    told: list[Refusal | int | Event] = []
     analysis = stretto.schedule(problem.loop, problem.machine, progress=told.append)
     seen = [refusal.ii for refusal in analysis.refused]
     assert seen == sorted(set(seen))

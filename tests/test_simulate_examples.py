@@ -15,7 +15,7 @@ import stretto
 from programs import placed, ready
 from stretto import build
 from stretto.loop import Demand, Use
-from stretto.machine import Machine, Pool
+from stretto.machine import Machine, Pool, Slot
 from stretto.materialize import MODES, Mode, materialize
 from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
@@ -70,6 +70,12 @@ def test_iterations_default_to_a_steady_state() -> None:
     assert run.mode == "unspecialized"
 
 
+def test_fewer_than_no_iterations_are_refused() -> None:
+    case = ready("gemm")
+    with pytest.raises(stretto.StrettoError, match="gemm: -1 iterations; 0 or more are needed"):
+        simulate(case.loop, case.machine, case.analysis, -1)
+
+
 # Sequential execution ---------------------------------------------------------------------
 
 
@@ -113,27 +119,25 @@ def test_sequential_execution_keeps_each_copy_of_a_ring_and_one_of_a_fixed_stora
 
 
 def _busy(machine: Machine) -> tuple[str, ...]:
+    """What a machine says of two operations that take turns on a roomier one."""
     loop = build("busy")
     loop.op("one", "x", uses=[Use("a", 3)], latency=1, demands=[Demand("p", 2)])
     loop.op("two", "y", uses=[Use("a", 3)], latency=1, demands=[Demand("p", 1)])
-    roomy = Machine("roomy", "", (machine.slots[0],), (Pool("p", 3),)).with_capacity("a", 2)
-    prepared = stretto.prepare(loop.finish(), roomy)
-    analysis = stretto.schedule(prepared.loop, roomy, "exact")
+    prepared = stretto.prepare(loop.finish(), ROOMY)
+    analysis = stretto.schedule(prepared.loop, ROOMY)
     assert analysis.ii == 3
-    program = materialize(prepared.loop, roomy, analysis)
+    program = materialize(prepared.loop, ROOMY, analysis)
     run = simulate_program(program, machine, analysis.starts, 4)
     return tuple(v.name for v in run.violations)
 
 
+ROOMY = Machine("roomy", "", (Slot(1, "a", 2),), (Pool("p", 3),))
+
+
 def test_slots_and_pools_are_counted_in_every_cycle() -> None:
-    slot = Machine("m", "", (placed_slot(),), (Pool("p", 3),))
-    assert _busy(slot.with_capacity("a", 2)) == ()
-    assert _busy(slot) == ("overbooked",)
-    assert _busy(slot.with_capacity("a", 2).with_cap("p", 2)) == ("overbooked",)
-
-
-def placed_slot() -> Any:
-    return ready("four_op").machine.slots[0].__class__(1, "a", 1)
+    assert _busy(ROOMY) == ()
+    assert _busy(ROOMY.with_capacity("a", 1)) == ("overbooked",)
+    assert _busy(ROOMY.with_cap("p", 2)) == ("overbooked",)
 
 
 def test_fused_operations_hold_once() -> None:

@@ -195,6 +195,29 @@ def explain(arguments: argparse.Namespace) -> Answer:
     return answer
 
 
+def simulate(arguments: argparse.Namespace) -> Answer:
+    """`stretto simulate`."""
+    from stretto.api import schedule_prepared
+    from stretto.cli.progress import Progress
+    from stretto.generate.problem import Options
+    from stretto.report.simulation import SCHEMA, SimulationReport
+    from stretto.simulate import simulate as run
+
+    source = read_input(arguments)
+    options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
+
+    def work(ready: Prepared) -> SimulationReport:
+        loop, machine = ready.loop, ready.machine
+        with Progress(loop.name, arguments.verbose) as progress:
+            analysis = schedule_prepared(ready, arguments.generator, options, progress)
+        if not analysis.success:
+            raise StrettoError(f"{loop.name}: no schedule was found, so there is nothing to run")
+        simulation = run(loop, machine, analysis, arguments.iterations, arguments.mode)
+        return SimulationReport(simulation, analysis.warnings + about(source.notes, loop.name))
+
+    return each_loop(source, arguments.machine, SCHEMA, work)
+
+
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
     from stretto.report.verification import SCHEMA, VerificationReport
@@ -315,6 +338,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "schedule": schedule,
     "bounds": bounds,
     "explain": explain,
+    "simulate": simulate,
     "verify": verify,
     "machines": machines,
 }

@@ -4,6 +4,7 @@ stretto schedule INPUT            the best schedule found, verified
 stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
+stretto simulate INPUT            run the pipelined program beside the sequential loop
 stretto machines [NAME]           what a machine has
 """
 
@@ -48,6 +49,16 @@ def positive(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise argparse.ArgumentTypeError("the number is too long")
     return int(text)
+
+
+def natural(text: str) -> int:
+    """An option that counts, from 0."""
+    if text and not text.strip("0"):
+        return 0
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace("at least 1", "at least 0")) from None
 
 
 def seconds(text: str) -> float:
@@ -112,6 +123,11 @@ def make_parser() -> Parser:
             _explain,
         ),
         ("verify", "Is this schedule legal? Lists every violation with its numbers.", _verify),
+        (
+            "simulate",
+            "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
+            _simulate,
+        ),
         ("machines", "Lists the machines, or shows one.", _machines),
     ):
         command = commands.add_parser(name, help=told, description=told)
@@ -151,12 +167,7 @@ def _no_fuse(parser: argparse.ArgumentParser) -> None:
 
 def _schedule(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
-    parser.add_argument(
-        "--generator",
-        choices=("auto", "serial", "cost-based", "exact"),
-        default="auto",
-        help="who makes the schedule (default: auto, by the loop); exact: with a proof",
-    )
+    _generator(parser)
     parser.add_argument(
         "--prove",
         action="store_true",
@@ -195,6 +206,15 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
 def _verbose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="tell on stderr of every II tried"
+    )
+
+
+def _generator(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--generator",
+        choices=("auto", "serial", "cost-based", "exact"),
+        default="auto",
+        help="who makes the schedule (default: auto, by the loop); exact: with a proof",
     )
 
 
@@ -248,6 +268,26 @@ def _verify(parser: argparse.ArgumentParser) -> None:
         help="a stretto.schedule/1 document (default: the schedule that stands in a module)",
     )
     _output(parser)
+
+
+def _simulate(parser: argparse.ArgumentParser) -> None:
+    _problem(parser)
+    _generator(parser)
+    parser.add_argument(
+        "--iterations",
+        type=natural,
+        metavar="N",
+        help="the trip count (default: enough for a steady state)",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("unspecialized", "specialized"),
+        default="unspecialized",
+        help="one instruction stream, or one for each agent (default: unspecialized)",
+    )
+    _no_fuse(parser)
+    _output(parser)
+    _verbose(parser)
 
 
 def _machines(parser: argparse.ArgumentParser) -> None:

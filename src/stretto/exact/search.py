@@ -20,13 +20,15 @@ from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.model import Model
 from stretto.exact.objectives import memory_bytes, register_peak, stage_count
 from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, Progress
-from stretto.exact.reasons import Reason, all_reasons, brief
+from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
 from stretto.schedule import Objective, Refusal
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""
+FEW = 24
+"""Reasons that are few enough to make a model that is quicker than the whole."""
 STREAK = 3
 """Refutations in a row after which their reasons are looked for."""
 
@@ -135,8 +137,7 @@ class _Search:
         if self.reasons is None and len(row) == STREAK and all(r.proved for r in row):
             spare = self.clock.part(SHARE)
             found = find_conflict(self.case, ii, spare).reasons
-            few = 2 * len(found) <= len(all_reasons(self.case))
-            self.reasons = found if few else ()
+            self.reasons = found if len(found) <= FEW else ()
             self.clock = spare.renewed(self.clock.limits)
         if not self.reasons or not still_refuted(self.case, ii, self.reasons, self.clock):
             return False

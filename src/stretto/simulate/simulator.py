@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
@@ -53,6 +54,8 @@ def simulate_program(
     domain: Domain | None = None,
 ) -> Simulation:
     """Run a program as it is; `starts` are those the schedule promised."""
+    if iterations < 0:
+        raise StrettoError(f"{program.loop.name}: {iterations} iterations; 0 or more are needed")
     domain = domain or Symbolic()
     run = run_program(program, starts, domain, iterations)
     findings = run.findings
