@@ -16,8 +16,10 @@ $(READY): pyproject.toml requirements.txt
 
 demo: setup
 	$(BIN)/stretto bounds examples/four_op.json
-	$(BIN)/stretto schedule examples/attention_forward.json
+	$(BIN)/stretto schedule examples/attention_forward.mlir --prove
+	$(BIN)/stretto explain examples/over_smem.json
 	$(BIN)/stretto verify examples/four_op.json examples/four_op.schedule.json
+	$(BIN)/stretto simulate examples/gemm.mlir --mode specialized --iterations 9
 
 test: setup
 	$(BIN)/python -m pytest -n 2

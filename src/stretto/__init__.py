@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared, prepare, schedule
+    from stretto.api import Explained, Prepared, explain, prepare, schedule
     from stretto.bounds import closure, compute_bounds, remedies
     from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
     from stretto.frontends import build, read_source
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
         check,
     )
     from stretto.machine import Machine, load_machine
+    from stretto.materialize import Mutex, Pipe, Program
     from stretto.resources import ReservationTable
     from stretto.schedule import Bounds, ScheduleAnalysis
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
-    "stretto.api": ("Prepared", "prepare"),
+    "stretto.api": ("Explained", "Prepared", "explain", "prepare"),
     "stretto.bounds": ("closure", "compute_bounds", "remedies"),
     "stretto.errors": ("DocumentError", "InfeasibleError", "LoopError", "StrettoError"),
     "stretto.frontends": ("build", "read_source"),
@@ -59,6 +60,7 @@ _HOMES = {
         "check",
     ),
     "stretto.machine": ("Machine", "load_machine"),
+    "stretto.materialize": ("Mutex", "Pipe", "Program"),
     "stretto.resources": ("ReservationTable",),
     "stretto.schedule": ("Bounds", "ScheduleAnalysis"),
 }
@@ -71,14 +73,18 @@ __all__ = [
     "Demand",
     "Dependence",
     "DocumentError",
+    "Explained",
     "Facts",
     "InfeasibleError",
     "Loop",
     "LoopError",
     "Machine",
+    "Mutex",
     "Op",
     "Operand",
+    "Pipe",
     "Prepared",
+    "Program",
     "ReservationTable",
     "ResourceVector",
     "ScheduleAnalysis",
@@ -91,6 +97,7 @@ __all__ = [
     "check",
     "closure",
     "compute_bounds",
+    "explain",
     "load_machine",
     "prepare",
     "read_source",
