@@ -16,6 +16,7 @@ from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api import Prepared
+    from stretto.exact.options import Limits
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
@@ -112,11 +113,23 @@ def bounds(arguments: argparse.Namespace) -> Answer:
     return each_loop(source, arguments.machine, SCHEMA, work)
 
 
+def _limits(arguments: argparse.Namespace) -> Limits:
+    """What the solver may cost."""
+    from stretto.exact.options import Limits
+
+    return Limits(
+        work=arguments.work_limit,
+        seconds=arguments.time_limit,
+        workers=arguments.workers,
+        seed=arguments.seed,
+    )
+
+
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
     from stretto.api import StoppedError, schedule_prepared
     from stretto.cli.progress import Progress
-    from stretto.exact.options import Limits, ProofOptions
+    from stretto.exact.options import ProofOptions
     from stretto.generate.problem import Options
     from stretto.report.schedule import ScheduleReport
     from stretto.schedule.json import SCHEMA
@@ -131,7 +144,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         without=frozenset(arguments.without),
     )
     asked = arguments.prove or arguments.generator == "exact"
-    limits = Limits(seconds=arguments.time_limit)
+    limits = _limits(arguments)
     proof = ProofOptions(arguments.objective, limits) if asked else None
     stopped: list[str] = []
     open_ends: list[str] = []
@@ -166,13 +179,12 @@ def explain(arguments: argparse.Namespace) -> Answer:
     """`stretto explain`."""
     from stretto.api import explain_prepared
     from stretto.cli.progress import Progress
-    from stretto.exact.options import Limits
     from stretto.generate.problem import Options
     from stretto.report.explanation import SCHEMA, ExplanationReport
 
     source = read_input(arguments)
     options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
-    limits = Limits(seconds=arguments.time_limit)
+    limits = _limits(arguments)
     stopped: list[str] = []
     open_ends: list[str] = []
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from stretto import __version__
 from stretto.document import MAX_DIGITS
-from stretto.exact.options import OBJECTIVES
+from stretto.exact.options import OBJECTIVES, WORK
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
@@ -61,14 +61,14 @@ def natural(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error).replace("at least 1", "at least 0")) from None
 
 
-def seconds(text: str) -> float:
-    """An option that is a time."""
+def amount(text: str) -> float:
+    """An option that is a time or an amount of work."""
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0 < number < inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 
@@ -232,9 +232,27 @@ def _proof(parser: argparse.ArgumentParser) -> None:
 def _limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit",
-        type=seconds,
+        type=amount,
         metavar="S",
-        help="stop the solver after S seconds (default: after a fixed amount of work)",
+        help="stop the solver after S seconds, however much work that is",
+    )
+    parser.add_argument(
+        "--work-limit",
+        type=amount,
+        metavar="W",
+        default=WORK,
+        help="stop the solver after W units of deterministic work, each in the order of a second "
+        f"(default: {WORK:g})",
+    )
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        default=1,
+        help="threads of the solver (default: 1); the same number gives the same answer",
+    )
+    parser.add_argument(
+        "--seed", type=natural, metavar="N", default=0, help="of the solver (default: 0)"
     )
 
 
