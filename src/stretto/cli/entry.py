@@ -16,7 +16,7 @@ ANSWER = """{
 def run() -> None:
     """Load the command line and run it."""
     try:
-        from stretto.cli import main  # noqa: PLC0415 - what takes time stands inside the try
+        from stretto.cli import main
     except KeyboardInterrupt:
         if "--json" in sys.argv:
             sys.stdout.write(ANSWER)

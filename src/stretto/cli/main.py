@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.cli.commands import COMMANDS, Answer, error_lines
+from stretto.cli.answer import Answer, error_lines
+from stretto.cli.commands import COMMANDS
 from stretto.cli.parser import UsageError, parse_arguments
 from stretto.errors import StrettoError
 from stretto.report.text import printable

@@ -24,8 +24,11 @@ most II - 1 and depths at least 1, which makes it hold for every choice of cycle
 and pools ask nothing of stages.
 
 So: if any schedule is legal at this II, one is within these stages, and so is one of the fewest
-stages (a limit on the stage count is a depth limit of all). Taking rules away shortens paths only:
-the bound serves a relaxed problem as well.
+stages (a limit on the stage count is a depth limit of all) and one of the fewest bytes at that
+stage count. Taking rules away shortens paths only: the bound serves a relaxed problem as well.
+
+It does not serve the register objective: no rule asks an operation to stand close to those that
+read its result, so the schedule of the lowest peak may have it later than the least solution has.
 """
 
 from __future__ import annotations
@@ -41,14 +44,15 @@ def last_stages(case: Case, ii: int) -> tuple[int, ...]:
     """For each operation, a stage beyond which no schedule needs it."""
     steps: list[dict[int, int]] = [{} for _ in range(case.size)]
     for src, dst, step in _steps(case, ii):
-        if src != dst and step > steps[src].get(dst, -1):
-            steps[src][dst] = max(0, step)
+        if src != dst:
+            # One that asks for less than 0 is on the way of longer ones all the same.
+            steps[src][dst] = max(step, steps[src].get(dst, step))
     found = [0] * case.size
     parts = list(strong_components([list(after) for after in steps]))
     for part in reversed(parts):  # sources first
         inside = set(part)
         enter = max(found[i] for i in part)
-        most = {i: max((w for j, w in steps[i].items() if j in inside), default=0) for i in part}
+        most = {i: max([0, *(w for j, w in steps[i].items() if j in inside)]) for i in part}
         total = sum(most.values())
         for i in part:
             found[i] = enter + total - most[i]

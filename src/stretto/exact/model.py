@@ -47,6 +47,8 @@ class Model:
     """Whether every reason has a literal that switches its constraints."""
     stages: int | None = None
     """A stage count that is not to be exceeded, beside the user's limit."""
+    late: bool = False
+    """Whether operations may stand anywhere in `stages`, later than any rule asks of them."""
     cp: cp_model.CpModel = field(default_factory=cp_model.CpModel)
     literals: dict[Reason, cp_model.IntVar] = field(default_factory=dict[Reason, cp_model.IntVar])
     cycle: list[cp_model.IntVar] = field(default_factory=list[cp_model.IntVar])
@@ -100,7 +102,7 @@ class Model:
             if self.anchor is not None and self.anchor.op == i:
                 first = last = self.anchor.cycle
             if most is not None:
-                self.last[i] = min(self.last[i], most)
+                self.last[i] = most if self.late else min(self.last[i], most)
             stage = self.cp.new_int_var(0, self.last[i], f"stage_{i}")
             self.cycle.append(self.cp.new_int_var(first, last, f"cycle_{i}"))
             self.stage.append(stage)

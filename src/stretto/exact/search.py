@@ -159,7 +159,8 @@ class _Search:
         if value == floor:
             return Objective(name, value, value, optimal=True)
         stages = value if name == "stages" else self._held("stages")
-        model = Model(self.case, best.ii, stages=stages)
+        # A shorter life in registers may ask for a later stage than any rule does.
+        model = Model(self.case, best.ii, stages=stages, late=name == "registers")
         model.hint(best)
         held = self._held("bytes")
         if held is not None:

@@ -1,0 +1,83 @@
+"""What a command has to say, and how one is made loop by loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stretto.cli.inputs import about_none
+from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
+
+if TYPE_CHECKING:
+    from stretto.api import Prepared
+    from stretto.frontends import Source
+    from stretto.loop import Loop
+    from stretto.machine import Machine
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a command has to say."""
+
+    document: dict[str, Any]
+    lines: list[str]
+    errors: list[str] = field(default_factory=list[str])
+    """For stderr, already in the form `file: path: error: ...`."""
+    success: bool = True
+    stopped: bool = False
+    """Whether the user stopped it, so that a result is not the best that was to be had."""
+
+
+def error_lines(error: StrettoError, file: str) -> list[str]:
+    """An error as lines, with the file they are about."""
+    if isinstance(error, LoopError):
+        return list(error.lines(file))
+    text = str(error)
+    return [text] if ": error: " in text else [f"error: {text}"]
+
+
+def each_loop(
+    source: Source,
+    machine: str | Mapping[str, Machine] | None,
+    schema: str,
+    work: Callable[[Prepared], Any],
+) -> Answer:
+    """Run `work` on every loop; a loop that fails says why and the others go on.
+
+    The machine is one for all (by name), one for each loop, or the one each loop names.
+    """
+    from stretto.api import prepare
+    from stretto.machine import load_machine
+
+    target = load_machine(machine) if isinstance(machine, str) else None
+    own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
+    entries: list[dict[str, Any]] = []
+    lines: list[str] = []
+    errors: list[str] = []
+    for loop in source.loops:
+        try:
+            on = target or own.get(loop.name) or _named_by(loop, source.file)
+            report = work(prepare(loop, on))
+        except StrettoError as error:
+            told = error_lines(error, source.file)
+            entries.append({"name": loop.name, "success": False, "errors": told})
+            errors += told
+            continue
+        entries.append(report.to_json())
+        lines += ([""] if lines else []) + report.to_text()
+    success = all(entry["success"] for entry in entries)
+    document = {"schema": schema, "success": success, "loops": entries}
+    return Answer(document, lines, [*about_none(source), *errors], success)
+
+
+def _named_by(loop: Loop, file: str) -> Machine | None:
+    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
+    from stretto.machine import load_machine
+
+    if loop.machine is None:
+        return None
+    try:
+        return load_machine(loop.machine)
+    except MachineError as error:
+        raise DocumentError(file, "$.machine", str(error)) from None
