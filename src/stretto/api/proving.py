@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from stretto.api.job import Job, lower_bound
 from stretto.exact.case import Case, Solution
+from stretto.exact.horizon import last_ii
 from stretto.exact.options import ObjectiveName, Progress, ProofOptions
 from stretto.exact.values import floor_of, value_of
 from stretto.generate.select import EXACT
@@ -30,6 +31,8 @@ def proved(
     loop = job.problem.loop
     case = Case(loop, job.problem.machine, job.problem.options.fuse, job.problem.options.max_stages)
     hint = solution_of(at_hand, case) if at_hand.success else None
+    if hint is None and job.problem.options.max_ii is None:
+        last = max(last, last_ii(case))
     before = tuple(r for r in at_hand.refused if r.proved)
     lower, method = lower_bound(job.bounds.mii, before)
     if hint is not None:

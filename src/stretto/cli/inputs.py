@@ -8,35 +8,17 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.errors import DocumentError
+from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.frontends import Source
 
-STDIN = "<stdin>"
-
 _MLIR = re.compile(r"\s*(//|module\b|func\b|func\.|builtin\.|scf\.|[#!]\w|\"[\w.]+\"\s*\(|%)")
-
-
-def read_text(name: str) -> tuple[str, str]:
-    """What to call a file or stdin, and its text without a byte-order mark."""
-    if name == "-":
-        try:
-            return STDIN, sys.stdin.read().removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            raise DocumentError(STDIN, "", "is not UTF-8 text") from None
-    try:
-        return name, Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DocumentError(name, "", "is not UTF-8 text") from None
-    except OSError as error:
-        raise DocumentError(name, "", f"cannot be read: {error.strerror}") from None
 
 
 def is_mlir(text: str) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
-from stretto.cli.inputs import about, chosen, is_mlir, read_loops, read_text
+from stretto.cli.inputs import about, chosen, is_mlir, read_loops
 from stretto.errors import DocumentError
+from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.api import Prepared

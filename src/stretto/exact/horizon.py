@@ -1,4 +1,4 @@
-"""How many stages a refutation must look at before it is a proof.
+"""How many stages a refutation must look at before it is a proof, and how many IIs.
 
     load ──556──► mma ──16──► store    II 100: mma at most 7 stages behind load, store 2 behind it:
       0            ≤ 7         ≤ 9     nobody needs a stage beyond 9, in whatever cycle each stands
@@ -61,6 +61,20 @@ def last_stages(case: Case, ii: int) -> tuple[int, ...]:
                 if j not in inside:
                     found[j] = max(found[j], found[i] + step)
     return tuple(stage + 1 for stage in found)
+
+
+def last_ii(case: Case) -> int:
+    """An II above which none is the smallest: if any schedule is legal, one has at most this II.
+
+    An operation is busy from its start until it is done and all that it hands on is ready, and
+    for one cycle at least. Where II is more than all of these together, some modulo cycle finds
+    nobody busy. Cut it out of every round: whoever waits for a busy one waits as long as before,
+    holds and stages stay what they were, and no lifetime spans more rounds than it did.
+    """
+    busy = [max(1, done) for done in case.completion]
+    for src, _, d in case.edges:
+        busy[src] = max(busy[src], d.latency)
+    return sum(busy)
 
 
 def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:

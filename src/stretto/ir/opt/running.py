@@ -26,10 +26,10 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from stretto.api import IllegalScheduleError
 from stretto.errors import StrettoError
+from stretto.files import write_text
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.opt import reproducer
 from stretto.ir.opt.options import Settings
-from stretto.ir.opt.output import write_text
 from stretto.ir.opt.pipeline import write_pipeline
 from stretto.ir.opt.splitting import Chunk
 from stretto.ir.opt.timing import OUTPUT, PARSER, VERIFIER, Timer

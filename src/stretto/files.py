@@ -1,4 +1,4 @@
-"""Results into files: whole or not at all.
+"""Texts in and out of files: read as UTF-8, written whole or not at all.
 
 write beside the target  ──►  move it there        a reader sees the old file or the new one
 """
@@ -14,15 +14,17 @@ from pathlib import Path
 from stretto.errors import DocumentError, StrettoError
 
 STDIN = "<stdin>"
-STDOUT = "-"
+STANDARD = "-"
+"""Stands for stdin or stdout."""
 
 
 def read_text(name: str) -> tuple[str, str]:
     """What to call a file or stdin, and its text without a byte-order mark."""
-    called = STDIN if name == "-" else name
+    called = STDIN if name == STANDARD else name
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return called, data.decode("utf-8-sig")
+        if name == STANDARD:
+            return called, sys.stdin.read().removeprefix("\ufeff")
+        return called, Path(name).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DocumentError(called, "", f"is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -30,32 +32,48 @@ def read_text(name: str) -> tuple[str, str]:
 
 
 def write_text(name: str, text: str) -> None:
-    """Into a file, or on stdout; a device or a pipe is written to as it stands."""
-    if name == STDOUT:
+    """Into a file, or on stdout: whole or not at all where that is possible.
+
+    A device or a pipe is written to as it stands, and a symbolic link is followed: neither is
+    replaced by a file.
+    """
+    if name == STANDARD:
         sys.stdout.write(text)
         return
     try:
-        mode = os.stat(name).st_mode if os.path.exists(name) else None
+        mode = _mode(name)
         if mode is None or stat.S_ISREG(mode):
             _replace(Path(os.path.realpath(name)), text, mode)
         else:
-            Path(name).write_text(text, encoding="utf-8")
+            with Path(name).open("w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
     except OSError as error:
         raise StrettoError(f"cannot write {name}: {error.strerror}") from None
 
 
+def _mode(name: str) -> int | None:
+    """The mode of what stands at a path, through links; None: nothing does."""
+    try:
+        return os.stat(name).st_mode
+    except FileNotFoundError:
+        return None
+
+
 def _replace(target: Path, text: str, mode: int | None) -> None:
+    """Write beside the target, then move: it has its old contents or all of the new ones."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:99], suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
-        if mode is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        part.chmod(stat.S_IMODE(mode))
+        part.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         part.replace(target)
     except BaseException:  # Ctrl-C too
         part.unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
