@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from stretto.cli.inputs import is_mlir
 from stretto.cli.main import main
 from stretto.ir.opt.main import main as opt
 
@@ -51,6 +53,44 @@ def test_mlir_from_stdin_is_recognized_by_content(capsys: pytest.CaptureFixture[
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gemm on b200-pipes: II >= 256")
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["cli.entry", "ir.opt.main"])
+def test_stdin_is_utf8_whatever_the_locale_says(command: str) -> None:
+    def run(data: bytes) -> subprocess.CompletedProcess[bytes]:
+        code = f"from stretto.{command} import run; run()"
+        arguments = ["bounds", "-"] if command == "cli.entry" else ["-"]
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            input=data,
+            capture_output=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+
+    assert run(b"// \xff").stderr == b"<stdin>: error: is not UTF-8 text (byte 3)\n"
+    kernel = (EXAMPLES / "four_op.mlir").read_bytes()
+    assert run("\ufeff// Längen\n".encode() + kernel).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "mlir"),
+    [
+        ("arith.constant 3 : i32", True),
+        ('"func.func" () ({})', True),
+        ("llvm.func @f()", True),
+        ("{-# dialect_resources: {} #-}", True),
+        ("#map = 3", True),
+        ("", False),
+        (" {", False),
+        ("[]", False),
+        ('"text"', False),
+        ("-3", False),
+        ("null", False),
+    ],
+)
+def test_all_that_does_not_begin_as_json_does_is_mlir(text: str, mlir: bool) -> None:
+    assert is_mlir(text) == mlir
 
 
 def test_errors_have_a_position_and_a_caret(

@@ -12,17 +12,18 @@ from jsonschema import Draft202012Validator
 
 from brute_force import legal_schedules, optimum
 from stretto import api
+from stretto.api import explaining
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case
+from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
+from stretto.exact.explanation import Explanation
 from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason, brief
-from stretto.exact.relax import Relaxed
 from stretto.exact.solving import Clock
-from stretto.loop import Constraint, Dependence, Loop, Op, Use
-from stretto.machine import Machine, Slot
+from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
+from stretto.machine import Budget, Machine, Slot
 from stretto.report.explanation import ExplanationReport
 from tiny_loops import Tiny, tiny_problem
 
@@ -212,20 +213,85 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
         return
     case = case_of(tiny)
     ready = api.prepare(tiny.loop, tiny.machine)
-    seen: list[Relaxed] = []
+    seen: list[tuple[Case, Solution]] = []
     bounds = api.schedule_prepared(ready).bounds
     assert bounds is not None
-    told = explain(case, best - 1, bounds, check=seen.append)
+    told = explain(case, best - 1, bounds, check=lambda case, found: seen.append((case, found)))
     assert told.verdict == "impossible"
-    assert len(seen) == len(told.relaxations)
-    for relaxed in seen:
-        assert relaxed.relaxation.ii < best
-        assert relaxed.relaxation.optimal
-        if relaxed.case.latencies:  # brute force knows no changed latency
+    assert sorted(solution.ii for _, solution in seen) == [r.ii for r in told.relaxations]
+    assert all(r.ii < best and r.optimal for r in told.relaxations)
+    for changed, solution in seen:
+        if changed.latencies:  # brute force knows no changed latency
             continue
-        changed = relaxed.case
         found = optimum(changed.loop, changed.machine, tiny.fuse, best, changed.max_stages)
-        assert found == relaxed.relaxation.ii, relaxed.relaxation.text
+        assert found == solution.ii
+
+
+def explained(loop: Loop, machine: Machine, ii: int | None = None) -> Explanation:
+    told = api.explain(loop, machine, ii=ii).explanation
+    assert told is not None
+    assert told.verdict == "impossible"
+    assert told.minimal
+    return told
+
+
+def test_what_waits_for_itself_may_wait_less() -> None:
+    loop = Loop("l", (Op("a", "k", uses=(), latency=9),), stated=(Dependence("a", "a", 9, 2),))
+    (change,) = explained(loop, Machine("m", "", ())).relaxations
+    assert (change.text, change.ii) == ("1 cycle less latency of `a` -> `a` (9 -> 8)", 4)
+
+
+def test_a_capped_ring_may_have_a_copy_more() -> None:
+    """The ring is told, not a latency: what stands against the II is how few copies there are."""
+    ops = (
+        Op("load", "k", uses=(), latency=8, writes=("m",)),
+        Op("read", "k", uses=(), latency=2, reads=(Access("m"),)),
+    )
+    loop = Loop("l", ops, storages=(Storage("m", "smem", 1, depth=1),))
+    changes = explained(loop, Machine("m", "", (), budgets=(Budget("smem", 8),))).relaxations
+    assert [(r.text, r.ii) for r in changes] == [
+        ("a ring of 2 for `m` instead of 1", 5),
+        ("1 cycle less latency of `load` -> `read` (8 -> 7)", 9),
+    ]
+
+
+def test_a_hold_of_several_iis_needs_several_units() -> None:
+    loop = Loop("l", (Op("a", "k", uses=(Use("s", 10),), latency=1),))
+    (change,) = explained(loop, Machine("m", "", (Slot(1, "s", 1),)), 3).relaxations
+    assert (change.text, change.ii) == ("3 more units of s (capacity 1 -> 4)", 3)
+
+
+def test_only_the_changed_latency_may_be_broken() -> None:
+    """The verifier's finding is granted by as much as the change allows, and no other is."""
+    stated = (Dependence("a", "a", 9, 1, "order"), Dependence("a", "a", 8, 1, "anti"))
+    case = Case(Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ()))
+    check = vars(explaining)["_check"]
+    check(replace(case, latencies=((0, 8),)), Solution(8, (0,)))
+    for latencies, ii in ((((0, 7),), 7), (((0, 8),), 7), (((1, 8),), 8), ((), 8)):
+        with pytest.raises(api.IllegalScheduleError):
+            check(replace(case, latencies=latencies), Solution(ii, (0,)))
+
+
+def test_what_is_not_proved_minimal_is_not_settled() -> None:
+    assert Explanation(3, "impossible", minimal=True).settled
+    assert Explanation(3, "possible").settled
+    for open_end in (
+        Explanation(3, "impossible"),
+        Explanation(3, "impossible", minimal=True, complete=False),
+        Explanation(3, "undecided"),
+    ):
+        assert not open_end.settled
+
+
+def test_ctrl_c_between_two_questions_keeps_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explaining, "_explained", interrupted)
+    loop = Loop("l", (Op("a", "k", uses=(), latency=9),), stated=(Dependence("a", "a", 9, 2),))
+    told = api.explain(loop, Machine("m", "", ()))
+    assert told.best.ii == 5
+    assert told.explanation == Explanation(4, "undecided", stopped=True)
 
 
 def test_every_kind_of_reason_in_a_few_words() -> None:

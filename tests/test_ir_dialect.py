@@ -15,7 +15,7 @@ from xdsl.ir import Block, Region
 
 import stretto
 from stretto.ir.context import make_context
-from stretto.ir.dialect import NvTileas
+from stretto.ir.dialect import NvTileas, programs
 from stretto.ir.dialect.kinds import kind_of
 from stretto.ir.dialect.types import (
     BufferTensorType,
@@ -41,8 +41,10 @@ ISSUED = [
     "async.pipeline.consumer_wait", "async.pipeline.consumer_read",
     "async.pipeline.consumer_release", "async.pipeline.agent_switch", "async.pipeline.yield",
 ]  # fmt: skip
-NO_COST = {"async.pipeline.agent_switch", "async.pipeline.yield", "generic"}
-"""A region an agent, the end of a body, and whatever its kind says: none is scheduled as such."""
+PROGRAM = {op.name.removeprefix("nv_tileas.") for op in programs.OPERATIONS}
+NO_COST = {"async.pipeline.agent_switch", "async.pipeline.yield", "generic"} | PROGRAM
+"""A region an agent, the end of a body, whatever its kind says, and what only a loop that has been
+pipelined is made of: none is scheduled as such."""
 
 
 def kinds() -> list[str]:

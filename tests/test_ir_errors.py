@@ -169,6 +169,17 @@ def test_an_unknown_operation_where_none_is_allowed() -> None:
     assert told.message == "`a.b` is no operation of a known dialect"
 
 
+def test_a_verifier_of_others_that_raises_what_it_likes() -> None:
+    (told,) = refused(
+        "func.func @f(%x: i32, %c: i1) {\n"
+        "  %r = scf.while (%y = %x) : (i32) -> i64 {\n"
+        "    scf.condition(%c) %y : i32\n"
+        "  } do {\n  ^bb0(%z: i32):\n    scf.yield %z : i32\n  }\n  func.return\n}\n"
+    )
+    assert (told.line, told.column) == (2, 8)
+    assert "expected i64, got i32" in told.message
+
+
 def test_deep_nesting_is_refused() -> None:
     (told,) = refused("module {" * 3000)
     assert told.message == "nested too deeply"

@@ -27,6 +27,7 @@ from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.exceptions import PassFailedException
 
 from stretto.api import IllegalScheduleError
+from stretto.cli.main import main as stretto
 from stretto.ir.diagnostics import Diagnostic, Severity
 from stretto.ir.opt import reproducer
 from stretto.ir.opt.expectations import compare
@@ -595,3 +596,35 @@ def test_every_option_is_documented():
     assert not missing
     for kind in (GenerateSchedule, VerifySchedule):
         assert all(f"`{name}`" in text for name, _, _ in options_of(kind))
+
+
+# Limits -----------------------------------------------------------------------------------
+
+
+LONG = """func.func @f(%n: index, %x: f32) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %many = arith.constant 99999999999999999999 : index
+  scf.for %i = %zero to %n step %one {
+    %r = scf.for %j = %zero to %many step %one iter_args(%a = %x) -> (f32) {
+      %b = arith.addf %a, %a : f32
+      scf.yield %b : f32
+    }
+    %c = arith.negf %r : f32
+  }
+  func.return
+}
+"""
+
+
+def test_more_cycles_than_there_is_memory_for_is_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "long.mlir"
+    file.write_text(LONG, encoding="utf-8")
+    assert main(["long.mlir", "-p", "tileas-generate-schedule{machine=b200-pipes}"]) == 1
+    assert "long.mlir: error: not enough memory" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == [file]
+    assert stretto(["schedule", "long.mlir", "--machine", "b200-pipes"]) == 1
+    assert capsys.readouterr().err.startswith("error: not enough memory")

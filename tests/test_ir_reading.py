@@ -18,7 +18,7 @@ from stretto.loop.json import parse_loop
 from stretto.machine import load_machine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-KERNELS = sorted(EXAMPLES.glob("*.mlir"))
+KERNELS = sorted(path for path in EXAMPLES.glob("*.mlir") if path.with_suffix(".json").exists())
 
 
 def module(text: str, machine: str | None = None) -> LoopsOfModule:
@@ -67,6 +67,7 @@ def test_all_kernels_ship() -> None:
         "gemm",
         "layernorm",
     ]
+    assert (EXAMPLES / "persistent_gemm.mlir").exists()
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
@@ -561,6 +562,21 @@ def test_an_inner_loop_may_state_all_it_costs() -> None:
     one = nested("%m", 'stretto.uses = [{slot = "tma", duration = 9}], stretto.latency = 9')
     assert one.loops[0].loop.op("sum").uses == (Use("tma", 9),)
     assert one.loops[0].loop.slots == ()
+
+
+def test_two_loops_of_one_name_are_refused() -> None:
+    text = kernel("{ %a = arith.negf %x : f32 }", attributes='stretto.name = "twin"').replace(
+        "  func.return",
+        '  scf.for %j = %zero to %n step %one { %b = arith.negf %x : f32 } {stretto.name = "twin"}'
+        "\n  func.return",
+    )
+    with pytest.raises(MlirError) as caught:
+        module(text)
+    (told,) = caught.value.diagnostics
+    assert "`stretto.name` is `twin`" in told.message
+    assert told.text[told.column - 1 :].startswith("stretto.name")
+    assert "%b" in told.text
+    assert ["%a" in note.text for note in told.notes] == [True]
 
 
 def test_several_functions_and_loops() -> None:

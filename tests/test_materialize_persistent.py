@@ -25,7 +25,7 @@ def test_tiles_of_a_problem() -> None:
 
 def test_a_cluster_works_on_neighbours() -> None:
     assert [GOOD.coordinates(n) for n in range(4)] == [(0, 0), (1, 0), (2, 0), (3, 0)]
-    square = Persistent((512, 512), (128, 128), (2, 2))
+    square = Persistent((512, 512), (128, 128), (2, 2), blocks=4)
     assert [square.coordinates(n) for n in range(4)] == [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -33,11 +33,13 @@ def test_a_cluster_works_on_neighbours() -> None:
     axes=st.lists(
         st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 2)), min_size=1, max_size=3
     ),
-    blocks=st.integers(1, 7),
+    clusters=st.integers(1, 7),
 )
 def test_blocks_share_all_tiles_and_none_twice(
-    axes: list[tuple[int, int, int]], blocks: int
+    axes: list[tuple[int, int, int]], clusters: int
 ) -> None:
+    size = math.prod(c for _, _, c in axes)
+    blocks = clusters * size
     problem = tuple(n * t * c for n, t, c in axes)
     shape = Persistent(problem, tuple(t for _, t, _ in axes), tuple(c for _, _, c in axes), blocks)
     assert shape.check() == ()
@@ -45,6 +47,15 @@ def test_blocks_share_all_tiles_and_none_twice(
     seen = [tile.coordinates for tile in work if tile.valid]
     assert len(seen) == len(set(seen)) == math.prod(n * c for n, _, c in axes)
     assert sum(not tile.valid for tile in work) == blocks
+    # The blocks of a cluster work on the tiles of a cluster, all at once.
+    for first in range(0, blocks, size):
+        mates = [list(shape.work(block)) for block in range(first, first + size)]
+        for at_once in zip(*mates, strict=True):
+            origins = {
+                tuple(x // c for x, (_, _, c) in zip(tile.coordinates, axes, strict=True))
+                for tile in at_once
+            }
+            assert len(origins) == 1
     assert all(
         0 <= x < g for coordinates in seen for x, g in zip(coordinates, shape.grid, strict=True)
     )
@@ -59,6 +70,8 @@ def test_blocks_share_all_tiles_and_none_twice(
         (replace(GOOD, cluster=(0, 1)), "axis 0: problem 512, tile 128, cluster 0; all must be"),
         (Persistent((), (), ()), "at least 1"),
         (replace(GOOD, blocks=0), "0 blocks share the tiles"),
+        (replace(GOOD, blocks=3), "3 blocks share the tiles; clusters have 2, so a multiple of 2"),
+        (Persistent((2**32, 2**31), (1, 1), (1, 1)), "9223372036854775808 tiles and 1 blocks are"),
         (replace(GOOD, index="i32"), "the index over tiles is i32; it must be widened to i64"),
         (replace(GOOD, info=("i64", "i1")), "the work-tile info has 2 parts; 3 are needed"),
         (replace(GOOD, info=("i64", "i32", "i1")), "work-tile coordinates are i32, i64; the index"),
@@ -85,3 +98,9 @@ def test_a_program_keeps_its_persistent_loop() -> None:
     typed = replace(GOOD, info=("i64", "i64", "i1"))
     program = materialize(case.loop, case.machine, case.analysis, persistent=typed)
     assert program.persistent == typed
+
+
+@pytest.mark.parametrize("block", [-1, 4])
+def test_a_block_that_is_not_there_has_no_work(block: int) -> None:
+    with pytest.raises(ShapeError, match=f"block {block}; there are 4"):
+        list(GOOD.work(block))

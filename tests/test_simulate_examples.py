@@ -88,9 +88,9 @@ def test_sequential_execution_follows_the_program() -> None:
     domain = Symbolic()
     trace = run_sequential(case.loop, domain, 3)
     op = case.loop.op("step")
-    live = domain.live_in("x", 0)
     before = domain.initial("h", -1)
     for iteration in range(3):
+        live = domain.live_in("x", iteration)
         (before,) = domain.apply(op, iteration, [before, live], [])
         assert trace.results["step", iteration] == (before,)
     assert len(trace.results) == 3

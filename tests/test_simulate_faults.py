@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
 import faults
-from programs import Ready, guarded, ready, two_agents
-from stretto.materialize import MODES, Mode, Program, materialize, region_faults
+from programs import Ready, guarded, placed, ready, two_agents
+from stretto import StrettoError, build
+from stretto.loop import Use
+from stretto.materialize import MODES, Instruction, Mode, Program, materialize, region_faults
+from stretto.materialize.instructions import Direct, Issue, LiveIn, Write
 from stretto.simulate import Simulation, simulate_program
 from stretto.simulate.barriers import barrier
 
@@ -172,3 +178,142 @@ def test_a_producer_in_the_wrong_phase_deadlocks(mode: Mode) -> None:
             "tma": ("load_a", 0, "Pipe_a_tile[0] to be free", ("mma",)),
             "mma": ("mma", 0, "Pipe_a_tile[0] to be full", ("tma",)),
         }
+
+
+# Programs that no rule of the region would let pass ---------------------------------------
+
+
+def _changed(program: Program, change: Callable[[Instruction], list[Instruction]]) -> Program:
+    return faults.rewritten(program, lambda section: [j for i in section for j in change(i)])
+
+
+@BOTH
+def test_an_operation_that_issues_twice_is_caught(mode: Mode) -> None:
+    """`offset` holds no slot and writes nothing: only counting shows it."""
+    loop = ready("gemm")
+    program = _changed(
+        made(loop, mode), lambda i: [i, i] if isinstance(i, Issue) and i.op == "offset" else [i]
+    )
+    simulation = run(loop, program)
+    assert not simulation.success
+    assert simulation.violations[0].name == "value"
+    assert "`offset` of iteration 0 issues at 0 once more" in simulation.violations[0].message
+
+
+@BOTH
+def test_a_write_before_its_operation_is_caught(mode: Mode) -> None:
+    loop = ready("gemm")
+
+    def swap(section: list[Instruction]) -> list[Instruction]:
+        for n, i in enumerate(section):
+            if isinstance(i, Write) and i.op == "load_a":
+                section[n - 1], section[n] = i, section[n - 1]
+        return section
+
+    simulation = run(loop, faults.rewritten(made(loop, mode), swap))
+    assert any(
+        "writes Pipe_a_tile[0] at 1, before it has issued" in v.message
+        for v in simulation.violations
+    )
+
+
+@BOTH
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_write_for_another_iteration_is_caught(by: int, mode: Mode) -> None:
+    """Its commit would else be in time for an iteration that is not there yet."""
+    loop = ready("gemm")
+    program = _changed(
+        made(loop, mode),
+        lambda i: [
+            replace(i, at=replace(i.at, stage=i.at.stage + by))
+            if isinstance(i, Write) and i.op == "load_b"
+            else i
+        ],
+    )
+    assert "unwritten" in names(run(loop, program))
+
+
+def test_an_iterator_of_another_agent_is_caught() -> None:
+    """It stands at the right slot as long as nobody is late."""
+    loop = ready("attention_forward")
+    program = _changed(
+        made(loop, "specialized"),
+        lambda i: [
+            replace(i, writes=(replace(i.writes[0], iterator="k_tile.qk.take"),))
+            if isinstance(i, Issue) and i.op == "load_k"
+            else i
+        ],
+    )
+    simulation = run(loop, program)
+    assert any(
+        v.name == "unordered" and "`k_tile.qk.take`, which agent mma moves" in v.message
+        for v in simulation.violations
+    )
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_the_loop_counter_of_another_iteration_is_caught(by: int) -> None:
+    """What comes from outside may be another thing in every iteration."""
+    loop = ready("gemm")
+
+    def change(i: Instruction) -> list[Instruction]:
+        if isinstance(i, Issue) and i.op == "offset":
+            (source,) = i.operands
+            assert isinstance(source, LiveIn)
+            path = replace(source.path, distances=(by,))
+            return [replace(i, operands=(replace(source, path=path),))]
+        return [i]
+
+    simulation = run(loop, _changed(made(loop, "unspecialized"), change))
+    assert "value" in names(simulation)
+    assert not simulation.equal
+
+
+def test_a_direct_operand_of_another_iteration_is_caught() -> None:
+    loop = ready("gemm")
+
+    def change(i: Instruction) -> list[Instruction]:
+        if isinstance(i, Issue) and i.op == "load_a":
+            (source,) = i.operands
+            assert isinstance(source, Direct)
+            path = replace(source.path, distances=(-1,))
+            return [replace(i, operands=(replace(source, path=path),))]
+        return [i]
+
+    simulation = run(loop, _changed(made(loop, "unspecialized"), change))
+    assert any("of iteration 1 has not issued in this" in v.message for v in simulation.violations)
+
+
+def test_an_iteration_that_never_ran_is_told_and_nothing_breaks() -> None:
+    """A gap in the last iterations."""
+    loop = ready("gemm")
+    program = made(loop, "unspecialized")
+    (agent,) = program.agents
+    first = next(n for n, i in enumerate(agent.stream.epilogue) if isinstance(i, Issue))
+    left = agent.stream.epilogue[:first] + agent.stream.epilogue[first + 1 :]
+    broken = replace(agent, stream=replace(agent.stream, epilogue=left))
+    simulation = run(loop, replace(program, agents=(broken,)), 6)
+    assert any("`mma` of iteration 4 never issued" in v.message for v in simulation.violations)
+
+
+def test_what_is_not_declared_cannot_run() -> None:
+    loop = ready("gemm")
+    program = made(loop, "specialized")
+    short = replace(program.pipes[0], depth=3)
+    with pytest.raises(StrettoError, match=r"gemm: the program cannot run: .*depth 3; its ring"):
+        run(loop, replace(program, pipes=(short, *program.pipes[1:])))
+
+
+def test_a_write_that_never_happens_is_caught_though_nobody_reads_it() -> None:
+    loop = build("dump")
+    box = loop.storage("box", "smem", 8)
+    loop.op("fill", "x", uses=[Use("a", 2)], latency=2, into=box)
+    case = placed(loop.finish(), 4, {"fill": 0})
+    program = _changed(
+        made(case, "unspecialized"),
+        lambda i: [replace(i, writes=())] if isinstance(i, Issue) else [i],
+    )
+    (violation,) = run(case, program).violations
+    assert violation.name == "value"
+    assert violation.message == "`fill` of iteration 0 wrote nothing to `box`"
+    assert violation.times == 12

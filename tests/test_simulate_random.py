@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,8 @@ from generated import Problem, problems
 from stretto.loop import Access, Loop, Op, Operand, Value, check
 from stretto.materialize import MODES, MaterializeError, Mode, Program, materialize
 from stretto.schedule import ScheduleAnalysis
-from stretto.simulate import simulate_program
+from stretto.simulate import Symbolic, run_sequential, simulate_program
+from stretto.simulate.running import run_program
 
 AGENTS = ("tma", "mma", "simt")
 
@@ -117,6 +119,25 @@ def test_every_generator(generator: str, mode: Mode, problem: Problem, data: st.
 @given(problem=named_problems(), data=st.data())
 def test_views_and_values_in_storages(mode: Mode, problem: Problem, data: st.DataObject) -> None:
     _check(problem, data.draw(st.sampled_from(["serial", "cost-based"])), mode, data)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(problem=named_problems(), seed=st.integers(0, 1000), data=st.data())
+def test_whoever_is_late_the_values_are_the_same(
+    mode: Mode, problem: Problem, seed: int, data: st.DataObject
+) -> None:
+    """Agents fall behind at random: waits alone keep the data right, no luck in the timing."""
+    analysis = stretto.schedule(problem.loop, problem.machine, "cost-based")
+    program = _program(problem, analysis, mode, data)
+    trip_count = data.draw(st.integers(1, 3 * program.stage_count + 3))
+    delays = random.Random(seed)
+    most = data.draw(st.sampled_from([1, 4, 50]))
+    domain = Symbolic()
+    run = run_program(program, analysis.starts, domain, trip_count, lambda: delays.randint(0, most))
+    expected = run_sequential(problem.loop, domain, trip_count)
+    assert run.blocked == ()
+    assert {v.name for v in run.findings.all()} <= {"stall"}
+    assert run.trace == expected
 
 
 @given(problem=problems(), data=st.data())

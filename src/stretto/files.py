@@ -5,11 +5,13 @@ write beside the target  ──►  move it there        a reader sees the old f
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 from stretto.errors import DocumentError, StrettoError
 
@@ -23,12 +25,20 @@ def read_text(name: str) -> tuple[str, str]:
     called = STDIN if name == STANDARD else name
     try:
         if name == STANDARD:
-            return called, sys.stdin.read().removeprefix("\ufeff")
+            return called, _standard_input().removeprefix("\ufeff")
         return called, Path(name).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DocumentError(called, "", f"is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise DocumentError(called, "", f"cannot be read: {error.strerror}") from None
+
+
+def _standard_input() -> str:
+    """Stdin as UTF-8, whatever the locale takes it for."""
+    stream: TextIO = sys.stdin
+    if isinstance(stream, io.TextIOWrapper):
+        cast("io.TextIOWrapper[Any]", stream).reconfigure(encoding="utf-8", errors="strict")
+    return stream.read()
 
 
 def write_text(name: str, text: str) -> None:

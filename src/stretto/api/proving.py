@@ -14,6 +14,7 @@ from dataclasses import replace
 from stretto.api.job import Job, lower_bound
 from stretto.exact.case import Case, Solution
 from stretto.exact.horizon import last_ii
+from stretto.exact.interrupts import load_solver
 from stretto.exact.options import ObjectiveName, Progress, ProofOptions
 from stretto.exact.values import floor_of, value_of
 from stretto.generate.select import EXACT
@@ -40,7 +41,8 @@ def proved(
         if settled is not None:
             proof = Proof(True, lower, method, settled)
             return _labelled(job, replace(at_hand, proof=proof)), False
-    from stretto.exact.search import optimize  # noqa: PLC0415 - loads the solver
+    load_solver()
+    from stretto.exact.search import optimize  # noqa: PLC0415 - needs the solver
 
     answer = optimize(case, lower, last, hint, options.objectives, options.limits, progress)
     refused = (*(r for r in before if r.ii < lower), *answer.refused)

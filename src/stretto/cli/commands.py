@@ -127,7 +127,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
         told = explained.explanation
         if told is not None and told.stopped:
             stopped.append(name)
-        if told is not None and (told.verdict == "undecided" or not told.complete):
+        if told is not None and not told.settled:
             open_ends.append(name)
         warnings = ready.notes + about(source.notes, name)
         return ExplanationReport(explained, warnings)

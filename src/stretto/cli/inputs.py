@@ -18,12 +18,13 @@ from stretto.files import read_text
 if TYPE_CHECKING:
     from stretto.frontends import Source
 
-_MLIR = re.compile(r"\s*(//|module\b|func\b|func\.|builtin\.|scf\.|[#!]\w|\"[\w.]+\"\s*\(|%)")
+_JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
+"""How JSON begins, whole or not; an operation in quotes is MLIR."""
 
 
 def is_mlir(text: str) -> bool:
-    """Whether a text looks like MLIR."""
-    return _MLIR.match(text) is not None
+    """Whether a text is MLIR: all that does not begin as JSON does."""
+    return _JSON.match(text) is None
 
 
 def read_input(arguments: argparse.Namespace) -> Source:

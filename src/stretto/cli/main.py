@@ -37,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error_lines(error, file), FAILED, arguments.json)
     except RecursionError:
         return _fail(["error: the input is nested too deeply"], FAILED, arguments.json)
+    except (MemoryError, OverflowError):  # a table of more cycles than can be counted
+        text = "error: not enough memory; are the cycle counts of the input this large?"
+        return _fail([text], FAILED, arguments.json)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, arguments.json)
     _tell([] if arguments.json else answer.errors)
@@ -78,4 +81,6 @@ def run() -> None:
         # The reader went away (`stretto machines | head`); that is no failure of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
+    except KeyboardInterrupt:  # while the answer went out
+        code = INTERRUPTED
     sys.exit(code)

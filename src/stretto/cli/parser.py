@@ -61,6 +61,22 @@ def natural(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error).replace("at least 1", "at least 0")) from None
 
 
+def seed(text: str) -> int:
+    """A seed, as the solver takes them."""
+    return _no_more(natural(text), (1 << 31) - 1)
+
+
+def workers(text: str) -> int:
+    """Threads, of which the solver takes so many at most."""
+    return _no_more(positive(text), 1000)
+
+
+def _no_more(number: int, most: int) -> int:
+    if number > most:
+        raise argparse.ArgumentTypeError(f"'{number}' is more than {most}")
+    return number
+
+
 def amount(text: str) -> float:
     """An option that is a time or an amount of work."""
     try:
@@ -246,13 +262,13 @@ def _limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=positive,
+        type=workers,
         metavar="N",
         default=1,
         help="threads of the solver (default: 1); the same number gives the same answer",
     )
     parser.add_argument(
-        "--seed", type=natural, metavar="N", default=0, help="of the solver (default: 0)"
+        "--seed", type=seed, metavar="N", default=0, help="of the solver (default: 0)"
     )
 
 

@@ -133,7 +133,7 @@ class Case:
         """
         held: dict[str, list[Hold]] = {}
         fusing = {i for c in self.classes for i in c.members}
-        busy = self._most_held()
+        busy = self._most_held(fusing)
         for i, op in enumerate(self.loop.ops):
             for use in op.vector.uses:
                 if use.slot in busy:
@@ -142,15 +142,17 @@ class Case:
                         mine.append(Hold(i, use.offset, use.duration, use.occupancy))
         return {slot: (busy[slot], tuple(holds)) for slot, holds in held.items()}
 
-    def _most_held(self) -> dict[str, int]:
+    def _most_held(self, fusing: set[int]) -> dict[str, int]:
         """Slots whose holders could exceed the capacity, and that capacity."""
         most: dict[str, int] = {}
         longest: dict[str, int] = {}
-        for op in self.loop.ops:
+        for i, op in enumerate(self.loop.ops):
             for use in op.vector.uses:
                 if use.duration:
                     most[use.slot] = most.get(use.slot, 0) + use.occupancy
-                    longest[use.slot] = max(longest.get(use.slot, 0), use.duration)
+                    # What fused operations hold together may be longer than each of them.
+                    lasts = use.end + 1 if i in fusing else use.duration
+                    longest[use.slot] = max(longest.get(use.slot, 0), lasts)
         found: dict[str, int] = {}
         for slot, total in most.items():
             capacity = self.machine.slot(slot).capacity

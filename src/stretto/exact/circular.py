@@ -45,7 +45,8 @@ def capacity(
     amounts = [amount for _, amount, _ in rows]
     if amounts and 2 * min(amounts) > left and max(amounts) <= left:
         return model.add_no_overlap([interval for interval, _, _ in rows])
-    return model.add_cumulative([interval for interval, _, _ in rows], amounts, left)
+    most = min(left, sum(amounts))  # a machine may have more than the solver can count
+    return model.add_cumulative([interval for interval, _, _ in rows], amounts, most)
 
 
 def _intervals(

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from stretto.exact.case import Case
+from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason
-from stretto.exact.relax import Relaxed, relax
+from stretto.exact.relax import relax
 from stretto.exact.solving import Clock
 from stretto.schedule import BOUND_NAMES, Bounds, Witness
 
@@ -26,20 +26,22 @@ def explain(
     ii: int,
     bounds: Bounds,
     limits: Limits | None = None,
-    check: Callable[[Relaxed], None] | None = None,
+    check: Callable[[Case, Solution], None] | None = None,
 ) -> Explanation:
     """Why there is no schedule at this II; `check` is given every schedule that is claimed."""
     limits = limits or Limits()
     clock = Clock(limits).part(FOR_CONFLICT)
     suspects = [_suspects(case, bounds[name]) for name in BOUND_NAMES if bounds[name].bound > ii]
     conflict = find_conflict(case, ii, clock, suspects)
+    if check is not None and conflict.solution is not None:
+        check(case, conflict.solution)
     if conflict.status != "impossible":
         return Explanation(ii, conflict.status, stopped=clock.stopped)
     clock = clock.renewed(limits)
     found: list[Relaxation] = []
     for relaxed in relax(case, ii, conflict.reasons, clock):
         if check is not None:
-            check(relaxed)
+            check(relaxed.case, relaxed.solution)
         found.append(relaxed.relaxation)
     return Explanation(
         ii,

@@ -40,3 +40,10 @@ class Explanation:
     """Whether all relaxations were looked at before a limit was reached."""
     stopped: bool = False
     """Whether the user stopped it."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no limit left anything open."""
+        if self.verdict == "impossible":
+            return self.minimal and self.complete
+        return self.verdict == "possible"

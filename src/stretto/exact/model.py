@@ -28,6 +28,7 @@ from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
+from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
 from stretto.exact.circular import Held, capacity
 from stretto.exact.cp import never, total, when
@@ -35,6 +36,9 @@ from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
 from stretto.exact.reasons import Reason
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
+
+LARGEST = 1 << 60
+"""The solver counts in 64 bits, with some to spare for sums."""
 
 
 @dataclass(slots=True)
@@ -96,6 +100,7 @@ class Model:
         if self.anchor is not None:
             self.origin = self.cp.new_int_var(0, ii - 1, "origin")
         self.last = list(last_stages(case, ii))
+        self._check_range()
         most = None if self.stages is None else self.stages - (self.anchor is None)
         for i in range(case.size):
             first, last = 0, ii - 1
@@ -110,6 +115,21 @@ class Model:
         if self.anchor is not None:
             for start in self.start:
                 self.cp.add(start >= self.origin)
+
+    def _check_range(self) -> None:
+        """StrettoError where a start, or bytes times a start, is no number of the solver's."""
+        case, loop = self.case, self.case.loop
+        far = [d.distance for _, _, d in case.edges]
+        far += [distance for ring in case.rings for _, distance in ring.accessors]
+        longest = max([*case.completion, *(d.latency for _, _, d in case.edges)])
+        cycles = self.ii * (max(self.last) + 2 + max(far, default=0)) + longest
+        held = [h.amount for _, holds in (case.slots | case.pools).values() for h in holds]
+        sizes = [s.bytes for s in loop.storages] + [v.register_bytes for v in loop.values]
+        if max(cycles, sum(sizes) * cycles, sum(held)) > LARGEST:
+            raise StrettoError(
+                f"{loop.name}: at II {self.ii} starts may be as late as cycle {cycles:,}; "
+                "its cycle counts, bytes or occupancies are too large for the solver"
+            )
 
     # The rules ------------------------------------------------------------------------------------
 
@@ -204,7 +224,8 @@ class Model:
             sizes = [r.bytes * self.rings[r.name] for r in case.rings if r.space == space]
             needed = total(sizes) + case.single_bytes.get(space, 0)
             if sizes:
-                self.enforce(self.cp.add(needed <= budget), Reason("storage", space))
+                fits = self.cp.add(needed <= min(budget, LARGEST))
+                self.enforce(fits, Reason("storage", space))
             elif case.single_bytes.get(space, 0) > budget:
                 self.enforce(never(self.cp), Reason("storage", space))
 

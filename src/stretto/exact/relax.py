@@ -2,7 +2,7 @@
 
     slot, pool  the fewest units more
     depth       one stage more
-    dependence  the least k by which its latency must fall
+    dependence  the least k by which its latency must fall; one copy more, where a capped ring asks
     storage     the least b bytes by which one storage must shrink
     group       its members need not share a stage
 
@@ -21,7 +21,7 @@ from stretto.exact.explanation import Relaxation
 from stretto.exact.model import Model
 from stretto.exact.reasons import Reason
 from stretto.exact.solving import Clock, solve
-from stretto.loop import Constraint, Op
+from stretto.loop import Constraint, Op, Storage
 
 SHARE = 0.1
 """Of the work that is left, what one question may take."""
@@ -50,7 +50,7 @@ class Relaxed:
 def relax(case: Case, ii: int, reasons: tuple[Reason, ...], clock: Clock) -> Iterator[Relaxed]:
     """Single changes that make an II possible, each with the smallest II it gives."""
     for reason in reasons:
-        for change in _changes(case, reason):
+        for change in _changes(case, reason, ii):
             amount = _least(change, ii, clock)
             if amount is not None:
                 found = _smallest(change.apply(amount), ii, clock)
@@ -92,29 +92,31 @@ def _smallest(case: Case, last: int, clock: Clock) -> tuple[Solution, bool] | No
 # One kind of reason after the other ---------------------------------------------------------------
 
 
-def _changes(case: Case, reason: Reason) -> Iterator[Change]:
+def _changes(case: Case, reason: Reason, ii: int) -> Iterator[Change]:
     match reason.kind:
         case "slot" | "pool":
-            yield _more(case, reason)
+            yield _more(case, reason, ii)
         case "depth" | "stages":
             yield _deeper(case, reason)
         case "group":
             yield _apart(case, reason)
         case "dependence":
-            yield _sooner(case, reason)
+            yield _roomier(case, reason) or _sooner(case, reason)
         case "storage":
             yield from _smaller(case, reason)
 
 
-def _more(case: Case, reason: Reason) -> Change:
+def _more(case: Case, reason: Reason, ii: int) -> Change:
     name, machine = reason.name, case.machine
     if reason.kind == "slot":
-        what, has = name, machine.slot(name).capacity or 0
-        held = [use for op in case.loop.ops for use in op.vector.uses if use.slot == name]
-        most, word = sum(use.occupancy for use in held), "capacity"
+        what, has, word = name, machine.slot(name).capacity or 0, "capacity"
+        uses = [use for op in case.loop.ops for use in op.vector.uses if use.slot == name]
+        held = [(use.duration, use.occupancy) for use in uses]
     else:
-        what, has = f"pool {name}", machine.pool(name).cap
-        most, word = sum(hold.amount for hold in case.pools[name][1]), "cap"
+        what, has, word = f"pool {name}", machine.pool(name).cap, "cap"
+        held = [(hold.duration, hold.amount) for hold in case.pools[name][1]]
+    # All at once, each as often as it comes round before it ends, is as much as can be in use.
+    most = sum(taken * -(-lasts // ii) for lasts, taken in held) - has
 
     def apply(k: int) -> Case:
         widen = machine.with_capacity if reason.kind == "slot" else machine.with_cap
@@ -168,6 +170,22 @@ def _sooner(case: Case, reason: Reason) -> Change:
         return f"{cycles} less latency of {way} ({d.latency} -> {d.latency - k})"
 
     return Change(reason, d.latency, apply, tell)
+
+
+def _roomier(case: Case, reason: Reason) -> Change | None:
+    """One copy more in the capped ring that a dependence comes from; None: it comes from none."""
+    _, _, d = case.edges[reason.number]
+    ring = next((s for s in case.loop.storages if s.name == d.via and s.depth), None)
+    if ring is None or ring.depth is None or d in _with_depth(case, ring, None).loop.dependences:
+        return None
+    changed = _with_depth(case, ring, ring.depth + 1)
+    text = f"a ring of {ring.depth + 1} for `{ring.name}` instead of {ring.depth}"
+    return Change(reason, 1, lambda _: changed, lambda _: text)
+
+
+def _with_depth(case: Case, ring: Storage, depth: int | None) -> Case:
+    storages = tuple(replace(s, depth=depth) if s is ring else s for s in case.loop.storages)
+    return replace(case, loop=replace(case.loop, storages=storages))
 
 
 def _smaller(case: Case, reason: Reason) -> Iterator[Change]:

@@ -20,6 +20,7 @@ from typing import Literal
 from ortools.sat.python import cp_model
 
 from stretto.exact.case import Solution
+from stretto.exact.interrupts import on_ctrl_c
 from stretto.exact.model import Model
 from stretto.exact.options import Limits
 
@@ -133,7 +134,13 @@ def run(
     parameters.catch_sigint_signal = False
     if clock.seconds_left is not None:
         parameters.max_time_in_seconds = clock.seconds_left * share
-    status = _wait(solver, model, watcher, clock)
+    try:
+        status = _wait(solver, model, watcher, clock)
+    except IndexError:
+        # OR-tools 9.15 trips over symmetries it looks for in some small models (an uncaught
+        # std::out_of_range of its presolve); ours are broken already (symmetry.py).
+        parameters.symmetry_level = 0
+        status = _wait(solver, model, watcher, clock)
     clock.work += solver.response_proto.deterministic_time
     return solver, status
 
@@ -157,14 +164,18 @@ def _wait(
         finally:
             done.set()
 
-    Thread(target=work, daemon=True).start()
-    ended = False
-    while not ended:
-        try:
-            ended = done.wait(POLL)
-        except KeyboardInterrupt:
-            clock.stopped = True
-            solver.stop_search()
+    def stop() -> None:
+        clock.stopped = True
+        solver.stop_search()
+
+    with on_ctrl_c(stop):
+        Thread(target=work, daemon=True).start()
+        ended = False
+        while not ended:
+            try:
+                ended = done.wait(POLL)
+            except KeyboardInterrupt:  # of somebody else's handler
+                stop()
     if failed:
         raise failed[0]
     return answer[0]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stretto.ir.passes.schedules import PublishedLoop
     from stretto.loop import Loop
     from stretto.machine import Machine
+    from stretto.materialize import Program
 
 
 def read_mlir(
@@ -34,7 +35,12 @@ def read_mlir(
     found = read_loops(parsed, machine)
     refuse_unencoded(parsed, found)
     notes = [f"{item.loop.name}: {w.headline}" for item in found.loops for w in item.warnings]
-    notes += [item.reason.render() for item in found.left_alone]
+    # That a loop is none to be pipelined is worth saying only where there is no other.
+    notes += [
+        item.reason.render()
+        for item in found.left_alone
+        if item.reason.severity != "remark" or not found.loops
+    ]
     return tuple(item.loop for item in found.loops), tuple(notes)
 
 
@@ -43,6 +49,17 @@ def write_mlir(loop: Loop, generic: bool = False) -> str:
     from stretto.ir.writing import print_module, write_loop  # noqa: PLC0415
 
     return print_module(write_loop(loop), generic)
+
+
+def read_programs(file: str, text: str) -> tuple[Program, ...]:
+    """The pipelined programs of an MLIR text, as `tileas-materialize-schedule` writes them.
+
+    MlirError where one cannot be read. Whether one is right, the simulator says.
+    """
+    from stretto.ir.parsing import parse_module  # noqa: PLC0415
+    from stretto.ir.programs import read_programs as read  # noqa: PLC0415
+
+    return read(parse_module(text, file))
 
 
 def read_schedules(

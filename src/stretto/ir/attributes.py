@@ -66,6 +66,8 @@ LOOP_FIELDS = ("name", "machine", "slots", "values", "storages", "dependences")
 TRIP_COUNT, LENGTH = "trip_count", "length"
 """How often an inner loop runs, and how long it takes, where that cannot be computed."""
 ON_LOOP = (*OP_FIELDS, *LOOP_FIELDS[1:], TRIP_COUNT, LENGTH)
+AGENT = STATED + "agent"
+"""Who issues an operation in a specialized program, where that is not left to the rules."""
 PLACED = ("stage", "order", "start")
 """Where a schedule puts an operation: numbers, all three."""
 
@@ -98,7 +100,7 @@ def stated_op(op: Operation) -> StatedOp:
     """What is stated of an operation; DocumentError unless `verify_attributes` is content."""
     if not op.attributes:
         return NOTHING
-    row, given = _op_row(op)
+    row, given = op_row(op)
     return StatedOp(_read(_document(row)).ops[0], given) if given else NOTHING
 
 
@@ -118,7 +120,7 @@ def verify_attributes(op: Operation) -> list[Fault]:
         return []
     faults = [*_unknown(op), *_placed(op)]
     if not faults:
-        faults = [*_refused(_document(_op_row(op)[0]))]
+        faults = [*_refused(_document(op_row(op)[0]))]
     if isinstance(op, ForOp) and not faults:
         faults = [*_refused(_loop_row(op)[0]), *_numbers(op)]
     return faults
@@ -130,7 +132,9 @@ def verify_attributes(op: Operation) -> list[Fault]:
 def _unknown(op: Operation) -> Iterator[Fault]:
     loop = isinstance(op, ForOp)
     for name in op.attributes:
-        if name.startswith(STATED):
+        if name == AGENT:
+            yield from _not_a_name(name, op.attributes[name])
+        elif name.startswith(STATED):
             fields = ON_LOOP if loop else OP_FIELDS
             field = name.removeprefix(STATED)
             if field in fields:
@@ -143,12 +147,17 @@ def _unknown(op: Operation) -> Iterator[Fault]:
             yield from _unknown_constraint(op, name)
 
 
+def _not_a_name(name: str, attribute: Attribute) -> Iterator[Fault]:
+    if not isinstance(attribute, StringAttr | BytesAttr) or not text_of(attribute).strip():
+        yield name, f"`{name}` is {attribute}; expected the name of an agent"
+
+
 def _unknown_constraint(op: Operation, name: str) -> Iterator[Fault]:
     constraint = name.removeprefix(CONSTRAINT)
     if name.startswith(CONSTRAINT) and constraint == FORCE_SERIAL:
         if not isinstance(op, ForOp):
             yield name, f"`{FORCE_SERIAL}` belongs on a loop, not on `{name_of(op)}`"
-        elif _plain(op.attributes[name]) not in (True, False):
+        elif plain(op.attributes[name]) not in (True, False):
             yield name, f"`{name}` is {op.attributes[name]}; expected true or false, or no value"
     elif not name.startswith(CONSTRAINT) or constraint not in CONSTRAINTS:
         known = (*CONSTRAINTS, FORCE_SERIAL)
@@ -182,25 +191,26 @@ def _not_natural(name: str, attribute: Attribute) -> Iterator[Fault]:
 
 
 def _natural(attribute: Attribute) -> int | None:
-    number = _plain(attribute)
+    number = plain(attribute)
     return number if type(number) is int and number >= 0 else None
 
 
 # Rows as JSON has them --------------------------------------------------------------------
 
 
-def _op_row(op: Operation) -> tuple[dict[str, Any], frozenset[str]]:
+def op_row(op: Operation) -> tuple[dict[str, Any], frozenset[str]]:
+    """What is stated of an operation as JSON has it, without its kind; and which fields."""
     row: dict[str, Any] = {"name": "-", "kind": "-"}
     constraint: dict[str, Any] = {}
     given: set[str] = set()
     for name, attribute in op.attributes.items():
         if name.startswith(STATED) and (field := name.removeprefix(STATED)) in OP_FIELDS:
-            row[field] = _plain(attribute)
+            row[field] = plain(attribute)
             given.add(field)
         elif name.startswith(CONSTRAINT) and (field := name.removeprefix(CONSTRAINT)) in (
             CONSTRAINTS
         ):
-            constraint[field] = _plain(attribute)
+            constraint[field] = plain(attribute)
     if constraint:
         row["constraint"] = constraint
         given.add("constraint")
@@ -212,10 +222,10 @@ def _loop_row(op: Operation) -> tuple[dict[str, Any], frozenset[str]]:
     given: set[str] = set()
     for field in LOOP_FIELDS:
         if STATED + field in op.attributes:
-            row[field] = _plain(op.attributes[STATED + field])
+            row[field] = plain(op.attributes[STATED + field])
             given.add(field)
     if CONSTRAINT + FORCE_SERIAL in op.attributes:
-        row["force_serial"] = _plain(op.attributes[CONSTRAINT + FORCE_SERIAL])
+        row["force_serial"] = plain(op.attributes[CONSTRAINT + FORCE_SERIAL])
         given.add("force_serial")
     return row, frozenset(given)
 
@@ -247,7 +257,7 @@ def _refused(document: dict[str, Any]) -> Iterator[Fault]:
         yield name, f"`{name}{place[3]}` {told}"
 
 
-def _plain(attribute: Attribute) -> Any:
+def plain(attribute: Attribute) -> Any:
     """An attribute as JSON would have it; what JSON has not, as text no field accepts."""
     if isinstance(attribute, UnitAttr):
         return True
@@ -259,9 +269,9 @@ def _plain(attribute: Attribute) -> Any:
     if isinstance(attribute, FloatAttr):
         return cast("FloatAttr[Float32Type]", attribute).value.data
     if isinstance(attribute, ArrayAttr):
-        return [_plain(item) for item in cast("ArrayAttr[Attribute]", attribute).data]
+        return [plain(item) for item in cast("ArrayAttr[Attribute]", attribute).data]
     if isinstance(attribute, DictionaryAttr):
-        return {key: _plain(value) for key, value in attribute.data.items()}
+        return {key: plain(value) for key, value in attribute.data.items()}
     return {"attribute": str(attribute)}
 
 

@@ -3,6 +3,7 @@
 builtin, func   the module and its functions
 arith, math     scalar and tile arithmetic
 scf             the loops
+ub              values that nobody reads
 nv_tileas       tiles, their movement and the pipelines between them
 """
 
@@ -12,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
-FOREIGN = ("arith", "builtin", "func", "math", "scf")
+FOREIGN = ("arith", "builtin", "func", "math", "scf", "ub")
 """Dialects of others that a kernel is written in."""
 
 

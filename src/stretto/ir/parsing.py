@@ -119,7 +119,8 @@ def _parse(source: Source, context: Context) -> tuple[ModuleOp, PlacingParser]:
     except RecursionError:
         raise refuse("nested too deeply") from None
     except Exception as error:  # a text must never end in a traceback
-        raise refuse(f"cannot be parsed: {error}" if str(error) else "cannot be parsed") from None
+        said = " ".join(map(str, error.args))
+        raise refuse(f"cannot be parsed: {said}" if said else "cannot be parsed") from None
 
 
 def _parse_error(source: Source, error: ParseError) -> Diagnostic:
@@ -138,10 +139,8 @@ def verify_module(parsed: Parsed) -> tuple[Diagnostic, ...]:
     for op in parsed.module.walk():
         try:
             op.verify(verify_nested_ops=False)
-        except VerifyException as error:
+        except Exception as error:  # xDSL's verifiers raise all kinds
             found.append(parsed.diagnose(op, "error", _reason(error)))
-        except ValueError as error:
-            found.append(parsed.diagnose(op, "error", str(error)))
         found += [
             parsed.diagnose(op, "error", message, attribute=name)
             for name, message in verify_attributes(op)
@@ -161,9 +160,10 @@ def _index(op: Operation, operand: SSAValue) -> int:
     return next(i for i, value in enumerate(op.operands) if value is operand)
 
 
-def _reason(error: VerifyException) -> str:
+def _reason(error: Exception) -> str:
     """What a verifier said, without the banner that xDSL puts before it."""
-    return str(error).removeprefix("Operation does not verify: ").strip()
+    said = str(error).removeprefix("Operation does not verify: ").strip()
+    return said or f"does not verify ({type(error).__name__})"
 
 
 def _empty_bodies(parsed: Parsed) -> Iterator[Diagnostic]:

@@ -30,10 +30,17 @@ def _verify_schedule() -> type[ModulePass]:
     return VerifySchedule
 
 
+def _materialize_schedule() -> type[ModulePass]:
+    from stretto.ir.passes.materialize_schedule import MaterializeSchedule  # noqa: PLC0415
+
+    return MaterializeSchedule
+
+
 STRETTO = Universe(
     all_dialects={"nv_tileas": _dialect},
     all_passes={
         "tileas-generate-schedule": _generate_schedule,
+        "tileas-materialize-schedule": _materialize_schedule,
         "tileas-verify-schedule": _verify_schedule,
     },
 )

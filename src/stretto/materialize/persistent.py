@@ -17,6 +17,8 @@ from stretto.materialize.errors import ShapeError
 
 NARROW, WIDE = "i32", "i64"
 """The index type of a kernel's own loops, and that of the loop over its tiles."""
+WIDEST = 2**63 - 1
+"""The largest value of the widened index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Persistent:
     cluster: tuple[int, ...]
     """Tiles that one cluster works on together, along each axis."""
     blocks: int = 1
-    """Blocks that share the tiles, one after the other."""
+    """Blocks that share the tiles, one after the other; whole clusters of them."""
     index: str = WIDE
     info: tuple[str, ...] = ()
     """Types of the parts of the work-tile info: a coordinate an axis, then the validity; empty:
@@ -59,11 +61,23 @@ class Persistent:
         faults = _shapes(self.problem, self.tile, self.cluster)
         if self.blocks < 1:
             faults.append(f"{self.blocks} blocks share the tiles; at least 1 is needed")
+        elif not faults:
+            faults += self._shared()
         if self.index != WIDE:
             faults.append(f"the index over tiles is {self.index}; it must be widened to {WIDE}")
         if self.info:
             faults += self._info()
         return tuple(faults)
+
+    def _shared(self) -> list[str]:
+        """Tiles of a cluster are worked on at once, and the index goes past the last tile."""
+        size = math.prod(self.cluster)
+        if self.blocks % size:
+            told = f"{self.blocks} blocks share the tiles; clusters have {size}"
+            return [f"{told}, so a multiple of {size} is needed"]
+        if self.tiles + self.blocks > WIDEST:
+            return [f"{self.tiles} tiles and {self.blocks} blocks are too many for {WIDE}"]
+        return []
 
     def _info(self) -> list[str]:
         parts = len(self.problem) + 1
@@ -86,6 +100,8 @@ class Persistent:
 
     def work(self, block: int) -> Iterator[WorkTile]:
         """The tiles of one block, in order, and at last one that is not valid."""
+        if not 0 <= block < self.blocks:
+            raise ShapeError(f"block {block}; there are {self.blocks}, from 0 on")
         linear = block
         while linear < self.tiles:
             yield WorkTile(linear, self.coordinates(linear), valid=True)

@@ -1,7 +1,7 @@
 """The contract of a program, checked when it is built: a hard postcondition.
 
     each operation once an iteration, for every trip count, in the order of its agent's time
-    write ─► commit, wait ─► read ─► release, an iterator of the right ring, one step on
+    around each operation what its pipes and mutexes ask for (`protocol.py`)
 
 Whether the waits are the right ones is not asked here: the simulator runs the program and sees.
 """
@@ -9,26 +9,19 @@ Whether the waits are the right ones is not asked here: the simulator runs the p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator
 
 from stretto.materialize.errors import RegionError
 from stretto.materialize.instructions import (
-    Acquire,
     Advance,
     Arrive,
     Await,
-    Commit,
-    Direct,
     Instruction,
     Issue,
-    Read,
-    Release,
     Stream,
     Through,
-    Wait,
-    Write,
 )
+from stretto.materialize.protocol import Protocol
 from stretto.materialize.types import Agent, Program
 
 
@@ -41,12 +34,18 @@ def require_sound(program: Program) -> None:
 
 def region_faults(program: Program) -> tuple[str, ...]:
     """Every way in which a program breaks its contract."""
-    faults = [*_names(program), *_pipes(program)]
+    faults = [*declaration_faults(program)]
     if not faults:
+        protocol = Protocol(program)
         for agent in program.agents:
-            faults += _bundles(program, agent)
+            faults += protocol.faults(agent)
             faults += _coverage(program, agent)
     return tuple(dict.fromkeys(faults))
+
+
+def declaration_faults(program: Program) -> tuple[str, ...]:
+    """What is declared twice, or not at all, or does not fit together: nothing can be run."""
+    return (*_names(program), *_pipes(program), *_used(program))
 
 
 def run_of(stream: Stream, trip_count: int) -> Iterator[tuple[int, Instruction]]:
@@ -84,6 +83,8 @@ def _names(program: Program) -> Iterator[str]:
     for name in issued:
         if name not in program.loop.index:
             yield f"an agent has `{name}`, which is no operation of the loop"
+    if Counter(program.sequence) != Counter(op.name for op in program.loop.ops):
+        yield "the sequence of a step does not have every operation once"
     for iterator in program.iterators:
         if iterator.ring not in program.ring_of:
             yield f"iterator `{iterator.name}` walks `{iterator.ring}`, which is no ring"
@@ -113,99 +114,35 @@ def _pipes(program: Program) -> Iterator[str]:
                 yield f"mutex `{mutex.name}` ends at `{op}`, which is no operation"
 
 
-# Bundles ----------------------------------------------------------------------------------
+def _used(program: Program) -> Iterator[str]:
+    """Names in the streams that nothing declares."""
+    known = {*program.pipe_of, *program.mutex_of, *program.iterator_of, *program.loop.index}
+    for agent in program.agents:
+        stream = agent.stream
+        for i in (*stream.prologue, *stream.kernel, *stream.epilogue):
+            for name in _names_of(i):
+                if name not in known:
+                    yield f"`{name}` is used and not declared"
 
 
-def _bundles(program: Program, agent: Agent) -> Iterator[str]:
-    """The instructions around each operation, in the order of its protocol."""
-    stream = agent.stream
-    everything = (*stream.prologue, *stream.kernel, *stream.epilogue)
-    for _, bundle in groupby(everything, key=lambda i: (i.op, i.at)):
-        yield from _bundle(program, tuple(bundle))
-
-
-def _bundle(program: Program, bundle: Sequence[Instruction]) -> Iterator[str]:
-    op = bundle[0].op
-    issues = [n for n, i in enumerate(bundle) if isinstance(i, Issue)]
-    if len(issues) != 1:
-        yield f"`{op}` is issued {len(issues)} times in one place"
-        return
-    at = issues[0]
-    done: set[tuple[str, str]] = set()
-    for n, instruction in enumerate(bundle):
-        match instruction:
-            case Wait(pipe=pipe) | Acquire(pipe=pipe):
-                late = n > at
-                yield from _when(late, op, type(instruction).__name__, pipe, "after its operation")
-            case Read(pipe=pipe):
-                wrong = n > at or ("Wait", pipe) not in done
-                yield from _when(wrong, op, "Read", pipe, "without a wait before it")
-            case Write(pipe=pipe):
-                missing = _acquires(program, op, pipe) and ("Acquire", pipe) not in done
-                yield from _when(n < at or missing, op, "Write", pipe, "without its slot")
-            case Commit(pipe=pipe):
-                wrong = ("Write", pipe) not in done
-                yield from _when(wrong, op, "Commit", pipe, "before its write")
-            case Release(pipe=pipe):
-                wrong = n < at or ("Read", pipe) not in done
-                yield from _when(wrong, op, "Release", pipe, "before its read")
-            case Issue():
-                yield from _operands(program, instruction, done)
-            case Await(mutex=mutex) | Arrive(mutex=mutex):
-                if mutex not in program.mutex_of:
-                    yield f"`{op}` uses mutex `{mutex}`, which is not declared"
-            case Advance():
-                pass
-        if isinstance(instruction, Acquire | Write | Commit | Wait | Read | Release):
-            done.add((type(instruction).__name__, instruction.pipe))
-            yield from _walks(program, instruction.pipe, instruction.iterator)
-    yield from _advances(bundle)
-
-
-def _when(wrong: bool, op: str, what: str, pipe: str, why: str) -> Iterator[str]:
-    if wrong:
-        yield f"`{op}`: {what.lower()} of `{pipe}` {why}"
-
-
-def _acquires(program: Program, op: str, pipe: str) -> bool:
-    return (
-        pipe in program.pipe_of
-        and program.pipe_of[pipe].reused
-        and (program.pipe_of[pipe].owner == op)
-    )
-
-
-def _walks(program: Program, pipe: str, iterator: str) -> Iterator[str]:
-    if pipe not in program.pipe_of:
-        yield f"pipe `{pipe}` is used and not declared"
-    elif iterator not in program.iterator_of:
-        yield f"iterator `{iterator}` is used and not declared"
-    elif program.iterator_of[iterator].ring != program.pipe_of[pipe].ring:
-        ring = program.iterator_of[iterator].ring
-        yield f"iterator `{iterator}` walks `{ring}`; `{pipe}` is on `{program.pipe_of[pipe].ring}`"
-
-
-def _operands(program: Program, issue: Issue, done: set[tuple[str, str]]) -> Iterator[str]:
-    for source in issue.operands:
-        if isinstance(source, Through) and ("Read", source.pipe) not in done:
-            yield f"`{issue.op}` takes `{source.path.values[0]}` from `{source.pipe}` unread"
-        if isinstance(source, Direct) and program.agent_of[source.op] != program.agent_of[issue.op]:
-            yield f"`{issue.op}` takes `{source.path.origin}` directly from another agent"
-
-
-def _advances(bundle: Sequence[Instruction]) -> Iterator[str]:
-    """Each iterator that a bundle uses goes on once, at its end."""
-    used: dict[str, None] = {}
-    for i in bundle:
-        if isinstance(i, Acquire | Write | Commit | Wait | Read | Release):
-            used[i.iterator] = None
-        if isinstance(i, Issue):
-            slots = (*i.reads, *i.writes)
-            used.update({slot.iterator: None for slot in slots if slot.iterator is not None})
-    advanced = Counter(i.iterator for i in bundle if isinstance(i, Advance))
-    for name in dict.fromkeys((*used, *advanced)):
-        if advanced[name] != 1 or name not in used:
-            yield f"iterator `{name}` goes on {advanced[name]} times where `{bundle[0].op}` stands"
+def _names_of(i: Instruction) -> Iterator[str]:
+    yield i.op
+    match i:
+        case Issue():
+            for source in i.operands:
+                if isinstance(source, Through):
+                    yield source.pipe
+                    yield source.iterator
+            for slot in (*i.reads, *i.writes):
+                if slot.iterator is not None:
+                    yield slot.iterator
+        case Await() | Arrive():
+            yield i.mutex
+        case Advance():
+            yield i.iterator
+        case _:
+            yield i.pipe
+            yield i.iterator
 
 
 # Trip counts ------------------------------------------------------------------------------

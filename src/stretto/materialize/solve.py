@@ -1,6 +1,6 @@
 """From dataflow to pipes. Not a search: classify, close, join, emit.
 
-    for each raw value and consumer        mutex placeholders first, then pipe placeholders
+    for each raw value and consumer
       producers live at the consumer  ──►  groups  ──►  one skeleton pipe a group
     skeletons with the same producers ──►  one pipe, several consumers
     operands of consumers elsewhere   ──►  read through their pipes

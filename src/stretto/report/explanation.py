@@ -17,7 +17,7 @@ from stretto.exact.case import Case, Hold
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason
 from stretto.loop import Dependence
-from stretto.report.text import NO_BREAK, columns, notes, wrapped
+from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 
 SCHEMA = "stretto.explanation/1"
 
@@ -183,7 +183,7 @@ def _subject(case: Case, reason: Reason) -> str:
     match reason.kind:
         case "dependence":
             d = case.edges[reason.number][2]
-            return f"{d.src} -> {d.dst}".replace(" ", NO_BREAK)
+            return f"{cut(d.src)} -> {cut(d.dst)}".replace(" ", NO_BREAK)
         case "storage":
             return reason.name
         case "stages":
@@ -191,7 +191,7 @@ def _subject(case: Case, reason: Reason) -> str:
         case "group":
             return "group"
         case "depth":
-            return f"depth of {reason.name}"
+            return f"depth of {cut(reason.name)}"
         case _:
             return f"{reason.kind} {reason.name}"
 
@@ -215,7 +215,7 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
             depth = case.loop.op(reason.name).constraint.max_depth
             return f"{reason.name} may stand in stage {depth} at most"
         case "stages":
-            return f"at most {case.max_stages} stages"
+            return f"at most {case.max_stages} stage{'' if case.max_stages == 1 else 's'}"
         case "group":
             return f"{', '.join(case.loop.groups[reason.number])} share a stage"
 

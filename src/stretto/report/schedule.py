@@ -17,14 +17,12 @@ from typing import Any
 from stretto.loop import Loop, Use
 from stretto.machine import Machine
 from stretto.report.bounds import limiter
-from stretto.report.text import NO_BREAK, columns, notes, wrapped
+from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.schedule import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.schedule.json import analysis_to_json
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""
-NAME_WIDTH = 36
-"""Longer names are cut in tables, so that the columns beside them keep their room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +94,13 @@ class ScheduleReport:
         return columns(rows, "  ", right=(1, 2, 3))
 
     def _op(self, placed: Placement) -> list[str]:
-        row = [_cut(placed.op), str(placed.stage), str(placed.cycle), str(placed.start)]
+        row = [cut(placed.op), str(placed.stage), str(placed.cycle), str(placed.start)]
         if self.verbose:
             row += [placed.rung, placed.arm]
         op = self.loop.op(placed.op)
         held = [_hold(use) for use in op.uses or () if use.duration]
         group = next((g for g in self.analysis.fused if placed.op in g), ())
-        others = [_cut(name) for name in group if name != placed.op]
+        others = [cut(name) for name in group if name != placed.op]
         fused = f"; fused with {', '.join(others)}" if others else ""
         return [*row, (", ".join(held) or "none") + fused]
 
@@ -113,7 +111,7 @@ class ScheduleReport:
         for s in self.analysis.storages:
             total = f"{s.bytes * s.ring_depth:,}"
             cells = [f"{s.bytes:,}", f"× {s.ring_depth}", total, str(s.lifetime)]
-            rows.append([_cut(s.name), s.space, *cells])
+            rows.append([cut(s.name), s.space, *cells])
         return columns(rows, "  ", right=(2, 3, 4))
 
     def _memory(self) -> list[str]:
@@ -200,7 +198,3 @@ def _hold(use: Use) -> str:
     if use.offset:
         text += f" from +{use.offset}"
     return text.replace(" ", NO_BREAK)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"

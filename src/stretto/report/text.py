@@ -8,6 +8,8 @@ from collections.abc import Sequence
 WIDTH = 100
 NO_BREAK = "\u00a0"
 """Stands for a space at which a line must not end."""
+NAME_WIDTH = 36
+"""Longer names are cut in tables, so that the columns beside them keep their room."""
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -21,6 +23,11 @@ def printable(text: str, keep: str = "") -> str:
         c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
         for c in text
     )
+
+
+def cut(name: str) -> str:
+    """A name that is no wider than its column."""
+    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
 
 
 def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:

@@ -82,6 +82,7 @@ class Issuer:
     ) -> tuple[Datum, ...]:
         """Compute, write, and look for what is wrong."""
         op = self.program.loop.op(issue.op)
+        self._check_once(moment)
         self._check_time(moment)
         self._check_needs(moment)
         if any(isinstance(source, Alias) for source in issue.operands):
@@ -117,7 +118,9 @@ class Issuer:
                     path, moment, lambda j: self.memory.take(ring, iterator, j, moment)
                 )
             case Direct(path=path):
-                return self._along(path, moment, lambda _: self._beside(source, step, made, moment))
+                return self._along(
+                    path, moment, lambda j: self._beside(source, step, made, j, moment)
+                )
             case Alias():
                 return None
 
@@ -139,13 +142,15 @@ class Issuer:
             (datum,) = self.domain.apply(view, iterations[n], [datum], [])
         return datum
 
-    def _beside(self, source: Direct, step: int, made: Mapping[str, Made], moment: Moment) -> Datum:
+    def _beside(
+        self, source: Direct, step: int, made: Mapping[str, Made], wanted: int, moment: Moment
+    ) -> Datum:
         found = made.get(source.op)
-        if found is None or found.step != step:
+        if found is None or found.step != step or found.iteration != wanted:
             self.memory.findings.add(
                 "unwritten",
                 f"`{moment.op}` of iteration {moment.iteration} takes `{source.path.origin}` at "
-                f"{moment.cycle}; `{source.op}` has not issued in this step",
+                f"{moment.cycle}; `{source.op}` of iteration {wanted} has not issued in this step",
                 (moment.op, source.op),
                 moment.cycle,
             )
@@ -153,6 +158,18 @@ class Issuer:
         return found.results[self._results[source.path.origin]]
 
     # Checks -----------------------------------------------------------------------------------
+
+    def _check_once(self, moment: Moment) -> None:
+        before = self.memory.issued.get((moment.op, moment.iteration))
+        if before is not None:
+            self.memory.findings.add(
+                "value",
+                f"`{moment.op}` of iteration {moment.iteration} issues at {moment.cycle} once "
+                f"more; it did at {before}",
+                (moment.op,),
+                moment.cycle,
+                "again",
+            )
 
     def _check_time(self, moment: Moment) -> None:
         due = self.starts[moment.op] + self.program.ii * moment.iteration

@@ -7,12 +7,12 @@ name       meaning
 ========== =========================================================================
 unwritten  something is read before it is there, or nothing makes the reader wait
 overwritten something is replaced while it is needed, or nothing makes the writer wait
-unordered  a stated order holds by luck, or not at all
+unordered  a stated order holds by luck, or not at all; an agent goes by another's iterator
 stall      an operation issues later than the schedule says
 early      an operation issues before the schedule says, or in the wrong step
 overbooked a slot or pool is held beyond its capacity in some cycle
 deadlock   agents wait for one another, for ever
-value      an operation made another value than in sequential execution, or none
+value      an operation made another value than in sequential execution, or none, or two
 pace       neighbouring iterations are not II cycles apart in the steady state
 prologue   the pipeline is not full after (stage count - 1) × II cycles
 epilogue   the last completion is not where the schedule puts it

@@ -9,7 +9,7 @@ Values are computed as operations issue; `knowledge.py` says whether anything ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -27,13 +27,14 @@ from stretto.materialize.instructions import (
     Write,
 )
 from stretto.materialize.region import run_of
-from stretto.materialize.types import Pipe, Program
-from stretto.simulate.barriers import Barrier, Counter, barrier
+from stretto.materialize.types import Program
+from stretto.simulate.barriers import Barrier, Counter
 from stretto.simulate.findings import Findings
 from stretto.simulate.issuing import Issuer, Made
-from stretto.simulate.knowledge import Known, Levels, merge, requirements
+from stretto.simulate.knowledge import Known, Levels, requirements
 from stretto.simulate.memory import Memory, Moment
 from stretto.simulate.outcome import Blocked, Issued
+from stretto.simulate.signals import Signal, Signals
 from stretto.simulate.values import Domain, Trace
 
 ARRIVAL, AGENT = 0, 1
@@ -55,14 +56,6 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrival:
-    """A signal on its way, with all that its sender knew."""
-
-    at: Barrier | Counter
-    known: Known
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """What came of it."""
 
@@ -73,17 +66,31 @@ class Run:
 
 
 def run_program(
-    program: Program, starts: Mapping[str, int], domain: Domain, trip_count: int
+    program: Program,
+    starts: Mapping[str, int],
+    domain: Domain,
+    trip_count: int,
+    late: Callable[[], int] | None = None,
 ) -> Run:
-    """Run a program; `starts` are those the schedule promised."""
-    return _Running(program, starts, domain, trip_count).run()
+    """Run a program; `starts` are those the schedule promised.
+
+    `late` is asked how many cycles an agent is late, each time it goes on to another operation. A
+    sound program may then stall, but what it computes stays the same.
+    """
+    return _Running(program, starts, domain, trip_count, late or (lambda: 0)).run()
 
 
 class _Running:
     def __init__(
-        self, program: Program, starts: Mapping[str, int], domain: Domain, trip_count: int
+        self,
+        program: Program,
+        starts: Mapping[str, int],
+        domain: Domain,
+        trip_count: int,
+        late: Callable[[], int],
     ) -> None:
         self._program = program
+        self._late = late
         self._trip_count = trip_count
         needs = requirements(program.loop)
         self._levels = Levels(program.loop, needs)
@@ -95,29 +102,14 @@ class _Running:
             program, domain, self._levels, self._findings, self._trace, self._issued
         )
         self._issuer = Issuer(program, starts, domain, needs, self._levels, self._memory)
-        nothing = self._levels.nothing()
-        self._full: dict[tuple[str, int], Barrier] = {}
-        self._free: dict[tuple[str, int], Barrier] = {}
-        for pipe in program.pipes:
-            self._add_barriers(pipe, nothing)
-        self._mutexes = {m.name: Counter(m.name, m.holder) for m in program.mutexes}
-        self._filled: dict[tuple[str, int, str], int] = {}
+        self._signals = Signals(program, self._levels, self._memory)
         self._agents = [
-            _State(n, agent.name, list(nothing), run_of(agent.stream, trip_count))
+            _State(n, agent.name, self._levels.nothing(), run_of(agent.stream, trip_count))
             for n, agent in enumerate(program.agents)
         ]
         self._rank = {op: n for n, op in enumerate(program.sequence)}
-        self._heap: list[tuple[int, int, int, int, _State | _Arrival]] = []
+        self._heap: list[tuple[int, int, int, int, _State | Signal]] = []
         self._pushed = 0
-
-    def _add_barriers(self, pipe: Pipe, nothing: Known) -> None:
-        takers = tuple(c.op for c in pipe.consumers)
-        for slot in range(pipe.depth):
-            name = f"{pipe.name}[{slot}]"
-            makers = pipe.producers[-1:]
-            self._full[pipe.name, slot] = barrier(f"{name} to be full", 1, makers, nothing)
-            free = barrier(f"{name} to be free", len(takers), takers, nothing)
-            self._free[pipe.name, slot] = free
 
     # Time -------------------------------------------------------------------------------------
 
@@ -130,22 +122,25 @@ class _Running:
                 assert isinstance(what, _State)
                 self._step(what, now)
             else:
-                assert isinstance(what, _Arrival)
+                assert isinstance(what, Signal)
                 self._arrive(now, what.at, what.known)
         self._memory.finish()
         return Run(self._trace, tuple(self._log), self._findings, self._blocked())
 
-    def _push(self, cycle: int, kind: int, rank: int, what: _State | _Arrival) -> None:
+    def _push(self, cycle: int, kind: int, rank: int, what: _State | Signal) -> None:
         self._pushed += 1
         heappush(self._heap, (cycle, kind, rank, self._pushed, what))
 
     def _fetch(self, agent: _State, now: int) -> None:
-        """The next instruction, at its cycle or now."""
+        """The next instruction, whenever it comes."""
         agent.next = next(agent.run, None)
         if agent.next is not None:
-            step, instruction = agent.next
-            due = step * self._program.ii + instruction.at.cycle
-            self._push(max(now, due), AGENT, self._rank[instruction.op], agent)
+            self._expect(agent, *agent.next, now)
+
+    def _expect(self, agent: _State, step: int, instruction: Instruction, now: int) -> None:
+        """An agent goes on at the cycle of its next instruction, or now if that is past."""
+        due = max(now, step * self._program.ii + instruction.at.cycle)
+        self._push(due + self._late(), AGENT, self._rank[instruction.op], agent)
 
     def _arrive(self, now: int, at: Barrier | Counter, known: Known) -> None:
         if at.arrive(known):
@@ -176,36 +171,27 @@ class _Running:
                 return
             step, instruction = agent.next
             if (step, instruction.op, instruction.at) != bundle:
-                due = step * self._program.ii + instruction.at.cycle
-                self._push(max(now, due), AGENT, self._rank[instruction.op], agent)
+                self._expect(agent, step, instruction, now)
                 return
 
     def _execute(self, agent: _State, step: int, instruction: Instruction, now: int) -> int | None:
         """None: done. A later cycle: try again then. This cycle: blocked, to be woken."""
         iteration = step - instruction.at.stage
-        op = instruction.op
+        moment = Moment(instruction.op, iteration, now, agent.known, self._trip_count)
         match instruction:
-            case Wait() | Acquire():
-                return self._wait(agent, instruction, iteration, now)
-            case Await(mutex=name, distance=distance):
-                wanted = iteration - distance
-                counter = self._mutexes[name]
-                if 0 <= wanted < self._trip_count:
-                    if len(counter.times) <= wanted:
-                        return self._block(agent, counter, now)
-                    merge(agent.known, counter.times[wanted])
+            case Wait() | Acquire() | Await():
+                at = self._signals.awaited(instruction, moment)
+                return None if at is None else self._block(agent, at, now)
             case Issue():
-                return self._issue(agent, step, instruction, now)
-            case Write(pipe=pipe, iterator=iterator):
-                self._write(agent, op, pipe, iterator, iteration, now)
-            case Commit(pipe=pipe, iterator=iterator):
-                self._commit(agent, op, pipe, iterator, iteration, now)
-            case Release(pipe=pipe, iterator=iterator):
-                self._release(agent, op, pipe, iterator, iteration, now)
-            case Arrive(mutex=name):
-                latency = self._program.mutex_of[name].latency
-                began = self._issued.get((op, iteration))
-                self._signal(agent, self._mutexes[name], op, iteration, began, latency, now)
+                return self._issue(agent, step, instruction, moment)
+            case Write():
+                self._signals.write(instruction, agent.made.get(moment.op), moment)
+            case Commit():
+                self._send(self._signals.commit(instruction, moment))
+            case Release():
+                self._send(self._signals.release(instruction, moment))
+            case Arrive():
+                self._send(self._signals.arrive(instruction, moment))
             case Advance(iterator=iterator):
                 if iteration >= self._program.iterator_of[iterator].distance:
                     self._memory.position[iterator] += 1
@@ -213,89 +199,27 @@ class _Running:
                 pass  # the operation looks into the slot when it issues
         return None
 
-    def _wait(self, agent: _State, wait: Wait | Acquire, iteration: int, now: int) -> int | None:
-        iterator = self._program.iterator_of[wait.iterator]
-        if iteration < iterator.distance:
-            return None
-        barriers = self._full if isinstance(wait, Wait) else self._free
-        at = barriers[wait.pipe, self._memory.slot(wait.iterator)]
-        lap = self._memory.lap(wait.iterator)
-        if not at.passes((lap + iterator.phase) % 2):
-            return self._block(agent, at, now)
-        # In the first round a slot is free though nobody has released it.
-        told = at.tells(lap if isinstance(wait, Wait) else lap - 1)
-        if told is not None:
-            merge(agent.known, told)
-        return None
+    def _send(self, signal: Signal | None) -> None:
+        if signal is not None:
+            self._push(signal.when, ARRIVAL, 0, signal)
 
     def _block(self, agent: _State, at: Barrier | Counter, now: int) -> int:
         agent.blocked = at
         at.waiting.append(agent.number)
         return now
 
-    def _issue(self, agent: _State, step: int, issue: Issue, now: int) -> int | None:
-        iteration = step - issue.at.stage
-        moment = Moment(issue.op, iteration, now, agent.known, self._trip_count)
+    def _issue(self, agent: _State, step: int, issue: Issue, moment: Moment) -> int | None:
         later = self._issuer.ready(issue, step, agent.made, moment)
-        if later > now:
+        if later > moment.cycle:
             return later
         results = self._issuer.issue(issue, step, agent.made, moment)
-        agent.made[issue.op] = Made(step, iteration, now, results)
-        self._issued[issue.op, iteration] = now
-        self._trace.results[issue.op, iteration] = results
-        self._log.append(Issued(issue.op, iteration, now, agent.name))
-        self._levels.learn(agent.known, issue.op, 0, iteration)
+        key, now = (issue.op, moment.iteration), moment.cycle
+        agent.made[issue.op] = Made(step, moment.iteration, now, results)
+        self._issued[key] = now
+        self._trace.results[key] = results
+        self._log.append(Issued(*key, now, agent.name))
+        self._levels.learn(agent.known, issue.op, 0, moment.iteration)
         return None
-
-    def _write(
-        self, agent: _State, op: str, pipe: str, iterator: str, iteration: int, now: int
-    ) -> None:
-        ring = self._program.ring_of[self._program.pipe_of[pipe].ring]
-        self._filled[pipe, self._memory.slot(iterator), op] = self._issued.get((op, iteration), now)
-        if ring.value is not None and op in agent.made:
-            moment = Moment(op, iteration, now, agent.known, self._trip_count)
-            number = self._program.loop.op(op).results.index(ring.value)
-            self._memory.put(ring.name, iterator, agent.made[op].results[number], moment)
-
-    def _commit(
-        self, agent: _State, op: str, pipe: str, iterator: str, iteration: int, now: int
-    ) -> None:
-        slot = self._memory.slot(iterator)
-        began = self._filled.pop((pipe, slot, op), None)
-        if began is None:
-            told = f"`{op}` of iteration {iteration} commits {pipe}[{slot}] at {now}"
-            self._findings.add(
-                "unwritten", f"{told}, in which it has written nothing", (op,), now, pipe
-            )
-        latency = self._program.pipe_of[pipe].latency
-        self._signal(agent, self._full[pipe, slot], op, iteration, began, latency, now)
-
-    def _release(
-        self, agent: _State, op: str, pipe: str, iterator: str, iteration: int, now: int
-    ) -> None:
-        if iteration >= self._program.iterator_of[iterator].distance:
-            at = self._free[pipe, self._memory.slot(iterator)]
-            done = self._program.loop.op(op).completion
-            began = self._issued.get((op, iteration))
-            self._signal(agent, at, op, iteration, began, done, now)
-
-    def _signal(
-        self,
-        agent: _State,
-        at: Barrier | Counter,
-        op: str,
-        iteration: int,
-        began: int | None,
-        latency: int,
-        now: int,
-    ) -> None:
-        """Arrive when an operation has come so far; at once, and with nothing, if it has not."""
-        known = list(agent.known)
-        when = now
-        if began is not None:
-            self._levels.learn(known, op, latency, iteration)
-            when = max(now, began + latency)
-        self._push(when, ARRIVAL, 0, _Arrival(at, known))
 
     # The end ----------------------------------------------------------------------------------
 

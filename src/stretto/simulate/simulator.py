@@ -15,12 +15,17 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
+from stretto.materialize.instructions import Arrive, Await, Instruction, Issue, Through
+from stretto.materialize.region import declaration_faults
 from stretto.schedule import ScheduleAnalysis
 from stretto.simulate.findings import Findings
 from stretto.simulate.holding import check_holds
 from stretto.simulate.outcome import Issued, Simulation
 from stretto.simulate.running import Run, run_program
 from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
+
+MOST = 1_000_000
+"""Operations that a run may issue: it keeps everything that every one of them made."""
 
 STEADY = 3
 """Iterations beyond the number of stages that show the steady state."""
@@ -56,12 +61,20 @@ def simulate_program(
     """Run a program as it is; `starts` are those the schedule promised."""
     if iterations < 0:
         raise StrettoError(f"{program.loop.name}: {iterations} iterations; 0 or more are needed")
+    count = iterations * len(program.loop.ops)
+    if count > MOST:
+        told = f"{iterations:,} iterations of {len(program.loop.ops)} operations"
+        raise StrettoError(f"{program.loop.name}: {told} are {count:,}; a run has at most {MOST:,}")
+    faults = declaration_faults(program)
+    if faults:
+        raise StrettoError(f"{program.loop.name}: the program cannot run: {'; '.join(faults)}")
     domain = domain or Symbolic()
     run = run_program(program, starts, domain, iterations)
     findings = run.findings
     expected = run_sequential(program.loop, domain, iterations)
     equal = _compare(program.loop, domain, expected, run.trace, findings)
     check_holds(program, machine, run.issued, findings)
+    _check_iterators(program, findings)
     enough = program.stage_count + STEADY
     long = run if iterations >= enough else run_program(program, starts, Symbolic(), enough)
     gaps = _gaps(program, long)
@@ -107,9 +120,12 @@ def _compare(loop: Loop, domain: Domain, expected: Trace, found: Trace, findings
             message = f"`{key[0]}` issued for iteration {key[1]}, which does not exist"
             findings.add("value", message, (key[0],), about="extra")
     for (op, iteration, storage), content in expected.writes.items():
-        key = (op, iteration, storage)
-        if key in found.writes and not domain.same(content, found.writes[key]):
-            message = f"`{op}` of iteration {iteration} left something else in `{storage}`"
+        key, where = (op, iteration, storage), f"`{op}` of iteration {iteration}"
+        if key not in found.writes:
+            if (op, iteration) in found.results:
+                findings.add("value", f"{where} wrote nothing to `{storage}`", (op,), about=storage)
+        elif not domain.same(content, found.writes[key]):
+            message = f"{where} left something else in `{storage}`"
             findings.add("value", message, (op,), about=storage)
     for storage, content in expected.final.items():
         if not domain.same(content, found.final[storage]):
@@ -120,6 +136,34 @@ def _compare(loop: Loop, domain: Domain, expected: Trace, found: Trace, findings
 
 def _writers(loop: Loop, storage: str) -> list[str]:
     return [op.name for op in loop.ops if storage in op.writes]
+
+
+# Who moves what ---------------------------------------------------------------------------
+
+
+def _check_iterators(program: Program, findings: Findings) -> None:
+    """An agent looks at its own iterators only: where another's stands is a matter of luck."""
+    for agent in program.agents:
+        stream = agent.stream
+        for instruction in (*stream.prologue, *stream.kernel, *stream.epilogue):
+            for name in _iterators(instruction):
+                mover = program.agent_of[program.iterator_of[name].op]
+                if mover != agent.name:
+                    op = instruction.op
+                    message = f"`{op}`, of agent {agent.name}, goes by iterator `{name}`, which "
+                    findings.add("unordered", message + f"agent {mover} moves", (op,), None, name)
+
+
+def _iterators(instruction: Instruction) -> list[str]:
+    match instruction:
+        case Issue(operands=operands, reads=reads, writes=writes):
+            taken = [source.iterator for source in operands if isinstance(source, Through)]
+            slots = [slot.iterator for slot in (*reads, *writes)]
+            return taken + [name for name in slots if name is not None]
+        case Await() | Arrive():
+            return []
+        case _:
+            return [instruction.iterator]
 
 
 # Time -------------------------------------------------------------------------------------
@@ -140,7 +184,8 @@ def _gaps(program: Program, run: Run) -> list[int]:
     gaps: list[int] = []
     for at in cycles.values():
         last = max(at)
-        gaps += [at[i] - at[i - 1] for i in range(max(1, last - 1), last + 1) if i - 1 in at]
+        pairs = [(i - 1, i) for i in (last - 1, last)]
+        gaps += [at[i] - at[h] for h, i in pairs if h in at and i in at]
     return gaps
 
 

@@ -63,9 +63,8 @@ class Symbolic:
         return self._numbers.setdefault(parts, len(self._numbers))
 
     def live_in(self, value: str, iteration: int) -> Datum:
-        """The same in every iteration: operations are told their iteration anyway."""
-        del iteration
-        return self._term("live-in", value)
+        """One term for each iteration: it may be the loop's own counter."""
+        return self._term("live-in", value, iteration)
 
     def initial(self, value: str, iteration: int) -> Datum:
         """One term for each iteration before the first."""

@@ -142,7 +142,34 @@ func.func @stages(%x: !nv_tileas.pipeline<0, !nv_tileas.smem_ref<4xf32>>) {
 
 // -----
 
-// expected-error @below {{a pipeline of tensor<4xf32>; its tiles live in smem or tmem}}
-func.func @slot(%x: !nv_tileas.pipeline<2, tensor<4xf32>>) {
+// expected-error @below {{a pipeline of !nv_tileas.tensor<4xf32, global>; its slots hold tiles on the chip, scalars or tokens}}
+func.func @slot(%x: !nv_tileas.pipeline<2, !nv_tileas.tensor<4xf32, global>>) {
+  func.return
+}
+
+// -----
+
+func.func @programs(%r: !nv_tileas.pipeline<2, tensor<4xf32>>, %i: !nv_tileas.iterator, %x: tensor<8xf32>, %n: i32) {
+  // expected-error @below {{its body takes tensor<4xf32>; the slot is tensor<4xf32>, which has no address: the body yields what goes there}}
+  %a = nv_tileas.async.pipeline.producer_write %r[%i] (%s: tensor<4xf32>) {
+  } : !nv_tileas.pipeline<2, tensor<4xf32>>
+  // expected-error @below {{`nv_tileas.async.pipeline.slot`: tensor<8xf32> in a ring of tensor<4xf32>}}
+  %b = nv_tileas.async.pipeline.slot %r[%i] : !nv_tileas.pipeline<2, tensor<4xf32>> -> tensor<8xf32>
+  // expected-error @below {{`nv_tileas.async.pipeline.create_iterator`: tensor<8xf32> in a ring of tensor<4xf32>}}
+  %c = nv_tileas.async.pipeline.create_iterator %r init(%x : tensor<8xf32>) : !nv_tileas.pipeline<2, tensor<4xf32>>
+  // expected-error @below {{one copy of tensor<8xf32> is no ring !nv_tileas.pipeline<2, tensor<8xf32>>}}
+  %d = nv_tileas.async.pipeline.create_ring(%x : tensor<8xf32>) : !nv_tileas.pipeline<2, tensor<8xf32>>
+  // expected-error @below {{`nv_tileas.async.pipeline.create_mutex` needs `called`, `waiters` and `excludes`}}
+  %e = nv_tileas.async.pipeline.create_mutex {holder = "a", latency = 3} : !nv_tileas.mutex
+  // expected-error @below {{has 2 results; a problem of 2 axes needs 3: a coordinate an axis, and the validity}}
+  %f:2 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i32
+  // expected-error @below {{coordinate 1 is i64, the index i32}}
+  %g:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i64, i1
+  // expected-error @below {{the validity is i32; it must be i1}}
+  %h:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i32, i32
+  // expected-error @below {{it yields nothing; it makes i32}}
+  %j = nv_tileas.async.pipeline.program {
+    nv_tileas.async.pipeline.yield
+  } -> i32 attributes {mode = "unspecialized", machine = "m", ii = 3, stage_count = 2, ops = ["a"], loop = {}}
   func.return
 }

@@ -178,3 +178,49 @@ func.func @pipeline(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32) {
   nv_tileas.generic "nothing"() : () -> ()
   func.return
 }
+
+!ring = !nv_tileas.pipeline<3, tensor<4xf32>>
+!cell = !nv_tileas.pipeline<1, tensor<4xf32>>
+
+// CHECK-LABEL: func.func @programs
+// GENERIC-LABEL: sym_name = "programs"
+func.func @programs(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK: %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2 : i64} : i32 -> i32, i32, i1
+  %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2} : i32 -> i32, i32, i1
+  // CHECK: %last = nv_tileas.async.pipeline.program {
+  %last = nv_tileas.async.pipeline.program {
+    // CHECK-NEXT: %t = nv_tileas.async.pipeline.trip_count %c0 to %n step %c1 : i32
+    %t = nv_tileas.async.pipeline.trip_count %c0 to %n step %c1 : i32
+    // CHECK-NEXT: %r = nv_tileas.async.pipeline.create_ring {value = "x", lifetime = 3 : i64} : !nv_tileas.pipeline<3, tensor<4xf32>>
+    %r = nv_tileas.async.pipeline.create_ring {value = "x", lifetime = 3} : !ring
+    // CHECK-NEXT: %l = nv_tileas.async.pipeline.create_ring(%x : tensor<4xf32>) : !nv_tileas.pipeline<1, tensor<4xf32>>
+    %l = nv_tileas.async.pipeline.create_ring(%x : tensor<4xf32>) : !cell
+    // CHECK-NEXT: %pipe = nv_tileas.async.pipeline.create_pipeline on %r {pipe = {name = "P"}} : !nv_tileas.pipeline<3, tensor<4xf32>>
+    %pipe = nv_tileas.async.pipeline.create_pipeline on %r {pipe = {name = "P"}} : !ring
+    // CHECK-NEXT: %order = nv_tileas.async.pipeline.create_mutex {holder = "a", latency = 3 : i64, private} : !nv_tileas.mutex
+    %order = nv_tileas.async.pipeline.create_mutex {holder = "a", latency = 3, private} : !nv_tileas.mutex
+    // CHECK-NEXT: %i = nv_tileas.async.pipeline.create_iterator %r init(%x : tensor<4xf32>) {op = "a", side = "producer", phase = 1 : i64} : !nv_tileas.pipeline<3, tensor<4xf32>>
+    %i = nv_tileas.async.pipeline.create_iterator %r init(%x : tensor<4xf32>) {op = "a", side = "producer", phase = 1} : !ring
+    // CHECK-NEXT: nv_tileas.async.pipeline.await %order {distance = 1 : i64}
+    nv_tileas.async.pipeline.await %order {distance = 1}
+    // CHECK-NEXT: %{{.*}}, %v = nv_tileas.async.pipeline.producer_write %pipe[%i] () {
+    %tok, %v = nv_tileas.async.pipeline.producer_write %pipe[%i] () {
+      %y = arith.addf %x, %x : tensor<4xf32>
+      nv_tileas.async.pipeline.yield %y : tensor<4xf32>
+    } : !ring -> tensor<4xf32>
+    // CHECK: nv_tileas.async.pipeline.arrive %order
+    nv_tileas.async.pipeline.arrive %order
+    // CHECK-NEXT: nv_tileas.async.pipeline.fill %v into %l : tensor<4xf32> -> !nv_tileas.pipeline<1, tensor<4xf32>>
+    nv_tileas.async.pipeline.fill %v into %l : tensor<4xf32> -> !cell
+    // CHECK-NEXT: %s = nv_tileas.async.pipeline.slot %r[%i] : !nv_tileas.pipeline<3, tensor<4xf32>> -> tensor<4xf32>
+    %s = nv_tileas.async.pipeline.slot %r[%i] : !ring -> tensor<4xf32>
+    // CHECK-NEXT: %e = nv_tileas.async.pipeline.slot %l : !nv_tileas.pipeline<1, tensor<4xf32>> -> tensor<4xf32>
+    %e = nv_tileas.async.pipeline.slot %l : !cell -> tensor<4xf32>
+    // CHECK-NEXT: nv_tileas.async.pipeline.yield %e : tensor<4xf32>
+    nv_tileas.async.pipeline.yield %e : tensor<4xf32>
+  // CHECK-NEXT: } -> tensor<4xf32> attributes {mode = "unspecialized", machine = "m", ii = 3 : i64, stage_count = 2 : i64, ops = ["a"], loop = {}}
+  } -> tensor<4xf32> attributes {mode = "unspecialized", machine = "m", ii = 3, stage_count = 2, ops = ["a"], loop = {}}
+  func.return %last : tensor<4xf32>
+}

@@ -31,6 +31,13 @@ func.func @third() {
   func.return
 }
 
+// -----
+
+// Nothing but a comment is an empty module.
+// CHECK: // -----
+// CHECK-NEXT: builtin.module {
+// CHECK-NEXT: }
+
 // ERROR-NOT: error
 
 // WHOLE: error

@@ -7,6 +7,7 @@
     products    matrix products
     compute     reductions, elementwise arithmetic
     pipeline    create, acquire, write, commit, wait, read, release
+    programs    what a pipelined loop becomes
     barriers    barriers, and operations of any other kind
 
 An operation's kind, by which machines know it, is its name without `nv_tileas.`.
@@ -20,6 +21,7 @@ from stretto.ir.dialect import (
     memory,
     pipeline,
     products,
+    programs,
     transfers,
     types,
     views,
@@ -34,6 +36,7 @@ NvTileas = Dialect(
         *products.PRODUCTS,
         *compute.OPERATIONS,
         *pipeline.OPERATIONS,
+        *programs.OPERATIONS,
         *barriers.OPERATIONS,
     ],
     [*types.TYPES],

@@ -5,22 +5,27 @@
     consumer:  wait for a full one ─► read it       ─► release
 
 An iterator names a slot; `inc_iter` goes on to the next. `agent_switch` has a region an agent.
+An iterator with `init` values begins as many slots before the first: there nothing waits, and a
+read sees those values. A slot of registers has no address: who writes it yields what goes there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import BytesAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
     ParsePropInAttrDict,
+    VarConstraint,
     base,
     eq,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     region_def,
     result_def,
@@ -31,29 +36,43 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, IsTerminator
+from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import TOKEN
-from stretto.ir.dialect.types import IteratorType, PipelineType, TokenType
+from stretto.ir.dialect.types import (
+    IteratorType,
+    PipelineType,
+    TokenType,
+    buffer_of,
+    same_slot,
+)
 
 ITERATOR = eq(IteratorType())
 PIPELINE = base(PipelineType)
+_PIPELINE = "nv_tileas.async.pipeline."
 _AT = "$pipeline `[` $iterator `]` (`after` $after^)? attr-dict `:` type($pipeline)"
 
 
 @irdl_op_definition
 class CreatePipelineOp(IRDLOperation):
-    """A ring of tiles; `producers` and `consumers` are how many agents arrive on each side."""
+    """A ring of tiles; `producers` and `consumers` are how many agents arrive on each side.
+
+    It has a ring of its own, or hands the slots of another one on. `pipe` is what it is in a
+    program: its name, and the operations at its ends.
+    """
 
     name = "nv_tileas.async.pipeline.create_pipeline"
+    T: ClassVar = VarConstraint("T", PIPELINE)
 
+    ring = opt_operand_def(T)
     producers = opt_prop_def(base(IntegerAttr))
     consumers = opt_prop_def(base(IntegerAttr))
-    result = result_def(PIPELINE)
+    pipe = opt_prop_def(base(DictionaryAttr))
+    result = result_def(T)
 
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict `:` type($result)"
+    assembly_format = "(`on` $ring^)? attr-dict `:` type($result)"
 
     def verify_(self) -> None:
         """At least one agent on a side that is stated."""
@@ -65,14 +84,29 @@ class CreatePipelineOp(IRDLOperation):
 
 @irdl_op_definition
 class CreateIteratorOp(IRDLOperation):
-    """The first slot of a pipeline."""
+    """The first slot of a pipeline, or a place before it that sees `init` values.
+
+    `phase` is the parity it first waits for; `side` and `op` say whose it is in a program.
+    """
 
     name = "nv_tileas.async.pipeline.create_iterator"
 
     pipeline = operand_def(PIPELINE)
+    init = var_operand_def(AnyAttr())
+    op = opt_prop_def(base(StringAttr) | base(BytesAttr))
+    side = opt_prop_def(base(StringAttr))
+    phase = opt_prop_def(base(IntegerAttr))
     result = result_def(ITERATOR)
 
-    assembly_format = "$pipeline attr-dict `:` type($pipeline)"
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$pipeline (`init` `(` $init^ `:` type($init) `)`)? attr-dict `:` type($pipeline)"
+    )
+
+    def verify_(self) -> None:
+        """What it sees before the first slot is what slots hold."""
+        for value in self.init:
+            same_slot(self, self.pipeline.type, value.type)
 
 
 @irdl_op_definition
@@ -149,9 +183,13 @@ def _check_slot(op: ProducerWriteOp | ConsumerReadOp) -> None:
     arguments = op.body.block.args
     if not isinstance(pipeline, PipelineType):
         return
-    if len(arguments) != 1 or arguments[0].type != pipeline.slot:
+    addressed = isinstance(op, ConsumerReadOp) or buffer_of(pipeline.slot) in ("smem", "tmem")
+    if [a.type for a in arguments] != [pipeline.slot] * addressed:
         told = ", ".join(str(a.type) for a in arguments) or "nothing"
-        raise VerifyException(f"`{op.name}`: its body takes {told}; the slot is {pipeline.slot}")
+        wanted = f"the slot is {pipeline.slot}"
+        if not addressed:
+            wanted += ", which has no address: the body yields what goes there"
+        raise VerifyException(f"`{op.name}`: its body takes {told}; {wanted}")
     last = op.body.block.last_op
     yielded = tuple(last.operand_types) if isinstance(last, YieldOp) else ()
     made = tuple(op.results_of_body.types)
@@ -176,10 +214,8 @@ class _SlotBody(IRDLOperation):
             tokens = parser.parse_comma_separated_list(
                 Parser.Delimiter.NONE, lambda: parser.parse_operand(TokenType())
             )
-        parser.parse_punctuation("(")
-        slot = parser.parse_argument()
-        parser.parse_punctuation(")")
-        body = parser.parse_region((slot,))
+        slots = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument)
+        body = parser.parse_region(slots)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         pipeline_type = parser.parse_type()
@@ -201,7 +237,6 @@ class _SlotBody(IRDLOperation):
     def print(self, printer: Printer) -> None:
         """As `parse` reads it."""
         pipeline, iterator, *tokens = self.operands
-        (slot,) = self.regions[0].block.args
         printer.print_string(" ")
         printer.print_ssa_value(pipeline)
         with printer.in_square_brackets():
@@ -211,7 +246,7 @@ class _SlotBody(IRDLOperation):
             printer.print_list(tokens, printer.print_ssa_value)
         printer.print_string(" ")
         with printer.in_parens():
-            printer.print_block_argument(slot)
+            printer.print_list(self.regions[0].block.args, printer.print_block_argument)
         printer.print_string(" ")
         last = self.regions[0].block.last_op
         silent = isinstance(last, YieldOp) and not last.operands and not last.attributes
@@ -329,8 +364,14 @@ class YieldOp(IRDLOperation):
 
     arguments = var_operand_def(AnyAttr())
 
-    traits = traits_def(IsTerminator(), HasParent(ProducerWriteOp, ConsumerReadOp, AgentSwitchOp))
+    traits = traits_def(IsTerminator())
     assembly_format = "attr-dict ($arguments^ `:` type($arguments))?"
+
+    def verify_(self) -> None:
+        """It ends the bodies of this dialect alone."""
+        parent = self.parent_op()
+        if parent is not None and not parent.name.startswith(_PIPELINE):
+            raise VerifyException(f"`{self.name}` ends no `{parent.name}`")
 
 
 BODIES = (ProducerWriteOp, ConsumerReadOp)

@@ -7,6 +7,7 @@ tensor<128x64xf16>                          registers (MLIR's own type)
 !nv_tileas.token                            order between asynchronous operations
 !nv_tileas.pipeline<3, !nv_tileas.smem_ref<128x64xf16>>     a ring of 3 tiles
 !nv_tileas.iterator                         a place in such a ring
+!nv_tileas.mutex                            order between agents, counted
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -181,6 +182,13 @@ class IteratorType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
+class MutexType(ParametrizedAttribute, TypeAttribute):
+    """How often somebody has let go."""
+
+    name = "nv_tileas.mutex"
+
+
+@irdl_attr_definition
 class PipelineType(ParametrizedAttribute, TypeAttribute):
     """A ring of tiles between producers and consumers."""
 
@@ -207,14 +215,23 @@ class PipelineType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.slot)
 
     def verify(self) -> None:
-        """At least one stage; tiles that can be shared."""
+        """At least one stage; tiles on the chip, scalars or tokens."""
         if self.stages.data < 1:
             raise VerifyException(f"a pipeline of {self.stages.data} stages; at least 1 is needed")
-        if buffer_of(self.slot) not in ("smem", "tmem"):
-            raise VerifyException(f"a pipeline of {self.slot}; its tiles live in smem or tmem")
+        if buffer_of(self.slot) == "global" or isinstance(self.slot, PipelineType):
+            told = "its slots hold tiles on the chip, scalars or tokens"
+            raise VerifyException(f"a pipeline of {self.slot}; {told}")
 
 
-TYPES = (SmemRefType, TmemRefType, BufferTensorType, TokenType, IteratorType, PipelineType)
+TYPES = (
+    SmemRefType,
+    TmemRefType,
+    BufferTensorType,
+    TokenType,
+    IteratorType,
+    MutexType,
+    PipelineType,
+)
 Tile = SmemRefType | TmemRefType | BufferTensorType
 
 
@@ -261,3 +278,9 @@ def buffer_of(type: Attribute) -> str | None:
             return "register"
         case _:
             return None
+
+
+def same_slot(op: Operation, ring: Attribute, held: Attribute) -> None:
+    """Refuse anything that is not what a ring's slots hold."""
+    if isinstance(ring, PipelineType) and ring.slot != held:
+        raise VerifyException(f"`{op.name}`: {held} in a ring of {ring.slot}")

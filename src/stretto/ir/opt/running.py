@@ -10,6 +10,7 @@ Diagnostics leave in the order they arise, so that they stand between the dumps 
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -35,6 +36,8 @@ from stretto.ir.opt.splitting import Chunk
 from stretto.ir.opt.timing import OUTPUT, PARSER, VERIFIER, Timer
 from stretto.ir.parsing import Parsed, parse_module, verify_module
 from stretto.ir.remarks import Listener, Remark, listening
+
+_COMMENT = re.compile(r"//[^\n]*")
 
 
 class _ChunkError(Exception):
@@ -79,8 +82,8 @@ class Runner:
     def _parse(self, chunk: Chunk, context: Context) -> Parsed:
         with self._telling(None):
             with self.timer.measure(PARSER):
-                # As mlir-opt has it, an empty chunk is an empty module.
-                text = chunk.text if chunk.text.strip() else "builtin.module {}"
+                # As mlir-opt has it, a chunk of nothing but comments is an empty module.
+                text = chunk.text if _COMMENT.sub("", chunk.text).strip() else "builtin.module {}"
                 parsed = parse_module(text, self.file, context=context, verify=False)
             with self.timer.measure(VERIFIER):
                 self._verify(parsed)
@@ -165,6 +168,10 @@ class Runner:
             yield
         except (_ChunkError, KeyboardInterrupt):
             raise
+        except (MemoryError, OverflowError):
+            message = "not enough memory; are the cycle counts of the input this large?"
+            self.tell(Diagnostic("error", message, self.file))
+            raise _ChunkError from None
         except (Exception, ArgSpecParseError) as error:  # the latter is a BaseException
             self.crashes += 1
             name = self.settings.passes[index].name

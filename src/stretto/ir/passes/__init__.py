@@ -1,1 +1,1 @@
-"""Passes over modules with tile loops: one that schedules them, one that verifies schedules."""
+"""Passes over modules with tile loops: they schedule, verify schedules, and materialize them."""

@@ -105,7 +105,10 @@ class Speaker:
 
 
 def left_alone(pass_name: str, one: LeftAlone) -> Diagnostic:
-    """A loop that could not be read at all: a remark, and the reason."""
+    """A loop that is not read at all: a remark, and the reason.
+
+    The reason is itself only a remark where nothing was to be done with the loop.
+    """
     why = one.reason
     place, message = (why.file, why.line, why.column), f"left alone: {why.message}"
     function = _function(one.op)

@@ -54,7 +54,7 @@ class VerifySchedule(ModulePass):
             why = left_alone(self.name, one)
             scheduled = bool(published_on(one.op))
             errors += [replace(why, severity="error")] if scheduled else []
-            if not scheduled:
+            if not scheduled and why.severity != "remark":
                 tell(why)
         for found in published_loops(self.name, parsed, loops, machine):
             errors += self._verify(found)

@@ -4,6 +4,7 @@ values      where a value comes from: views, bodies, buffers
 flow        what is read, and from which iteration
 accesses    what is read and written, and the storages that makes
 fences      barriers as dependences
+bodies      what is inside pipeline operations, and their tokens
 body        one scf.for
 inner       what an inner loop costs
 module      all of them

@@ -8,6 +8,7 @@ a pipeline's slot                     rotating, capped at the pipeline's stages
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,7 +31,8 @@ from stretto.ir.reading.values import (
     inside,
     space_and_ring,
     special_operands,
-    yielded,
+    through_bodies,
+    through_views,
 )
 from stretto.loop import Access, Space, Storage
 
@@ -50,7 +52,12 @@ class Storages:
     """The storages of one loop, found as its operations touch them."""
 
     def __init__(
-        self, for_op: ForOp, homes: Homes, place: dict[Operation, int], stated: StatedLoop
+        self,
+        for_op: ForOp,
+        homes: Homes,
+        place: dict[Operation, int],
+        stated: StatedLoop,
+        sums: Mapping[SSAValue, SSAValue],
     ) -> None:
         self._for = for_op
         self._homes = homes
@@ -58,8 +65,7 @@ class Storages:
         self._stated = stated.loop.storages
         self.stated_names = frozenset(storage.name for storage in self._stated)
         self._found: dict[SSAValue, Storage] = {}
-        self._registers: dict[Operation, SSAValue] = {}
-        self._register_roots: set[SSAValue] = set()
+        self._sums = sums
 
     # What an operation touches ------------------------------------------------------------
 
@@ -88,36 +94,31 @@ class Storages:
         special, total = special_operands(op), accumulator_of(op)
         unknown = isinstance(op, UnregisteredOp)
         for i, operand in enumerate(op.operands):
-            home = self._homes.of(operand)
+            home = self._home(operand)
             if home is None or i in special:
                 continue
             found.reads[home] = None
-            if unknown:
+            if unknown and buffer_of(operand.type) != "register":
                 found.writes[home] = None
         if total is not None:
-            home = self._homes.of(total) or self._register_sum(op, total)
+            home = self._home(total)
             if home is not None:
                 found.reads.pop(home, None)
                 found.reads[home] = None
         for result in op.results:
-            home = self._homes.of(result)
+            home = self._home(result)
             writes = type(op) in _WRITING or unknown
             filled = isinstance(op, AllocTensorOp) and op.init is not None
             if home is not None and (writes or filled):
                 found.writes[home] = None
-        if op in self._registers:
-            found.writes[Home(self._registers[op])] = None
 
-    def _register_sum(self, op: Operation, total: SSAValue) -> Home | None:
-        """An accumulator in registers that goes round the loop through the product alone."""
-        block = self._for.body.block
-        if not isinstance(total, BlockArgument) or total.block is not block or total.index == 0:
-            return None
-        if yielded(self._for, total.index - 1) is not op.results[0]:
-            return None
-        self._registers[op] = total
-        self._register_roots.add(total)
-        return Home(total)
+    def _home(self, value: SSAValue) -> Home | None:
+        """The buffer of a tile, or the registers of a sum that stays in place."""
+        home = self._homes.of(value)
+        if home is None and self._sums:
+            root = self._sums.get(through_views(through_bodies(value)))
+            home = None if root is None else Home(root)
+        return home
 
     # What storages that makes -------------------------------------------------------------
 
@@ -144,7 +145,7 @@ class Storages:
     def _fixed(self, root: SSAValue, written: bool) -> bool:
         if space_and_ring(root)[1] is not None:
             return False
-        if root in self._register_roots:
+        if root in self._sums:
             return True
         own = inside(root, self._for.body.block) and not self._in_inner_loop(root)
         return written and not own
@@ -193,15 +194,9 @@ class Storages:
 
     def home_of(self, value: SSAValue) -> str | None:
         """The storage a value lives in."""
-        home = self._homes.of(value)
-        root = home.root if home is not None else self._register_home(value)
-        storage = self._found.get(root) if root is not None else None
+        home = self._home(value)
+        storage = self._found.get(home.root) if home is not None else None
         return storage.name if storage is not None else None
-
-    def _register_home(self, value: SSAValue) -> SSAValue | None:
-        if isinstance(value, OpResult) and value.index == 0:
-            return self._registers.get(value.op)
-        return value if value in self._register_roots else None
 
     def all(self) -> tuple[Storage, ...]:
         """Every storage: those that are stated, then those that were found."""

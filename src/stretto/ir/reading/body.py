@@ -24,6 +24,7 @@ from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.types import buffer_of, tile_of
 from stretto.ir.dialect.views import VIEWS
 from stretto.ir.reading.accesses import Accesses, Storages
+from stretto.ir.reading.bodies import enclosed, entries
 from stretto.ir.reading.fences import fences
 from stretto.ir.reading.flow import Flow
 from stretto.ir.reading.names import Names
@@ -34,7 +35,7 @@ from stretto.ir.reading.values import (
     inside,
     yielded,
 )
-from stretto.loop import Facts, Loop, Op, Operand, Value
+from stretto.loop import Dependence, Facts, Loop, Op, Operand, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,9 @@ class BodyReader:
         self._op_names: dict[Operation, str] = {}
         self._value_names: dict[SSAValue, str] = {}
         self._values = Names()
-        self._storages = Storages(for_op, homes, place, stated)
-        self._live_ins: tuple[SSAValue, ...] = ()
         self._flow = Flow(for_op)
+        self._storages = Storages(for_op, homes, place, stated, self._flow.sums)
+        self._live_ins: tuple[SSAValue, ...] = ()
 
     def read(self, name: str) -> Body:
         """The loop, under a name."""
@@ -117,12 +118,16 @@ class BodyReader:
             ops=ops,
             values=self._all_values(ops),
             storages=self._storages.all(),
-            stated=(*self._stated.loop.stated, *fences(ops, [item.op for item in self._body])),
+            stated=(*self._stated.loop.stated, *self._orders(ops)),
             machine=self._stated.loop.machine,
             slots=(*self._stated.loop.slots, *self._own_slots()),
             force_serial=self._stated.loop.force_serial,
         )
         return Body(loop, {self._op_names[item.op]: item.op for item in self._body})
+
+    def _orders(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
+        yield from fences(ops, [item.op for item in self._body])
+        yield from entries(((item.op, item.parent) for item in self._body), self._op_names)
 
     def _own_slots(self) -> Iterator[str]:
         for item in self._body:
@@ -233,7 +238,9 @@ class BodyReader:
         for value in self._flow.read_by(op):
             flow = self._flow.source_of(value)
             if flow is not None:
-                yield Operand(self._value_names[flow[0]], flow[1])
+                for made in (flow[0], *enclosed(flow[0])):
+                    if made in self._value_names:
+                        yield Operand(self._value_names[made], flow[1])
 
     def _facts(self, op: Operation, stated: Facts) -> Facts:
         # Machines cost a copy by where it goes; the storages it touches do not always tell.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from typing_extensions import TypeIs
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -19,6 +20,7 @@ from stretto.ir.reading.values import (
     accumulator_of,
     immediate,
     inside,
+    register_sums,
     special_operands,
     through_bodies,
     through_views,
@@ -31,6 +33,7 @@ class Flow:
 
     def __init__(self, for_op: ForOp) -> None:
         self._for = for_op
+        self.sums = dict(register_sums(for_op))
         self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
 
     def read_by(self, op: Operation) -> Iterable[SSAValue]:
@@ -59,7 +62,9 @@ class Flow:
         if flow is None or _is_bare(flow[0]):
             return False
         own = isinstance(flow[0], OpResult) and flow[0].op is op
-        return not (own and flow[1] > 0)
+        if own and flow[1] > 0:
+            return buffer_of(total.type) == "register" and total not in self.sums
+        return True
 
     def source_of(self, value: SSAValue) -> tuple[SSAValue, int] | None:
         """The value that is meant, and how many iterations back; None: held by the instruction."""
@@ -68,19 +73,32 @@ class Flow:
         return self._flows[value]
 
     def _find_flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
-        block = self._for.body.block
-        distance, seen = 0, set[SSAValue]()
+        """Back through the arguments that carry it; each on the way is found once."""
+        way: dict[SSAValue, None] = {}
         at = through_bodies(value)
-        while isinstance(at, BlockArgument) and at.block is block and at.index > 0:
-            if at in seen:  # arguments that only change places: nobody in the loop makes them
+        while self._is_carried(at) and at not in self._flows:
+            if at in way:  # arguments that only change places: nobody in the loop makes them
                 return value, 0
-            seen.add(at)
+            way[at] = None
             at = through_bodies(yielded(self._for, at.index - 1))
-            distance += 1
-        if not inside(at, block):
-            # What never changes is the same at every distance.
-            at, distance = through_views(at), 0
-        return None if immediate(at) else (at, distance)
+        flow = self._flows[at] if at in self._flows else self._made(at)
+        for carried in reversed(way):
+            if flow is not None and self._is_carried(flow[0]):
+                flow = carried, 0
+            elif flow is not None and inside(flow[0], self._for.body.block):
+                flow = flow[0], flow[1] + 1
+            self._flows[carried] = flow
+        return flow
+
+    def _is_carried(self, value: SSAValue) -> TypeIs[BlockArgument]:
+        block = self._for.body.block
+        return isinstance(value, BlockArgument) and value.block is block and value.index > 0
+
+    def _made(self, at: SSAValue) -> tuple[SSAValue, int] | None:
+        # What never changes is the same at every distance, and whatever it is called.
+        if not inside(at, self._for.body.block):
+            at = through_views(at)
+        return None if immediate(at) else (at, 0)
 
 
 def _is_data(value: SSAValue) -> bool:

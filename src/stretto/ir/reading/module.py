@@ -20,6 +20,7 @@ from stretto.errors import LoopError, StrettoError
 from stretto.ir.attributes import CONSTRAINT, STATED, stated_loop, stated_op, verify_attributes
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect.kinds import name_of
+from stretto.ir.dialect.programs import ProgramOp, WorkTileInfoOp
 from stretto.ir.parsing import Parsed
 from stretto.ir.reading.body import Body, BodyReader, Inner
 from stretto.ir.reading.inner import FREE, inner_cost
@@ -159,6 +160,7 @@ class _ModuleReader:
             for op in loops
             if isinstance(op, ForOp) and STATED + "name" in op.attributes
         }
+        self._refuse_twins(stated)
         given = Names(stated.values())
         functions = [function_name(op) for op in loops]
         several = Counter(functions)
@@ -169,8 +171,23 @@ class _ModuleReader:
             wanted = function if several[function] == 1 else f"{function}.{number}"
             self.names[op] = stated.get(op) or given.give(wanted)
 
+    def _refuse_twins(self, stated: dict[Operation, str]) -> None:
+        """Two loops of one name: nobody could tell which is meant."""
+        first: dict[str, Operation] = {}
+        attribute = STATED + "name"
+        for op, name in stated.items():
+            if first.setdefault(name, op) is op:
+                continue
+            note = self.parsed.diagnose(first[name], "note", "the other", attribute=attribute)
+            message = f"`{attribute}` is `{name}`, as another loop's is"
+            self.wrong.append(self.parsed.diagnose(op, "error", message, (note,), attribute))
+
     def _attempt(self, op: Operation) -> LoopInModule | LeftAlone:
         name = self.names[op]
+        special = _made_already(op)
+        if special is not None:
+            reason = f"loop `{name}` is left alone: {special}"
+            return LeftAlone(name, op, self.parsed.diagnose(op, "remark", reason))
         if not isinstance(op, ForOp):
             reason = f"loop `{name}` is left alone: only scf.for is read, not {name_of(op)}"
             return LeftAlone(name, op, self.parsed.diagnose(op, "warning", reason))
@@ -232,6 +249,19 @@ class _ModuleReader:
             for op in body.loop.ops
             if not op.resolved and op.facts.tag is None and op.kind not in known
         )
+
+
+def _made_already(op: Operation) -> str | None:
+    """Why a loop is not one to be pipelined, if it is not."""
+    at = op.parent_op()
+    while at is not None:
+        if isinstance(at, ProgramOp):
+            return "it is part of a program already"
+        at = at.parent_op()
+    body = op.regions[0].blocks.first if op.regions else None
+    if body is not None and any(isinstance(inside, WorkTileInfoOp) for inside in body.ops):
+        return "it goes over work tiles; the loops inside it are pipelined"
+    return None
 
 
 def _enclosing_loop(op: Operation) -> Operation | None:

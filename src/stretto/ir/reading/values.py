@@ -8,6 +8,7 @@ scf.for ... iter_args(%m = %m0) { ... use %m ... scf.yield %m_new }
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -72,7 +73,7 @@ def yielded(loop: ForOp, position: int) -> SSAValue:
     last = loop.body.block.last_op
     if not isinstance(last, YieldOp):
         raise UnreadableError(loop, "its body has no scf.yield")
-    return last.arguments[position]
+    return last.operands[position]  # `arguments` would be a copy of all
 
 
 def inside(value: SSAValue, block: Block) -> bool:
@@ -112,6 +113,34 @@ def immediate(value: SSAValue) -> bool:
         return False
     constant = value.op.value
     return not isa(constant, DenseIntOrFPElementsAttr) or constant.is_splat()
+
+
+def register_sums(loop: ForOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Sums in registers that stay in place: each by its two names, and the argument it goes by.
+
+    The product hands its sum on to itself and in no other way; who else reads the sum of before
+    does so before the product writes over it.
+    """
+    block = loop.body.block
+    for argument in block.args[1:]:
+        made = yielded(loop, argument.index - 1)
+        if buffer_of(argument.type) != "register" or not isinstance(made, OpResult):
+            continue
+        op = made.op
+        if made.index or op.parent is not block or accumulator_of(op) is not argument:
+            continue
+        handed_on = [use for use in made.uses if use.operation is block.last_op]
+        others = [use.operation for use in argument.uses if use.operation is not op]
+        if len(handed_on) == 1 and all(_reads_before(op, reader) for reader in others):
+            yield argument, argument
+            yield made, argument
+
+
+def _reads_before(op: Operation, reader: Operation) -> bool:
+    """Whether a reader is done with a value before `op`, and gives it no other name."""
+    block = op.parent_block()
+    at = None if block is None else block.find_ancestor_op_in_block(reader)
+    return at is not None and at.is_before_in_block(op) and not isinstance(reader, VIEWS)
 
 
 class Homes:

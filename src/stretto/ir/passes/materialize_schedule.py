@@ -1,0 +1,211 @@
+"""`tileas-materialize-schedule`: scheduled loops become pipelined programs.
+
+    scf.for ... {nv_tile.aws.*}   ──►   nv_tileas.async.pipeline.program { ... }
+
+unspecialized: prologue, kernel and epilogue in one stream. specialized: a region an agent. A loop
+over work tiles around it gets a wider index. The schedule is verified first, and nothing is
+searched: a loop without a schedule is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.scf import ForOp
+from xdsl.passes import ModulePass
+
+from stretto.api import prepare
+from stretto.errors import StrettoError
+from stretto.ir.attributes import AGENT
+from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.dialect.kinds import text_of
+from stretto.ir.passes.publish import published_on, withdraw
+from stretto.ir.passes.schedules import PublishedLoop, published_loops
+from stretto.ir.passes.telling import PassError, left_alone
+from stretto.ir.programs.original import Original, UnwritableError
+from stretto.ir.programs.persistent import describe, persistent_loop, widen
+from stretto.ir.programs.writing import replace_loop
+from stretto.ir.reading import read_loops
+from stretto.ir.remarks import parsed_of, tell
+from stretto.machine import load_machine
+from stretto.materialize import MODES, Mode, Persistent, Program, materialize
+from stretto.schedule import ScheduleAnalysis
+from stretto.verify import verify
+
+
+@dataclass(frozen=True)
+class MaterializeSchedule(ModulePass):
+    """Turn loops with a schedule into pipelined programs."""
+
+    name = "tileas-materialize-schedule"
+
+    mode: str = "unspecialized"
+    """``unspecialized``: one stream; ``specialized``: a stream an agent."""
+    machine: str | None = None
+    """A machine's name, or the path of a TOML file; else the one the schedule names."""
+    simt_groups: int = 1
+    """How many agents share the SIMT work of a specialized program."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode is {self.mode}; known: {', '.join(MODES)}")
+        if self.simt_groups < 1:
+            raise ValueError(f"simt-groups is {self.simt_groups}; at least 1 is needed")
+        if self.machine is not None:
+            load_machine(self.machine)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Materialize every schedule of a module."""
+        del ctx
+        machine = None if self.machine is None else load_machine(self.machine)
+        errors: list[Diagnostic] = []
+        parsed = parsed_of(op)
+        loops = read_loops(parsed, machine)
+        for one in loops.left_alone:
+            why = left_alone(self.name, one)
+            if published_on(one.op):
+                errors.append(replace(why, severity="error"))
+            elif why.severity != "remark":
+                tell(why)
+        todo: list[tuple[PublishedLoop, Program]] = []
+        for found in published_loops(self.name, parsed, loops, machine):
+            program = self._program(found, errors)
+            if program is not None:
+                todo.append((found, program))
+        for found, program in todo:
+            errors += self._replace(found, program)
+        if errors:
+            raise PassError(errors)
+
+    # From a schedule to a program -------------------------------------------------------------
+
+    def _program(self, found: PublishedLoop, errors: list[Diagnostic]) -> Program | None:
+        """The program of one loop; None where there is none, which is told."""
+        speaker, analysis = found.speaker, found.analysis
+        for warning in found.warnings:
+            tell(warning)
+        if analysis is None:
+            if not found.faults:
+                self._left_alone(found, "it has no schedule to materialize")
+            errors += found.faults
+            return None
+        around, wrong = self._persistent(found)
+        if wrong:
+            speaker.remark("Failure", "Illegal", f"not materialized: {wrong[0].message}")
+            errors += wrong
+            return None
+        try:
+            return self._materialize(found, analysis, around, errors)
+        except UnwritableError as error:
+            note = speaker.at(error.op, "note", error.reason)
+            self._left_alone(found, f"it cannot be written as a program: {error.reason}", note)
+            withdraw(speaker.found.for_op)
+        except StrettoError as error:
+            told = speaker.error(error)
+            speaker.remark("Failure", "Illegal", f"not materialized: {told[0].message}")
+            errors += told
+        return None
+
+    def _materialize(
+        self,
+        found: PublishedLoop,
+        analysis: ScheduleAnalysis,
+        around: Persistent | None,
+        errors: list[Diagnostic],
+    ) -> Program | None:
+        loop, ops = found.loop, found.speaker.found.ops
+        ready = prepare(loop, found.machine)
+        violations = verify(ready.loop, ready.machine, analysis)
+        if violations:
+            told = [found.diagnose(violation) for violation in violations]
+            message = f"not materialized, the schedule is not legal: {told[0].message}"
+            found.speaker.remark("Failure", "Illegal", message, Errors=len(told))
+            errors += told
+            return None
+        Original(found.speaker.found.for_op, ops, ready.loop).require_plain()
+        agents = {
+            name: text_of(op.attributes[AGENT])
+            for name, op in ops.items()
+            if AGENT in op.attributes
+        }
+        return materialize(
+            ready.loop,
+            ready.machine,
+            analysis,
+            self._mode,
+            agents=agents,
+            simt_groups=self.simt_groups,
+            persistent=around,
+        )
+
+    @property
+    def _mode(self) -> Mode:
+        return "specialized" if self.mode == "specialized" else "unspecialized"
+
+    def _persistent(self, found: PublishedLoop) -> tuple[Persistent | None, list[Diagnostic]]:
+        """The loop over work tiles around a loop, and what its shapes have wrong."""
+        around = persistent_loop(found.speaker.found.for_op)
+        if around is None:
+            return None, []
+        said = describe(*around)
+        name = found.loop.name
+        wrong = [
+            found.speaker.at(around[1], "error", f"{name}: the schedule is invalid: {fault}")
+            for fault in said.check()
+        ]
+        return said, wrong
+
+    def _left_alone(self, found: PublishedLoop, why: str, *notes: Diagnostic) -> None:
+        found.speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
+        told = found.speaker.of_loop("warning", why)
+        tell(replace(told, notes=notes))
+
+    # Into the module --------------------------------------------------------------------------
+
+    def _replace(self, found: PublishedLoop, program: Program) -> list[Diagnostic]:
+        speaker = found.speaker
+        loop = speaker.found.for_op
+        around = persistent_loop(loop)
+        outer = _loops_around(loop)
+        self._materialized(found, program)
+        try:
+            replace_loop(loop, speaker.found.ops, program)
+        except UnwritableError as error:
+            return [speaker.at(error.op, "error", f"{program.loop.name}: {error.reason}")]
+        for enclosing in outer:
+            # Its schedule was one of a loop that is no more.
+            withdraw(enclosing)
+        if around is not None:
+            widen(*around)
+        return []
+
+    def _materialized(self, found: PublishedLoop, program: Program) -> None:
+        agents = len(program.agents)
+        pipes, mutexes = len(program.pipes), len(program.mutexes)
+        message = (
+            f"materialized, {program.mode}: II {program.ii}, {program.stage_count} stages, "
+            f"{agents} agent{'' if agents == 1 else 's'}, {pipes} pipes, {mutexes} mutexes"
+        )
+        found.speaker.remark(
+            "Passed",
+            "Materialized",
+            message,
+            Mode=program.mode,
+            II=program.ii,
+            Stages=program.stage_count,
+            Agents=agents,
+            Pipes=pipes,
+            Mutexes=mutexes,
+        )
+
+
+def _loops_around(loop: ForOp) -> list[ForOp]:
+    found: list[ForOp] = []
+    at = loop.parent_op()
+    while at is not None:
+        if isinstance(at, ForOp):
+            found.append(at)
+        at = at.parent_op()
+    return found
