@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from generated import problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stretto
+from generated import Problem, problems
 from stretto.ir import read_programs as programs_of_text
+from stretto.ir.context import make_context
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.opt.main import main
 from stretto.ir.opt.pipeline import options_of
@@ -24,44 +25,37 @@ from stretto.ir.programs import read_program, starts_of, write_program
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import listening
 from stretto.ir.writing import print_module
-from stretto.materialize import MODES, MaterializeError, Program, materialize
+from stretto.materialize import MODES, MaterializeError, Mode, Program, materialize
 from stretto.simulate import Simulation, simulate_program
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 KERNELS = ("four_op", "gemm", "attention_forward", "attention_backward")
 
 
-def through_passes(text: str, mode: str) -> str:
+def through_passes(text: str, mode: Mode) -> str:
     """A module scheduled and materialized."""
     parsed = parse_module(text, "k.mlir")
     with listening(parsed):
         for one in (GenerateSchedule(), MaterializeSchedule(mode)):
-            one.apply(stretto_context(), parsed.module)
+            one.apply(make_context(), parsed.module)
     assert verify_module(parsed) == ()
     return print_module(parsed.module)
 
 
-def stretto_context():
-    from stretto.ir.context import make_context  # noqa: PLC0415
-
-    return make_context()
-
-
 @cache
-def kernel(name: str, mode: str) -> str:
+def kernel(name: str, mode: Mode) -> str:
     """The text of a shipped kernel, materialized."""
     return through_passes((EXAMPLES / f"{name}.mlir").read_text(encoding="utf-8"), mode)
 
 
 @cache
-def in_python(name: str, mode: str) -> tuple[Program, dict[str, int]]:
+def in_python(name: str, mode: Mode) -> tuple[Program, dict[str, int]]:
     """The program of a shipped kernel that never was text, and its schedule."""
     parsed = parse_module((EXAMPLES / f"{name}.mlir").read_text(encoding="utf-8"), name)
     (found,) = read_loops(parsed).loops
     ready = stretto.prepare(found.loop, found.machine)
     analysis = stretto.schedule(found.loop, found.machine)
-    mode_ = next(m for m in MODES if m == mode)
-    return materialize(ready.loop, ready.machine, analysis, mode_), analysis.starts
+    return materialize(ready.loop, ready.machine, analysis, mode), analysis.starts
 
 
 def run(text: str, iterations: int, name: str = "gemm") -> Simulation:
@@ -80,7 +74,7 @@ both = pytest.mark.parametrize("mode", MODES)
 
 @both
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_reads_back_and_prints_the_same(name: str, mode: str):
+def test_a_kernel_reads_back_and_prints_the_same(name: str, mode: Mode):
     text = kernel(name, mode)
     parsed = parse_module(text)
     assert print_module(parsed.module) == text
@@ -95,7 +89,7 @@ def test_a_kernel_reads_back_and_prints_the_same(name: str, mode: str):
 
 @both
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_text_runs_as_the_loop_does(name: str, mode: str):
+def test_the_text_runs_as_the_loop_does(name: str, mode: Mode):
     program = read_program(parse_module(kernel(name, mode)))
     machine = stretto.prepare(program.loop, program.machine).machine
     _, starts = in_python(name, mode)
@@ -107,7 +101,7 @@ def test_the_text_runs_as_the_loop_does(name: str, mode: str):
 
 
 @both
-def test_a_persistent_loop_reads_back(mode: str):
+def test_a_persistent_loop_reads_back(mode: Mode):
     program = read_program(parse_module(kernel("persistent_gemm", mode)))
     around = program.persistent
     assert around is not None
@@ -118,8 +112,10 @@ def test_a_persistent_loop_reads_back(mode: str):
 
 @settings(max_examples=12, deadline=None)
 @given(problems(max_ops=5), st.sampled_from(["serial", "cost-based"]), st.data())
-def test_any_program_is_the_same_after_its_text(problem: object, generator: str, data: st.DataObject):
-    loop, machine = problem.loop, problem.machine  # type: ignore[attr-defined]
+def test_any_program_is_the_same_after_its_text(
+    problem: Problem, generator: str, data: st.DataObject
+):
+    loop, machine = problem.loop, problem.machine
     analysis = stretto.schedule(loop, machine, generator)
     if not analysis.success:
         return
@@ -129,7 +125,8 @@ def test_any_program_is_the_same_after_its_text(problem: object, generator: str,
         try:
             program = materialize(loop, machine, analysis, mode, agents=given_agents)
         except MaterializeError as error:
-            assert "the rings need" in str(error)  # the only reason: tiny budgets
+            if "the rings need" not in str(error):  # tiny budgets are the only reason
+                raise
             continue
         text = print_module(write_program(program))
         parsed = parse_module(text)
@@ -156,7 +153,8 @@ func.func @f(%x: f32, %y: f32, %n: i32) -> (f32, f32, f32, i32) {
   %r:5 = scf.for %i = %c2 to %n step %c3
       iter_args(%p = %x, %q = %y, %s = %x, %k = %c2, %same = %y)
       -> (f32, f32, f32, i32, f32) : i32 {
-    %a = nv_tileas.generic "a"(%s, %same) {stretto.uses = [], stretto.latency = 4} : (f32, f32) -> f32
+    %a = nv_tileas.generic "a"(%s, %same) {stretto.uses = [], stretto.latency = 4}
+      : (f32, f32) -> f32
     %b = nv_tileas.generic "b"(%a, %k) {stretto.uses = [], stretto.latency = 9} : (f32, i32) -> f32
     scf.yield %b, %p, %q, %i, %same : f32, f32, f32, i32, f32
   }
@@ -166,7 +164,7 @@ func.func @f(%x: f32, %y: f32, %n: i32) -> (f32, f32, f32, i32) {
 
 
 @both
-def test_carried_values_leave_through_cells(mode: str):
+def test_carried_values_leave_through_cells(mode: Mode):
     text = through_passes(CARRIED, mode)
     program = read_program(parse_module(text))
     machine = stretto.prepare(program.loop, program.machine).machine
@@ -201,7 +199,7 @@ func.func @f(%A: !nv_tileas.tensor<?x64xf16, global>, %b: !s, %c: !c, %n: i32) -
 
 
 @both
-def test_a_sum_in_registers_stays_in_its_ring(mode: str):
+def test_a_sum_in_registers_stays_in_its_ring(mode: Mode):
     text = through_passes(SUM, mode)
     program = read_program(parse_module(text))
     machine = stretto.prepare(program.loop, program.machine).machine
@@ -260,12 +258,12 @@ FAULTS: dict[str, tuple[str, Edit, set[str]]] = {
     "dropped release": ("gemm", drop(r"consumer_release %Pipe_a_tile"), {"deadlock"}),
     "dropped commit": ("gemm", drop(r"producer_commit %Pipe_a_tile"), {"deadlock"}),
     "commit before write": ("gemm", swap(r"producer_write %Pipe_a_tile"), {"unwritten"}),
-    "wrong phase of the consumer": ("gemm", sub(MMA_TAKES, r"\g<1>1"), {"unwritten"}),
+    "wrong phase of the consumer": ("gemm", sub(MMA_TAKES, r"\g<1>1"), {"deadlock"}),
     "wrong phase of the producer": ("gemm", sub(LOAD_PUTS, r"\g<1>0"), {"deadlock"}),
     "a ring one too small": ("gemm", sub(r"pipeline<5, ", "pipeline<4, "), {"stall"}),
     "a late cycle": ("gemm", sub(r"cycle = 141", "cycle = 142"), {"stall"}),
-    "a stage off by one": ("gemm", sub(r"stage = 2 : i64, (.*141)", r"stage = 1 : i64, \1"), {"early"}),
-    "a latency too short": ("gemm", sub(r"latency = 556 : i64, owner", "latency = 1 : i64, owner"), {"unwritten"}),
+    "a stage off by one": ("gemm", sub(r"stage = 2(.*141)", r"stage = 1\1"), {"early"}),
+    "a latency too short": ("gemm", sub(r"latency = 556(.*own)", r"latency = 1\1"), {"unwritten"}),
 }  # fmt: skip
 
 
@@ -330,7 +328,7 @@ def test_options_are_checked_and_documented():
     assert all(f"`{name}`" in text for name, _, _ in options_of(MaterializeSchedule))
 
 
-def test_a_loop_is_the_same_whoever_made_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_tool_writes_the_same_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source = tmp_path / "k.mlir"
     source.write_text((EXAMPLES / "gemm.mlir").read_text(encoding="utf-8"), encoding="utf-8")
     passes = "tileas-generate-schedule,tileas-materialize-schedule{mode=specialized}"
@@ -341,8 +339,8 @@ def test_a_loop_is_the_same_whoever_made_its_name(tmp_path: Path, capsys: pytest
 def test_more_groups_make_more_agents():
     parsed = parse_module((EXAMPLES / "attention_backward.mlir").read_text(encoding="utf-8"))
     with listening(parsed) as heard:
-        GenerateSchedule().apply(stretto_context(), parsed.module)
-        MaterializeSchedule("specialized", simt_groups=2).apply(stretto_context(), parsed.module)
+        GenerateSchedule().apply(make_context(), parsed.module)
+        MaterializeSchedule("specialized", simt_groups=2).apply(make_context(), parsed.module)
     program = read_program(parse_module(print_module(parsed.module)))
     names = [agent.name for agent in program.agents]
     assert names[:3] == ["tma", "mma", "simt"]

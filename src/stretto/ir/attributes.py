@@ -70,6 +70,12 @@ AGENT = STATED + "agent"
 """Who issues an operation in a specialized program, where that is not left to the rules."""
 PLACED = ("stage", "order", "start")
 """Where a schedule puts an operation: numbers, all three."""
+COUNTED, NAMED, COMPOSED = (
+    ("ii", "stage_count", "pipeline_depth"),
+    ("generator", "machine"),
+    ("bounds", "fused"),
+)
+"""What a schedule says of its loop: numbers of at least 1, names, and what is looked into later."""
 
 Fault = tuple[str, str]
 """The name of an attribute, and what is wrong with it."""
@@ -145,6 +151,8 @@ def _unknown(op: Operation) -> Iterator[Fault]:
                 yield name, f"unknown attribute `{name}`; {_nearest(field, fields, STATED)}"
         elif name.startswith("tileas."):
             yield from _unknown_constraint(op, name)
+        elif name.startswith(SCHEDULE):
+            yield from _unknown_schedule(op, name)
 
 
 def _not_a_name(name: str, attribute: Attribute) -> Iterator[Fault]:
@@ -162,6 +170,22 @@ def _unknown_constraint(op: Operation, name: str) -> Iterator[Fault]:
     elif not name.startswith(CONSTRAINT) or constraint not in CONSTRAINTS:
         known = (*CONSTRAINTS, FORCE_SERIAL)
         yield name, f"unknown constraint `{constraint}`; {_nearest(constraint, known, '')}"
+
+
+def _unknown_schedule(op: Operation, name: str) -> Iterator[Fault]:
+    word, on_loop = name.removeprefix(SCHEDULE), (*COUNTED, *NAMED, *COMPOSED)
+    if word in on_loop and not isinstance(op, ForOp):
+        yield name, f"`{name}` belongs on a loop, not on `{name_of(op)}`"
+    elif word in COUNTED and not _natural(op.attributes[name]):
+        yield name, f"`{name}` is {op.attributes[name]}; expected a whole number of at least 1"
+    elif word in NAMED and not _is_word(plain(op.attributes[name])):
+        yield name, f"`{name}` is {op.attributes[name]}; expected a string"
+    elif word not in (*PLACED, *on_loop):
+        yield name, f"unknown attribute `{name}`; {_nearest(word, (*PLACED, *on_loop), SCHEDULE)}"
+
+
+def _is_word(said: object) -> bool:
+    return isinstance(said, str) and said != ""
 
 
 def _nearest(word: str, known: tuple[str, ...], prefix: str) -> str:

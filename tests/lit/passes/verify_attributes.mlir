@@ -26,7 +26,7 @@ func.func @zero(%n: index) {
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
-    // expected-error@+1 {{`nv_tile.aws.ii` is 0; expected an integer of at least 1}}
+    // expected-error@+1 {{`nv_tile.aws.ii` is 0 : i64; expected a whole number of at least 1}}
   } {nv_tile.aws.ii = 0}
   func.return
 }
@@ -57,13 +57,24 @@ func.func @mistyped(%n: index) {
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
-    // expected-error@+6 {{`nv_tile.aws.ii` is "soon"; expected an integer of at least 1}}
-    // expected-error@+5 {{`nv_tile.aws.stage_count` is true; expected an integer of at least 1}}
-    // expected-error@+4 {{`nv_tile.aws.machine` is 7 : i64; expected a string}}
-    // expected-error@+3 {{`nv_tile.aws.generator` is ""; expected a string}}
+    // expected-error@+4 {{`nv_tile.aws.ii` is "soon"; expected a whole number of at least 1}}
+    // expected-error@+3 {{`nv_tile.aws.stage_count` is true; expected a whole number of at least 1}}
+    // expected-error@+2 {{`nv_tile.aws.machine` is 7 : i64; expected a string}}
+    // expected-error@+1 {{`nv_tile.aws.generator` is ""; expected a string}}
+  } {nv_tile.aws.ii = "soon", nv_tile.aws.stage_count = true, nv_tile.aws.machine = 7, nv_tile.aws.generator = ""}
+  func.return
+}
+
+// -----
+
+func.func @misshapen(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
     // expected-error@+2 {{`nv_tile.aws.fused` is ["a"]; expected [["a", "b"], ...]}}
     // expected-error@+1 {{`nv_tile.aws.bounds` is 3 : i64; expected {resource, recurrence, fine, dependence, mii, limiter}}}
-  } {nv_tile.aws.ii = "soon", nv_tile.aws.stage_count = true, nv_tile.aws.machine = 7, nv_tile.aws.generator = "", nv_tile.aws.fused = ["a"], nv_tile.aws.bounds = 3}
+  } {nv_tile.aws.ii = 1, nv_tile.aws.fused = ["a"], nv_tile.aws.bounds = 3}
   func.return
 }
 
@@ -73,10 +84,20 @@ func.func @strangers(%n: index) {
   // expected-error@+2 {{`nv_tile.aws.start` stands on `arith.constant`, which takes no part in a schedule}}
   scf.for %i = %n to %n step %n {
     %c0 = arith.constant {nv_tile.aws.start = 0} 0 : index
-    // expected-error@+1 {{`nv_tile.aws.ring` is no attribute of a schedule; known: nv_tile.aws.stage}}
-    %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, nv_tile.aws.ring = 2, stretto.uses = [], stretto.latency = 1} : () -> i32
-    // expected-error@+1 {{`nv_tile.aws.iii` is no attribute of a schedule}}
-  } {nv_tile.aws.ii = 1, nv_tile.aws.iii = 1}
+    %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
+  } {nv_tile.aws.ii = 1}
+  func.return
+}
+
+// -----
+
+func.func @unknown(%n: index) {
+  scf.for %i = %n to %n step %n {
+    // expected-error@+2 {{unknown attribute `nv_tile.aws.ring`; known: nv_tile.aws.stage}}
+    // expected-error@+1 {{`nv_tile.aws.machine` belongs on a loop, not on `nv_tileas.generic`}}
+    %a = nv_tileas.generic "a"() {nv_tile.aws.ring = 2, nv_tile.aws.machine = "m", stretto.uses = [], stretto.latency = 1} : () -> i32
+    // expected-error@+1 {{unknown attribute `nv_tile.aws.iii`; did you mean `nv_tile.aws.ii`?}}
+  } {nv_tile.aws.iii = 1}
   func.return
 }
 

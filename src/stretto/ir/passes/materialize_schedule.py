@@ -184,10 +184,9 @@ class MaterializeSchedule(ModulePass):
     def _materialized(self, found: PublishedLoop, program: Program) -> None:
         agents = len(program.agents)
         pipes, mutexes = len(program.pipes), len(program.mutexes)
-        message = (
-            f"materialized, {program.mode}: II {program.ii}, {program.stage_count} stages, "
-            f"{agents} agent{'' if agents == 1 else 's'}, {pipes} pipes, {mutexes} mutexes"
-        )
+        parts = {"stage": program.stage_count, "agent": agents, "pipe": pipes, "mutex": mutexes}
+        told = [f"{n} {what if n == 1 else _several(what)}" for what, n in parts.items()]
+        message = f"materialized, {program.mode}: II {program.ii}, {', '.join(told)}"
         found.speaker.remark(
             "Passed",
             "Materialized",
@@ -199,6 +198,10 @@ class MaterializeSchedule(ModulePass):
             Pipes=pipes,
             Mutexes=mutexes,
         )
+
+
+def _several(what: str) -> str:
+    return what + ("es" if what.endswith("x") else "s")
 
 
 def _loops_around(loop: ForOp) -> list[ForOp]:

@@ -249,9 +249,9 @@ class Operands:
         if immediate(value):
             return self.numbers.immediate(value)
         loop = self.original.for_op
-        carried = isinstance(value, BlockArgument) and value.block is loop.body.block
-        if carried and value.index > 0 and yielded(loop, value.index - 1) is value:
-            return loop.iter_args[value.index - 1]  # it never changes
+        position = value.index - 1 if isinstance(value, BlockArgument) else -1
+        if position >= 0 and value.owner is loop.body.block and yielded(loop, position) is value:
+            return loop.iter_args[position]  # it never changes
         raise UnwritableError(op, "an operand of it has no place in a program")
 
 
