@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from stretto.cli.main import main
+from stretto.ir.opt.main import main as opt
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -39,6 +40,24 @@ def test_kernels_from_mlir_run_as_the_sequential_loop(
     assert entry["violations"] == []
     assert entry["cycles_per_iteration"] == entry["ii"]
     assert entry["prologue_cycles"] == (entry["stage_count"] - 1) * entry["ii"]
+
+
+@pytest.mark.parametrize("mode", ["unspecialized", "specialized"])
+def test_materialized_programs_run_from_their_text(
+    mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And say so when the text is edited: here a wait of the product is gone."""
+    passes = f"tileas-generate-schedule,tileas-materialize-schedule{{mode={mode}}}"
+    file = tmp_path / "gemm.mlir"
+    assert opt(["-p", passes, str(EXAMPLES / "gemm.mlir"), "-o", str(file)]) == 0
+    entry = simulated(capsys, str(file), "--iterations", "9")
+    assert (entry["mode"], entry["equal"], entry["violations"]) == (mode, True, [])
+    assert entry["cycles_per_iteration"] == 256
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if "consumer_wait" not in line]
+    assert len(kept) < len(lines)
+    file.write_text("".join(kept), encoding="utf-8")
+    assert main(["simulate", str(file)]) == 1
 
 
 def test_exact_schedules_run_too(capsys: pytest.CaptureFixture[str]) -> None:

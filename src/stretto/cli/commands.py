@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
 from stretto.cli.inputs import about, read_input
+from stretto.cli.simulating import simulate
 from stretto.cli.verifying import verify
 from stretto.errors import StrettoError
 
@@ -135,29 +136,6 @@ def explain(arguments: argparse.Namespace) -> Answer:
     answer = each_loop(source, arguments.machine, SCHEMA, work)
     answer.stopped = bool(open_ends)
     return answer
-
-
-def simulate(arguments: argparse.Namespace) -> Answer:
-    """`stretto simulate`."""
-    from stretto.api import schedule_prepared
-    from stretto.cli.progress import Progress
-    from stretto.generate.problem import Options
-    from stretto.report.simulation import SCHEMA, SimulationReport
-    from stretto.simulate import simulate as run
-
-    source = read_input(arguments)
-    options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
-
-    def work(ready: Prepared) -> SimulationReport:
-        loop, machine = ready.loop, ready.machine
-        with Progress(loop.name, arguments.verbose) as progress:
-            analysis = schedule_prepared(ready, arguments.generator, options, progress)
-        if not analysis.success:
-            raise StrettoError(f"{loop.name}: no schedule was found, so there is nothing to run")
-        simulation = run(loop, machine, analysis, arguments.iterations, arguments.mode)
-        return SimulationReport(simulation, analysis.warnings + about(source.notes, loop.name))
-
-    return each_loop(source, arguments.machine, SCHEMA, work)
 
 
 def machines(arguments: argparse.Namespace) -> Answer:
