@@ -28,10 +28,11 @@ from stretto.exact.solving import Clock, solve
 from stretto.exact.symmetry import anchor, twins
 from stretto.exact.values import floor_of, value_of
 from stretto.frontends import read_source
+from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.types import Access
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.schedule import Refusal, ScheduleAnalysis
+from stretto.schedule import Bounds, Refusal, ScheduleAnalysis
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -363,6 +364,23 @@ def test_no_work_at_all_states_the_gap() -> None:
     assert not answer.objectives[0].optimal
     (left,) = answer.refused
     assert (left.ii, left.through, left.proved) == (42, 199, False)
+
+
+def test_whoever_asks_for_a_proof_is_not_worse_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick look finds nothing and the solver decides nothing: effort still finds 1325."""
+    from stretto.generate.search import Found, search  # noqa: PLC0415
+
+    def lazy(problem: Problem_, bounds: Bounds, serial_ii: int, _: object) -> Found:
+        if problem.options.quick:
+            return Found(None, None, ())
+        return search(problem, bounds, serial_ii)
+
+    monkeypatch.setattr("stretto.generate.search.search", lazy)
+    nothing = ProofOptions("ii", Limits(work=1e-9))
+    analysis = api.schedule_prepared(attention(), "exact", proof=nothing)
+    assert (analysis.ii, analysis.generator, analysis.refused) == (1325, "exact", ())
+    assert analysis.proof is not None
+    assert (analysis.proof.optimal, analysis.proof.method) == (True, "bound")
 
 
 def test_time_limit_ends_with_a_verified_schedule_and_exit_3(

@@ -17,7 +17,7 @@ from stretto.generate.select import EXACT, SERIAL, select
 from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.schedule import Bounds, Refusal, ScheduleAnalysis
+from stretto.schedule import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
 
 if TYPE_CHECKING:
     from stretto.generate.search import Found
@@ -94,6 +94,9 @@ def schedule_prepared(
     try:
         found = _generate(job, progress)
         analysis = found.analysis if proof is None else _prove(job, found, proof, progress)
+        if proof is not None and _is_open(analysis) and job.chosen.generator != SERIAL:
+            thorough = replace(job, problem=make_problem(loop, machine, options))
+            analysis = _better(analysis, _generate(thorough, progress).analysis)
     except StoppedError as stopped:
         stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
         raise
@@ -215,3 +218,26 @@ def _prove(
     if stopped:
         raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
     return analysis
+
+
+def _is_open(analysis: ScheduleAnalysis) -> bool:
+    """Whether the solver left an II below the best one undecided."""
+    return analysis.success and analysis.proof is not None and not analysis.proof.optimal
+
+
+def _better(proved: ScheduleAnalysis, other: ScheduleAnalysis) -> ScheduleAnalysis:
+    """What the generators find with all their effort, where the solver's limits left it more.
+
+    The solver starts from a quick look; whoever asks for a proof must not be worse off for it.
+    """
+    assert proved.proof is not None
+    assert proved.ii is not None
+    if other.ii is None or other.ii >= proved.ii:
+        return proved
+    lower = proved.proof.lower_bound
+    optimal = other.ii == lower
+    method = "bound" if other.bounds is not None and lower == other.bounds.mii else "solver"
+    row = Objective("ii", other.ii, lower, optimal)
+    proof = Proof(optimal, lower, method if optimal else "none", (row,))
+    refused = tuple(r for r in proved.refused if r.ii < other.ii)
+    return replace(other, generator=proved.generator, proof=proof, refused=refused)
