@@ -401,7 +401,11 @@ def test_time_limit_ends_with_a_verified_schedule_and_exit_3(
 def test_ctrl_c_returns_the_best_so_far_and_exit_3() -> None:
     """Interrupted while it minimizes registers, which takes long."""
     file = str(EXAMPLES / "attention_forward.json")
-    code = "from stretto.cli.entry import run; run()"
+    # Whoever runs the tests in the background has Ctrl-C ignored; a user's shell has not.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from stretto.cli.entry import run; run()"
+    )
     options = ["--generator", "exact", "--objective", "registers", "-v"]
     running = subprocess.Popen(
         [sys.executable, "-c", code, "schedule", file, *options],
@@ -416,7 +420,10 @@ def test_ctrl_c_returns_the_best_so_far_and_exit_3() -> None:
             break
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=30)
+    try:
+        out, _ = running.communicate(timeout=30)
+    finally:
+        running.kill()
     assert running.returncode == 3
     assert "II 1325 is the MII" in out
     assert "stopped while a better schedule was sought" in out

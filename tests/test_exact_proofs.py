@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,15 @@ def test_too_little_memory_is_told(
     assert "not enough memory" in capsys.readouterr().err
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C is heard as in a user's shell, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_waits_for_the_solver_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
@@ -203,6 +213,7 @@ def test_ctrl_c_waits_for_the_solver_to_load(monkeypatch: pytest.MonkeyPatch) ->
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_pressed_twice_stops_the_solver_and_ends_its_thread() -> None:
     pressed: list[int] = []
     with interrupts.on_ctrl_c(lambda: pressed.append(1)):
