@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,8 +43,8 @@ def machine(*slots: Slot, pools: tuple[Pool, ...] = (), smem: int | None = None)
     return Machine("m", "a machine", slots, pools, budgets=(Budget("smem", smem),))
 
 
-def op(name: str, *uses: Use, latency: int = 1, **rest: object) -> Op:
-    return replace(Op(name, "k", uses=uses, latency=latency), **rest)  # pyright: ignore
+def op(name: str, *uses: Use, latency: int = 1, **rest: Any) -> Op:
+    return replace(Op(name, "k", uses=uses, latency=latency), **rest)
 
 
 def feasible(case: Case) -> list[int]:

@@ -20,7 +20,7 @@ from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
 from stretto.exact.explanation import Explanation
 from stretto.exact.options import Limits
-from stretto.exact.reasons import Reason, brief
+from stretto.exact.reasons import Reason, brief, chain, paths
 from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
@@ -292,6 +292,14 @@ def test_ctrl_c_between_two_questions_keeps_the_schedule(monkeypatch: pytest.Mon
     told = api.explain(loop, Machine("m", "", ()))
     assert told.best.ii == 5
     assert told.explanation == Explanation(4, "undecided", stopped=True)
+
+
+def test_dependences_are_told_path_by_path() -> None:
+    """Also where two are alike, as in a set that is not minimal."""
+    ab, bc, de = Dependence("a", "b", 1), Dependence("b", "c", 1), Dependence("d", "e", 1)
+    assert paths([bc, de, ab, replace(ab)]) == [[1], [2, 0], [3]]
+    assert chain([bc, de, ab]) == "d -> e; a -> b -> c"
+    assert chain([bc, Dependence("c", "b", 1)]) == "b -> c -> b"
 
 
 def test_every_kind_of_reason_in_a_few_words() -> None:

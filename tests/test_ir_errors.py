@@ -214,3 +214,9 @@ def test_broken_kernels_are_refused_or_read_but_never_crash(name: str, data: st.
     except MlirError as error:
         lines = [told.line for told in error.diagnostics]
     assert min(lines) >= 1
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "// only a comment\n", "// one\n  // two"])
+def test_nothing_to_parse(text: str) -> None:
+    with pytest.raises(MlirError, match=r"k.mlir:1:1: error: there is nothing to parse"):
+        parse_module(text, "k.mlir")

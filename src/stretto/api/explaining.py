@@ -104,9 +104,7 @@ def _explained(case: Case, ii: int, best: ScheduleAnalysis, limits: Limits) -> E
 def _check(case: Case, solution: Solution) -> None:
     """A schedule that is claimed passes the verifier, on the changed problem."""
     loop, machine = case.loop, case.machine
-    names = [op.name for op in loop.ops]
-    fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
-    starts = dict(zip(names, solution.starts, strict=True))
+    starts, fused = case.named(solution)
     analysis = analyse(loop, machine, solution.ii, starts, fused=fused)
     violations = verify(loop, machine, analysis, max_stages=case.max_stages)
     real = [v for v in violations if not _granted(case, v)]

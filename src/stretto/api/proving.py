@@ -54,7 +54,7 @@ def proved(
     proof = Proof(optimal, answer.lower_bound, method if optimal else "none", answer.objectives)
     if answer.solution == hint:
         return _labelled(job, replace(at_hand, proof=proof, refused=refused)), answer.stopped
-    return _improved(job, at_hand, answer.solution, proof, refused), answer.stopped
+    return _improved(job, case, at_hand, answer.solution, proof, refused), answer.stopped
 
 
 def solution_of(analysis: ScheduleAnalysis, case: Case) -> Solution:
@@ -88,13 +88,14 @@ def _labelled(job: Job, analysis: ScheduleAnalysis) -> ScheduleAnalysis:
 
 def _improved(
     job: Job,
+    case: Case,
     before: ScheduleAnalysis,
     solution: Solution,
     proof: Proof,
     refused: tuple[Refusal, ...],
 ) -> ScheduleAnalysis:
     """The solver's schedule, verified."""
-    ops = job.problem.loop.ops
+    starts, fused = case.named(solution)
     rule = job.chosen.rule
     if job.chosen.generator != EXACT and before.success:
         what = f"II {before.ii}, {before.stage_count} stages"
@@ -102,8 +103,8 @@ def _improved(
     return job.verified(
         replace(job.chosen, generator=EXACT, rule=rule),
         solution.ii,
-        {op.name: start for op, start in zip(ops, solution.starts, strict=True)},
-        fused=tuple(tuple(ops[i].name for i in group) for group in solution.fused),
+        starts,
+        fused=fused,
         refused=refused,
         proof=proof,
     )

@@ -91,6 +91,12 @@ class Case:
             for k, d in enumerate(self.loop.dependences)
         )
 
+    def named(self, solution: Solution) -> tuple[dict[str, int], tuple[tuple[str, ...], ...]]:
+        """Starts and fused groups of a solution, by the names of operations."""
+        names = [op.name for op in self.loop.ops]
+        fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
+        return dict(zip(names, solution.starts, strict=True)), fused
+
     @property
     def mii(self) -> int:
         """The largest of the four lower bounds."""

@@ -71,15 +71,22 @@ def brief(case: Case, reasons: Sequence[Reason]) -> str:
 
 def chain(steps: Sequence[Dependence]) -> str:
     """Dependences as paths: ``a -> b -> c``, one after the other."""
-    left = list(steps)
-    paths: list[str] = []
+    ways = [[steps[k] for k in way] for way in paths(steps)]
+    return "; ".join(" -> ".join([way[0].src, *(d.dst for d in way)]) for way in ways)
+
+
+def paths(steps: Sequence[Dependence]) -> list[list[int]]:
+    """The numbers of dependences in the order in which they follow one another, path by path."""
+    left = list(range(len(steps)))
+    found: list[list[int]] = []
     while left:
-        targets = {d.dst for d in left}
-        at = next((d for d in left if d.src not in targets), left[0])
-        names = [at.src]
+        targets = {steps[k].dst for k in left}
+        at: int | None = next((k for k in left if steps[k].src not in targets), left[0])
+        way: list[int] = []
         while at is not None:
             left.remove(at)
-            names.append(at.dst)
-            at = next((d for d in left if d.src == names[-1]), None)
-        paths.append(" -> ".join(names))
-    return "; ".join(paths)
+            way.append(at)
+            last = steps[at].dst
+            at = next((k for k in left if steps[k].src == last), None)
+        found.append(way)
+    return found

@@ -22,7 +22,7 @@ def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
         return ii
     if name == "stages":
         return views.stage_count(ii, solution.starts)
-    starts = {op.name: start for op, start in zip(case.loop.ops, solution.starts, strict=True)}
+    starts, _ = case.named(solution)
     if name == "bytes":
         uses = views.storage_uses(case.loop, ii, starts)
         return sum(row.used for row in views.memory(case.machine, uses))

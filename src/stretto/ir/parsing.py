@@ -84,7 +84,7 @@ def parse_module(
 ) -> Parsed:
     """The module a text holds; MlirError with everything that is wrong with it."""
     source = Source(file, text, first_line)
-    if not text.strip():
+    if is_blank(text):
         raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])
     open_string = next((m.start() for m in _STRINGS.finditer(text) if m[0] == '"'), None)
     if open_string is not None:
@@ -99,6 +99,12 @@ def parse_module(
     return parsed
 
 
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing but comments."""
+    return not _COMMENT.sub("", text).strip()
+
+
+_COMMENT = re.compile(r"//[^\n]*")
 _STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"|"')
 """Comments, strings, and a quote that begins no string: xDSL takes exponential time over those."""
 

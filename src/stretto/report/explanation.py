@@ -15,7 +15,7 @@ from typing import Any
 from stretto.api import Explained
 from stretto.exact.case import Case, Hold
 from stretto.exact.explanation import Explanation, Relaxation
-from stretto.exact.reasons import Reason
+from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 
@@ -154,18 +154,9 @@ def _is_step(reason: Reason) -> bool:
 
 def in_chains(case: Case, reasons: tuple[Reason, ...]) -> list[Reason]:
     """The reasons with dependences in the order in which they follow one another."""
-    told = [r for r in reasons if not _is_step(r)]
-    left = [r for r in reasons if _is_step(r)]
-    ends = {r: case.edges[r.number][2] for r in left}
-    while left:
-        targets = {ends[r].dst for r in left}
-        at: Reason | None = next((r for r in left if ends[r].src not in targets), left[0])
-        while at is not None:
-            left.remove(at)
-            told.append(at)
-            last = ends[at].dst
-            at = next((r for r in left if ends[r].src == last), None)
-    return told
+    steps = [r for r in reasons if _is_step(r)]
+    ways = paths([case.edges[r.number][2] for r in steps])
+    return [r for r in reasons if not _is_step(r)] + [steps[k] for way in ways for k in way]
 
 
 def _is_cycle(steps: list[Dependence]) -> bool:

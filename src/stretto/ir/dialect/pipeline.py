@@ -121,60 +121,43 @@ class IncIterOp(IRDLOperation):
     assembly_format = "$iterator attr-dict"
 
 
+class _AtSlot(IRDLOperation):
+    """Something that happens to the slot an iterator points to."""
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    assembly_format = _AT
+
+
 @irdl_op_definition
-class ProducerAcquireOp(IRDLOperation):
+class ProducerAcquireOp(_AtSlot):
     """Waits until the slot is free."""
 
     name = "nv_tileas.async.pipeline.producer_acquire"
 
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    assembly_format = _AT
-
 
 @irdl_op_definition
-class ProducerCommitOp(IRDLOperation):
+class ProducerCommitOp(_AtSlot):
     """Hands the slot to the consumers."""
 
     name = "nv_tileas.async.pipeline.producer_commit"
 
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    assembly_format = _AT
-
 
 @irdl_op_definition
-class ConsumerWaitOp(IRDLOperation):
+class ConsumerWaitOp(_AtSlot):
     """Waits until the slot is full."""
 
     name = "nv_tileas.async.pipeline.consumer_wait"
 
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    assembly_format = _AT
-
 
 @irdl_op_definition
-class ConsumerReleaseOp(IRDLOperation):
+class ConsumerReleaseOp(_AtSlot):
     """Hands the slot back to the producers."""
 
     name = "nv_tileas.async.pipeline.consumer_release"
-
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    assembly_format = _AT
 
 
 def _check_slot(op: ProducerWriteOp | ConsumerReadOp) -> None:

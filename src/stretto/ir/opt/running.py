@@ -10,7 +10,6 @@ Diagnostics leave in the order they arise, so that they stand between the dumps 
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -34,10 +33,8 @@ from stretto.ir.opt.options import Settings
 from stretto.ir.opt.pipeline import write_pipeline
 from stretto.ir.opt.splitting import Chunk
 from stretto.ir.opt.timing import OUTPUT, PARSER, VERIFIER, Timer
-from stretto.ir.parsing import Parsed, parse_module, verify_module
+from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module
 from stretto.ir.remarks import Listener, Remark, listening
-
-_COMMENT = re.compile(r"//[^\n]*")
 
 
 class _ChunkError(Exception):
@@ -83,7 +80,7 @@ class Runner:
         with self._telling(None):
             with self.timer.measure(PARSER):
                 # As mlir-opt has it, a chunk of nothing but comments is an empty module.
-                text = chunk.text if _COMMENT.sub("", chunk.text).strip() else "builtin.module {}"
+                text = "builtin.module {}" if is_blank(chunk.text) else chunk.text
                 parsed = parse_module(text, self.file, context=context, verify=False)
             with self.timer.measure(VERIFIER):
                 self._verify(parsed)
