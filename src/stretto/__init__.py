@@ -7,10 +7,10 @@ Names are loaded when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
+    from typing import Any
+
     from stretto.api import Explained, Prepared, explain, prepare, schedule
     from stretto.bounds import closure, compute_bounds, remedies
     from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
@@ -107,6 +107,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module  # noqa: PLC0415
+
     if name == "schedule":
         # A package and a function in one: whichever way it was first imported, it is the same.
         return import_module("stretto.schedule")

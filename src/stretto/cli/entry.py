@@ -1,8 +1,7 @@
 """The `stretto` command before anything is loaded, so that Ctrl-C is answered from the start."""
 
-import sys
+from stretto import starting
 
-INTERRUPTED = 130
 ANSWER = """{
   "schema": "stretto.error/1",
   "success": false,
@@ -15,12 +14,12 @@ ANSWER = """{
 
 def run() -> None:
     """Load the command line and run it."""
+    starting.hold("stretto", ANSWER)
     try:
-        from stretto.cli import main
-    except KeyboardInterrupt:
-        if "--json" in sys.argv:
-            sys.stdout.write(ANSWER)
-        else:
-            sys.stderr.write("stretto: interrupted\n")
-        sys.exit(INTERRUPTED)
-    main.run()
+        from stretto.cli.limiting import leave
+        from stretto.cli.main import main
+        from stretto.streams import serve
+    except KeyboardInterrupt:  # where Ctrl-C is handled by somebody else
+        starting.interrupted("stretto", ANSWER)
+        raise
+    leave(serve("stretto", main))

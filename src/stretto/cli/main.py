@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from stretto import starting
 from stretto.cli.answer import Answer, error_lines
 from stretto.cli.commands import COMMANDS
 from stretto.cli.parser import UsageError, parse_arguments
 from stretto.errors import StrettoError
 from stretto.files import STANDARD, write_text
 from stretto.report.text import printable
+from stretto.streams import INTERRUPTED, write_out
 
-DONE, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 ERROR_SCHEMA = "stretto.error/1"
 
 
@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail([error.message], USAGE, "--json" in argv, hint=error.usage)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, "--json" in argv)
+    if arguments.command != "machines":
+        starting.load("stretto.api", "stretto.frontends")
+    starting.release()
     try:
         answer = COMMANDS[arguments.command](arguments)
         write_text(arguments.output or STANDARD, _render(answer, arguments.json))
@@ -51,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fail(lines: list[str], code: int, as_json: bool, hint: str = "") -> int:
     if as_json:
         document = {"schema": ERROR_SCHEMA, "success": False, "errors": lines}
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        write_out(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     else:
         _tell([hint, *lines] if hint else lines)
     return code
@@ -67,20 +70,3 @@ def _render(answer: Answer, as_json: bool) -> str:
         document: dict[str, Any] = answer.document
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     return "".join(line + "\n" for line in answer.lines)
-
-
-def run() -> None:
-    """The `stretto` command, once it is loaded."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # file names need not be text
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`stretto machines | head`); that is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
-    except KeyboardInterrupt:  # while the answer went out
-        code = INTERRUPTED
-    sys.exit(code)

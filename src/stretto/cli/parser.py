@@ -11,6 +11,7 @@ stretto machines [NAME]           what a machine has
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from math import inf
 from typing import NoReturn
@@ -18,6 +19,7 @@ from typing import NoReturn
 from stretto import __version__
 from stretto.document import MAX_DIGITS
 from stretto.exact.options import OBJECTIVES, WORK
+from stretto.streams import write_out
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
@@ -40,6 +42,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the usage error."""
         raise UsageError(f"{self.prog}: error: {message}", self.format_usage().rstrip())
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Help and version, which argparse would lose where standard output fails."""
+        if message:
+            sys.stderr.write(message) if file is sys.stderr else write_out(message)
 
 
 def positive(text: str) -> int:
@@ -250,7 +257,7 @@ def _limits(parser: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=amount,
         metavar="S",
-        help="stop the solver after S seconds, however much work that is",
+        help="end all work after S seconds, with the best verified schedule so far (exit code 3)",
     )
     parser.add_argument(
         "--work-limit",

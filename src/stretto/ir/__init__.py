@@ -9,13 +9,16 @@ Nothing here loads xDSL before it is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from stretto import starting
 
+TYPE_CHECKING = False  # typing takes a while to load, and `stretto-opt` starts here
 if TYPE_CHECKING:
     from stretto.ir.passes.schedules import PublishedLoop
     from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.materialize import Program
+
+_PARSING = "stretto.ir.parsing"
 
 
 def read_mlir(
@@ -27,6 +30,7 @@ def read_mlir(
     costs depends on it. An operation that has no encoding there is refused, with its position.
     A note about a loop begins with its name; one about a loop left alone, with its place.
     """
+    starting.load(_PARSING, "stretto.ir.reading.module")
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.ir.reading import read_loops  # noqa: PLC0415
     from stretto.ir.reading.module import refuse_unencoded  # noqa: PLC0415
@@ -56,6 +60,7 @@ def read_programs(file: str, text: str) -> tuple[Program, ...]:
 
     MlirError where one cannot be read. Whether one is right, the simulator says.
     """
+    starting.load(_PARSING, "stretto.ir.programs")
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.ir.programs import read_programs as read  # noqa: PLC0415
 
@@ -71,6 +76,7 @@ def read_schedules(
     else its own), its `analysis` (None where nothing of a schedule is written on it), and
     `diagnose`, which puts a violation at its place in the text.
     """
+    starting.load(_PARSING, "stretto.ir.passes.schedules")
     from stretto.ir.passes.schedules import read_schedules as read  # noqa: PLC0415
 
     return read(file, text, machine)

@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Literal, TypeVar
 
 from stretto.document import Cursor, parse_toml
 from stretto.errors import DocumentError, MachineError
+from stretto.files import STANDARD, read_text
+from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.model import (
     SPACES,
@@ -56,18 +57,11 @@ def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Mac
     if name in machine_names():
         target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
         return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), environment)
-    try:
-        text = Path(name).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DocumentError(name, "", "not TOML: not UTF-8 text") from None
-    except (OSError, ValueError) as error:
-        if name.endswith(".toml") or (isinstance(error, OSError) and os.path.exists(name)):
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise DocumentError(name, "", f"cannot be read: {reason}") from None
+    if name == STANDARD or not (name.endswith(".toml") or os.path.exists(name)):
         known = ", ".join(machine_names())
         message = f"no machine `{name}`; known: {known}; or the path of a .toml file"
-        raise MachineError(message) from None
-    return read_machine(name, text, environment)
+        raise MachineError(message)
+    return read_machine(name, read_text(name, MACHINE_BYTES)[1], environment)
 
 
 def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machine:

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from stretto import starting
 from stretto.errors import StrettoError
 from stretto.files import read_text, write_text
 from stretto.ir.context import make_context
@@ -41,6 +42,7 @@ def drive(argv: Sequence[str]) -> int:
     except PipelineError as error:
         sys.stderr.write(f"stretto-opt: error: {error}\n")
         return USAGE
+    starting.release()
     try:
         if settings.show is not None:
             write_text(settings.output, _shown(settings.show, universe, passes))

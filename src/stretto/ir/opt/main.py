@@ -6,16 +6,19 @@ text ──► chunks ──► passes ──► text, whole        stdout or -o
 
 from __future__ import annotations
 
-import io
-import os
 import sys
-from collections.abc import Sequence
 
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+from stretto import starting
+
+TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run once; the exit code."""
+    from stretto.streams import FAILED, INTERRUPTED, OutputError  # noqa: PLC0415
+
     try:
         from stretto.ir.opt.driver import drive  # noqa: PLC0415 - so that Ctrl-C finds us ready
 
@@ -23,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("stretto-opt: interrupted\n")
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except Exception as error:  # whatever it is, no traceback reaches the user
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -33,14 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run() -> None:
     """The console script."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # file names need not be text
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`stretto-opt ... | head`); that is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
-    sys.exit(code)
+    starting.hold("stretto-opt")
+    from stretto.streams import serve, speak_utf8  # noqa: PLC0415
+
+    speak_utf8()
+    sys.exit(serve("stretto-opt", main))

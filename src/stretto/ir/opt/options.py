@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from xdsl.passes import ModulePass
 from stretto.ir.opt.pipeline import Available, read_pipeline
 from stretto.ir.opt.reproducer import DEFAULT_NAME
 from stretto.ir.remarks import FORMATS
+from stretto.streams import write_out
 
 ALL = "*"
 """Every pass."""
@@ -100,6 +102,11 @@ class Settings:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         raise UsageError(self.format_usage(), message)
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Help and version, which argparse would lose where standard output fails."""
+        if message:
+            sys.stderr.write(message) if file is sys.stderr else write_out(message)
 
 
 def read_options(argv: Sequence[str], available: Available, version: str) -> Settings:

@@ -1,0 +1,41 @@
+"""How much is too much: every limit that keeps time and memory bounded, and nothing else.
+
+    a file of 3 GB, a hold of 10^9 cycles   ──►   an error that names the limit, at once
+
+Each is far above what a kernel has and far below what a computer can bear. They are listed in
+`docs/formats.md`, in the section "Limits".
+"""
+
+from __future__ import annotations
+
+FILE_BYTES = 16 * 1024 * 1024
+"""A loop, a module, a schedule, a reproducer."""
+MACHINE_BYTES = 1024 * 1024
+"""A machine file; those that ship take some 30,000."""
+
+NUMBER_DIGITS = 1000
+"""Digits of a number; up to here, whatever is computed from it can be printed."""
+FORMULA_CHARACTERS = 200
+"""Formulas are one-liners; a longer one is a mistake."""
+FORMULA_DIGITS = 4000
+"""Digits of what a formula comes to on the way; Python prints numbers of up to 4,300."""
+
+CYCLES = 10_000_000
+"""A latency, a duration, an offset: some 5 ms of a GPU."""
+ITERATION_CYCLES = 1 << 25
+"""One iteration, its operations one after the other: no II that is worth a look is above it."""
+DISTANCE = 10_000
+"""Iterations that a dependence, an operand or a read reaches back."""
+
+INSTRUCTIONS = 1_000_000
+"""Operations × iterations that are written out, in a program or in its simulation."""
+DENSE_ELEMENTS = 1 << 22
+"""Elements of all dense constants of a module together: a splat is expanded."""
+
+FAULTS_TOLD = 20
+"""Faults of one loop that are told; the others are counted."""
+
+PATTERN_STEPS = 1_000
+"""What a pattern may amount to, repetitions such as `{3}` written out."""
+PATTERN_TEXT = 4_096
+"""Characters of a text that a pattern is held against."""
