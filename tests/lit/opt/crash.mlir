@@ -4,7 +4,8 @@
 // RUN: rm -rf %t && mkdir %t && cd %t && not stretto-opt %s -p 'cse,mlir-opt{executable=no-such-tool},cse' 2> err
 // RUN: filecheck %s --check-prefix=ERROR --input-file %t/err
 // RUN: filecheck %s --check-prefix=KEPT --input-file %t/stretto-opt-reproducer.mlir
-// RUN: cd %t && not stretto-opt --run-reproducer stretto-opt-reproducer.mlir --mlir-pass-pipeline-crash-reproducer=again.mlir 2>&1 | filecheck %s --check-prefix=AGAIN
+// RUN: cd %t && not stretto-opt --run-reproducer stretto-opt-reproducer.mlir --mlir-pass-pipeline-crash-reproducer=again.mlir 2>&1 | filecheck %s --check-prefix=REFUSED
+// RUN: cd %t && not stretto-opt stretto-opt-reproducer.mlir -p 'mlir-opt{executable=no-such-tool}' --mlir-pass-pipeline-crash-reproducer=again.mlir 2>&1 | filecheck %s --check-prefix=AGAIN
 // RUN: diff %t/stretto-opt-reproducer.mlir %t/again.mlir
 // RUN: stretto-opt %t/again.mlir | filecheck %s --check-prefix=IGNORED
 // RUN: not stretto-opt --run-reproducer %s 2>&1 | filecheck %s --check-prefix=NONE
@@ -32,6 +33,11 @@ func.func @twice(%a: i32) -> (i32, i32) {
 // KEPT-NEXT:        pipeline: "builtin.module(mlir-opt{executable=no-such-tool})",
 // KEPT-NEXT:        disable_threading: false,
 // KEPT-NEXT:        verify_each: true
+
+// REFUSED:      error: pass pipeline: `mlir-opt` is not run from a file, since it is not known to start no process
+// REFUSED-SAME: -p
+// REFUSED-NEXT: builtin.module(mlir-opt{executable=no-such-tool})
+// REFUSED-NOT:  crashed
 
 // AGAIN: stretto-opt-reproducer.mlir: error: pass mlir-opt crashed
 // AGAIN: note: a reproducer is in again.mlir

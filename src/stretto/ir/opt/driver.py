@@ -60,11 +60,11 @@ def _version() -> str:
 
 def _process(settings: Settings, universe: Universe, passes: Available) -> int:
     file, text = read_text(settings.input)
-    text, recipe = reproducer.read(text)
+    text, recipe = reproducer.read(text, file)
     if settings.run_reproducer:
         if recipe is None:
             raise StrettoError(f"{file}: error: no pass pipeline in it; it is no reproducer")
-        ready = read_pipeline(recipe.pipeline, passes)
+        ready = read_pipeline(recipe.pipeline, passes, reproducer.HARMLESS)
         settings = replace(settings, passes=ready, verify_each=recipe.verify_each)
     console = _Console(file, text.split("\n"), quiet=settings.verify_diagnostics)
 

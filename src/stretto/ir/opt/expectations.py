@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.opt.patterns import Pattern, PatternError
 from stretto.ir.opt.splitting import Chunk
 
 _STARTS = re.compile(r"//.*?\bexpected-\w+")
@@ -37,7 +38,7 @@ class Expected:
     line: int | None
     """None: a diagnostic without a position."""
     text: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
     left: int
     at: tuple[int, int]
     """Line and column of the expectation itself."""
@@ -142,13 +143,13 @@ def _line(place: str | None, number: int, above: int) -> int | None:
             return int(place) + (number if place[0] in "+-" else 0)
 
 
-def _pattern(match: re.Match[str]) -> re.Pattern[str] | str:
+def _pattern(match: re.Match[str]) -> Pattern | str:
     """The text as a pattern, or what is wrong with it."""
-    if not match["re"]:
-        return re.compile(re.escape(match["text"]))
-    parts = re.split(r"\{\{(.*?)\}\}", match["text"])
-    source = "".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts))
+    source = re.escape(match["text"])
+    if match["re"]:
+        parts = re.split(r"\{\{(.*?)\}\}", match["text"])
+        source = "".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts))
     try:
-        return re.compile(source)
-    except re.error as error:
-        return f"`{match['text']}` is no pattern: {error}"
+        return Pattern(source)
+    except PatternError as error:
+        return str(error)

@@ -18,6 +18,7 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
+from stretto.ir.opt.patterns import Pattern, PatternError
 from stretto.ir.opt.pipeline import Available, read_pipeline
 from stretto.ir.opt.reproducer import DEFAULT_NAME
 from stretto.ir.remarks import FORMATS
@@ -70,7 +71,7 @@ class RemarkOptions:
     """Which remarks, in which form, to where."""
 
     wanted: bool
-    filter: re.Pattern[str]
+    filter: Pattern
     format: str | None
     """None: as diagnostics, among the others."""
     file: str | None
@@ -178,9 +179,9 @@ def _passes_named(
 def _remarks(parser: argparse.ArgumentParser, found: argparse.Namespace) -> RemarkOptions:
     asked = (found.remarks_filter, found.remarks_format, found.remarks_file)
     try:
-        wanted = re.compile("" if found.remarks_filter is None else found.remarks_filter)
-    except re.error as error:
-        parser.error(f"--remarks-filter: `{found.remarks_filter}` is no pattern: {error}")
+        wanted = Pattern("" if found.remarks_filter is None else found.remarks_filter)
+    except PatternError as error:
+        parser.error(f"--remarks-filter: {error}")
         raise AssertionError from None  # parser.error does not come back
     form: str | None = found.remarks_format
     if form is None and found.remarks_file is not None:

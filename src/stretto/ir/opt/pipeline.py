@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_type_hints
@@ -49,9 +49,14 @@ class PipelineError(StrettoError):
         return PipelineError, (self.text, self.at, self.message)
 
 
-def read_pipeline(text: str, available: Available) -> tuple[ModulePass, ...]:
-    """The passes a text names, with their options; PipelineError where it is wrong."""
-    return _Reader(text, available).pipeline()
+def read_pipeline(
+    text: str, available: Available, only: Container[str] | None = None
+) -> tuple[ModulePass, ...]:
+    """The passes a text names, with their options; PipelineError where it is wrong.
+
+    A pass that is not in `only`, where that is given, is refused before it is loaded.
+    """
+    return _Reader(text, available, only).pipeline()
 
 
 def write_pipeline(passes: Iterable[ModulePass]) -> str:
@@ -116,6 +121,7 @@ class _Reader:
 
     text: str
     available: Available
+    only: Container[str] | None = None
     at: int = 0
 
     def fail(self, message: str, at: int | None = None) -> PipelineError:
@@ -171,6 +177,10 @@ class _Reader:
             near = get_close_matches(name[0], self.available, 1)
             hint = f"; did you mean `{near[0]}`?" if near else "; --list-passes shows all"
             raise self.fail(f"no pass `{name[0]}`{hint}", began)
+        if self.only is not None and name[0] not in self.only:
+            hint = "if you trust it, give the pipeline with -p, without --run-reproducer"
+            refused = "is not run from a file, since it is not known to start no process"
+            raise self.fail(f"`{name[0]}` {refused}; {hint}", began)
         kind = self.available[name[0]]()
         options = self.options(kind) if self.takes("{") else {}
         try:
