@@ -181,7 +181,7 @@ class _Draft:
     def _storages(self) -> list[Storage]:
         rng = self.rng
         storages: list[Storage] = []
-        for s in range(rng.choice([0, 1, 1, 2, 2, 3])):
+        for s in range(rng.choice([0, 0, 1] if self.fusing else [0, 1, 1, 2, 2, 3])):
             fixed = self.chance(0.3)
             depth = rng.choice([1, 2, 2, 3]) if not fixed and self.chance(0.4) else None
             spaces: list[Space] = ["smem", "smem", "smem", "tmem", "register"]
@@ -300,7 +300,7 @@ class _Draft:
     # Flows and reads ------------------------------------------------------------------------
 
     def _operands(self) -> None:
-        density = 0.1 if self.fusing else self.rng.choice([0.1, 0.2, 0.3, 0.4])
+        density = 0.05 if self.fusing else self.rng.choice([0.1, 0.2, 0.3, 0.4])
         for j, op in enumerate(self.ops):
             if self._is_name(op):
                 continue

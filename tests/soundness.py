@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 import stretto
-from absolute import disagreements
+from absolute import disagreements, timeline
 from interpreter import misread
 from rich_loops import Rich, features, rich_problem
 from stretto.api import IllegalScheduleError
@@ -46,6 +46,10 @@ SECONDS = 2.0
 AGENTS = ("tma", "mma", "simt")
 TOLD = 0.2
 """Share of the refused changes that are carried out as well."""
+ATTACKED = 0.05
+"""Share of the loops that are not proved whose bound is attacked as well."""
+STEPS = 60
+"""Repairs of one such attack."""
 CHUNK = 20
 """Loops a worker takes at a time."""
 
@@ -132,6 +136,8 @@ class _Examination:
         self._simulated(analysis)
         for mutant in self._mutants(analysis):
             self._judged(mutant, analysis)
+        if proved or self.rng.random() < ATTACKED:
+            self._attacked(analysis)
 
     def _schedule(self, proved: bool, generator: str) -> ScheduleAnalysis | None:
         try:
@@ -223,9 +229,10 @@ class _Examination:
                 run = simulate_program(program, self.machine, analysis.starts, trip_count)
                 promised = (analysis.ii, (program.stage_count - 1) * program.ii)
                 told = f"{trip_count} iterations, II {analysis.ii}, {analysis.starts}, {agents}"
-                if run.violations or run.deadlock or not run.equal:
-                    what = run.violations[0] if run.violations else "deadlock or other values"
-                    self._find(f"{mode}: simulated wrong", f"{what} ({told})")
+                if run.violations:
+                    self._find(f"{mode}: {run.violations[0].name}", f"{run.violations[0]} ({told})")
+                elif run.deadlock or not run.equal:
+                    self._find(f"{mode}: {'deadlock' if run.deadlock else 'other values'}", told)
                 elif (run.cycles_per_iteration, run.prologue_cycles) != promised:
                     found = (run.cycles_per_iteration, run.prologue_cycles)
                     self._find(f"{mode}: other cycles", f"{found}, not {promised} ({told})")
@@ -290,6 +297,40 @@ class _Examination:
             misses = misread(self.loop, mutant)
             if misses:
                 self._find("wrong values by the clock", f"{misses[0]} ({where})")
+
+    # Bounds that must hold --------------------------------------------------------------------
+
+    def _attacked(self, claims: ScheduleAnalysis) -> None:
+        """Look for a legal schedule below what is said to be the least II, by repair at random."""
+        assert claims.proof is not None
+        ii = claims.proof.lower_bound - 1
+        if ii < 1:
+            return
+        self.outcome.counts["bounds attacked"] += 1
+        starts = dict(claims.starts)
+        for _ in range(STEPS):
+            least = min(starts.values()) // ii * ii
+            starts = {name: start - least for name, start in starts.items()}
+            found = analyse(self.loop, self.machine, ii, starts, fused=claims.fused)
+            line = timeline(self.loop, found)
+            broken = [
+                o for o in line.orders if line.start(o.later) < line.start(o.earlier) + o.least
+            ]
+            if broken:
+                order = self.rng.choice(broken)
+                short = line.start(order.earlier) + order.least - line.start(order.later)
+                name = line.op(order.later).name
+            elif disagreements(self.loop, self.machine, found, self.rich.max_stages):
+                name, short = self.rng.choice(self.loop.ops).name, self.rng.randint(-ii, ii)
+            else:
+                self._refutes_nothing(found, claims)
+                return
+            for group in claims.fused:
+                if name in group:
+                    starts |= {member: starts[member] + short for member in group if member != name}
+            starts[name] += short
+            if min(starts.values()) < 0:
+                starts = {name: start + ii * len(starts) for name, start in starts.items()}
 
 
 # The script ---------------------------------------------------------------------------------
