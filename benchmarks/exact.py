@@ -31,6 +31,7 @@ from time import perf_counter
 from random_loops import random_loop
 from stretto import Loop, Machine
 from stretto.api import Prepared, explain_prepared, prepare, schedule_prepared
+from stretto.deadline import deadline_after
 from stretto.exact.case import Case
 from stretto.exact.options import Limits, ObjectiveName, ProofOptions
 from stretto.frontends import read_source
@@ -90,8 +91,9 @@ def timed(
 ) -> tuple[ScheduleAnalysis, float]:
     """A proof, and how long it took."""
     began = perf_counter()
-    proof = ProofOptions(objective, Limits(work=1e6, seconds=seconds))
-    analysis = schedule_prepared(ready, "exact", Options(fuse=fuse), proof=proof)
+    proof = ProofOptions(objective, Limits(work=1e6))
+    options = Options(fuse=fuse, deadline=deadline_after(seconds))
+    analysis = schedule_prepared(ready, "exact", options, proof=proof)
     return analysis, perf_counter() - began
 
 
@@ -171,7 +173,7 @@ def against(ready: Prepared) -> Against | None:
     case = Case(ready.loop, ready.machine, fuse=False)
     began = perf_counter()
     for ii in asked:
-        solve(Model(case, ii), Clock(Limits(seconds=TEXTBOOK_S)))
+        solve(Model(case, ii), Clock(Limits(), deadline_after(TEXTBOOK_S)))
     ours = perf_counter() - began
     began = perf_counter()
     said = tuple(time_indexed(ready.loop, ready.machine, ii, seconds=TEXTBOOK_S) for ii in asked)

@@ -11,7 +11,14 @@ classified and checked first, and nobody is handed a schedule that was not verif
 from stretto.api.explaining import Explained, explain, explain_prepared
 from stretto.api.job import IllegalScheduleError
 from stretto.api.preparing import DEFAULT_MACHINE, Prepared, prepare
-from stretto.api.scheduling import PARTS, Progress, StoppedError, schedule, schedule_prepared
+from stretto.api.scheduling import (
+    PARTS,
+    Progress,
+    StoppedError,
+    overdue,
+    schedule,
+    schedule_prepared,
+)
 
 __all__ = [
     "DEFAULT_MACHINE",
@@ -23,6 +30,7 @@ __all__ = [
     "StoppedError",
     "explain",
     "explain_prepared",
+    "overdue",
     "prepare",
     "schedule",
     "schedule_prepared",

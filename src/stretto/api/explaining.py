@@ -10,7 +10,8 @@ from time import perf_counter
 
 from stretto.api.job import IllegalScheduleError
 from stretto.api.preparing import Prepared, prepare
-from stretto.api.scheduling import Progress, StoppedError, schedule_prepared
+from stretto.api.scheduling import Progress, StoppedError, overdue, schedule_prepared
+from stretto.deadline import OverdueError, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
 from stretto.exact.explanation import Explanation
@@ -47,9 +48,12 @@ def explain(
     fuse: bool = True,
     time_limit: float | None = None,
 ) -> Explained:
-    """Why there is no schedule at `ii` (default: one below the best)."""
-    options = Options(max_stages=max_stages, fuse=fuse)
-    return explain_prepared(prepare(loop, machine), ii, options, Limits(seconds=time_limit))
+    """Why there is no schedule at `ii` (default: one below the best).
+
+    `time_limit`, in seconds, cuts all of it short: what is not decided by then is said to be so.
+    """
+    options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_after(time_limit))
+    return explain_prepared(prepare(loop, machine), ii, options)
 
 
 def explain_prepared(
@@ -70,7 +74,9 @@ def explain_prepared(
         best = schedule_prepared(ready, EXACT, options, progress, proof)
     except StoppedError as stop:
         best, stopped = stop.analysis, True
-    case = Case(ready.loop, ready.machine, options.fuse, options.max_stages)
+    case = Case(
+        ready.loop, ready.machine, options.fuse, options.max_stages, deadline=options.deadline
+    )
     asked = ii if ii is not None else _next_smaller(best)
     if asked < 1:
         return Explained(best, None, case, perf_counter() - began)
@@ -78,11 +84,15 @@ def explain_prepared(
         found = Explanation(asked, "undecided", stopped=True)
     elif best.ii is not None and asked == best.ii:
         found = Explanation(asked, "possible")
+    elif overdue(best):
+        found = Explanation(asked, "undecided")
     else:
         try:
             found = _explained(case, asked, best, limits)
         except KeyboardInterrupt:  # between two runs of the solver
             found = Explanation(asked, "undecided", stopped=True)
+        except OverdueError:  # while a model was made
+            found = Explanation(asked, "undecided")
     return Explained(best, found, case, perf_counter() - began)
 
 

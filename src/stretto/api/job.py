@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.generate.problem import LARGE, Problem
 from stretto.generate.select import SERIAL, Selection
@@ -49,6 +50,13 @@ class Job:
     bounds: Bounds
     chosen: Selection
     notes: tuple[str, ...]
+    finishing: float = 0.0
+    """Seconds to leave for analysing and verifying what a search finds."""
+
+    @property
+    def search_until(self) -> Deadline:
+        """When a search is to end, so that there is time to verify what it found."""
+        return self.problem.deadline.later(-self.finishing)
 
     def serially(
         self, result: SerialResult, refused: tuple[Refusal, ...] = (), told: str = ""

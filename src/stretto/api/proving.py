@@ -30,7 +30,14 @@ def proved(
 ) -> tuple[ScheduleAnalysis, bool]:
     """The analysis with its proof, improved where the solver can; and whether it was stopped."""
     loop = job.problem.loop
-    case = Case(loop, job.problem.machine, job.problem.options.fuse, job.problem.options.max_stages)
+    options_of = job.problem.options
+    case = Case(
+        loop,
+        job.problem.machine,
+        options_of.fuse,
+        options_of.max_stages,
+        deadline=job.search_until,
+    )
     hint = solution_of(at_hand, case) if at_hand.success else None
     if hint is None and job.problem.options.max_ii is None:
         last = max(last, last_ii(case))
@@ -41,6 +48,8 @@ def proved(
         if settled is not None:
             proof = Proof(True, lower, method, settled)
             return _labelled(job, replace(at_hand, proof=proof)), False
+    if case.deadline.over:
+        return at_hand if hint is None else _open(case, at_hand, hint, lower, options), False
     load_solver()
     from stretto.exact.search import optimize  # noqa: PLC0415 - needs the solver
 
@@ -74,11 +83,24 @@ def _settled(
     """The objectives, if a schedule meets the floor of each."""
     rows: list[Objective] = []
     for name in objectives:
+        if case.deadline.over:
+            return None
         found = value_of(case, hint, name)
         if found > (lower if name == "ii" else floor_of(case, hint.ii, name)):
             return None
         rows.append(Objective(name, found, found, optimal=True))
     return tuple(rows)
+
+
+def _open(
+    case: Case, at_hand: ScheduleAnalysis, hint: Solution, lower: int, options: ProofOptions
+) -> ScheduleAnalysis:
+    """Nothing proved but what the bound says: no time was left to ask the solver."""
+    assert at_hand.proof is not None
+    rows = [Objective("ii", hint.ii, lower, hint.ii == lower)]
+    for name in options.objectives[1:]:
+        rows.append(Objective(name, value_of(case, hint, name), 0, optimal=False))
+    return replace(at_hand, proof=replace(at_hand.proof, objectives=tuple(rows)))
 
 
 def _labelled(job: Job, analysis: ScheduleAnalysis) -> ScheduleAnalysis:

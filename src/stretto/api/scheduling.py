@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 from stretto.api.job import Job
 from stretto.api.preparing import Prepared, prepare
 from stretto.bounds import compute_bounds
+from stretto.deadline import GRACE, OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, ProofOptions
+from stretto.exact.options import (
+    OBJECTIVES,
+    Event,
+    Limits,
+    ObjectiveName,
+    ProofOptions,
+    no_objective,
+)
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
 from stretto.generate.select import EXACT, SERIAL, select
 from stretto.generate.serial import SerialError, SerialResult, serial
@@ -30,6 +38,10 @@ Progress = Callable[[Refusal | int | Event], None]
 
 
 STOPPED = "stopped while a better schedule was sought: this is the best so far"
+FINISHING = 3.0
+"""To analyse, verify and tell of a schedule takes up to so many times what bounding and compiling
+the loop took; a search that has a time limit leaves that much of it."""
+OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
 
 
 class StoppedError(KeyboardInterrupt):
@@ -61,13 +73,28 @@ def schedule(
     `max_ii` is the last II tried (default: that of the serial schedule), `without` leaves out
     rungs (``rau``) and arms (``arm:fuse``). Generator ``exact``, or `prove` with any other, has the
     solver prove the II or improve on it, and then minimize stages, bytes and registers up to
-    `objective`; `time_limit` is in seconds, beside a limit of deterministic work. Ctrl-C during the
-    search raises `StoppedError`, a KeyboardInterrupt that carries the best schedule so far.
+    `objective`. `time_limit`, in seconds, cuts all of it short, beside limits of deterministic
+    work: the answer is then the best schedule so far, with a warning, or OverdueError where there
+    is none yet. Ctrl-C during the search raises `StoppedError`, a KeyboardInterrupt that carries
+    the best schedule so far.
     """
-    options = Options(max_ii, max_stages, fuse, serial_threshold, strict, frozenset(without))
+    options = Options(
+        max_ii,
+        max_stages,
+        fuse,
+        serial_threshold,
+        strict,
+        frozenset(without),
+        deadline=deadline_after(time_limit),
+    )
     asked = prove or generator == EXACT
-    proof = ProofOptions(objective, Limits(seconds=time_limit)) if asked else None
+    proof = ProofOptions(objective, Limits()) if asked else None
     return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
+
+
+def overdue(analysis: ScheduleAnalysis) -> bool:
+    """Whether the time limit ended the search for this schedule."""
+    return OVERDUE in analysis.warnings
 
 
 def schedule_prepared(
@@ -87,20 +114,40 @@ def schedule_prepared(
     chosen = select(loop, machine, generator=generator, serial_threshold=options.serial_threshold)
     if options.strict and chosen.warnings:
         raise StrettoError(f"{loop.name}: {'; '.join(chosen.warnings)} (strict)")
-    problem = make_problem(loop, machine, replace(options, quick=proof is not None))
-    bounds = compute_bounds(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
-    notes = ready.notes[len(machine.notes) :] + chosen.warnings
-    job = Job(problem, bounds, chosen, notes)
     try:
-        found = _generate(job, progress)
-        analysis = found.analysis if proof is None else _prove(job, found, proof, progress)
-        if proof is not None and _is_open(analysis) and job.chosen.generator != SERIAL:
-            thorough = replace(job, problem=make_problem(loop, machine, options))
-            analysis = _better(analysis, _generate(thorough, progress).analysis)
+        bounds = compute_bounds(
+            loop,
+            machine,
+            fuse=options.fuse,
+            max_stages=options.max_stages,
+            deadline=options.deadline.later(GRACE),
+        )
+        problem = make_problem(loop, machine, replace(options, quick=proof is not None))
+        notes = ready.notes[len(machine.notes) :] + chosen.warnings
+        finishing = FINISHING * (perf_counter() - began)
+        analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
     except StoppedError as stopped:
         stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
         raise
+    except OverdueError as error:
+        raise OverdueError(error.seconds, loop.name) from None
     return replace(analysis, seconds=perf_counter() - began)
+
+
+def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) -> ScheduleAnalysis:
+    """Generate; and where a proof is asked for, prove, and generate with all effort if it fails."""
+    found = _generate(job, progress)
+    if proof is None or overdue(found.analysis):
+        return found.analysis
+    analysis = _prove(job, found, proof, progress)
+    if overdue(analysis) or not _is_open(analysis) or job.chosen.generator == SERIAL:
+        return analysis
+    problem = job.problem
+    options = replace(problem.options, quick=False)
+    thorough = replace(job, problem=make_problem(problem.loop, problem.machine, options))
+    more = _generate(thorough, progress).analysis
+    better = _better(analysis, more)
+    return _warned(better, OVERDUE) if overdue(more) and not overdue(better) else better
 
 
 def _check_options(options: Options, proof: ProofOptions | None) -> None:
@@ -111,14 +158,8 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         number: int | None = getattr(options, name)
         if number is not None and number < 1:
             raise StrettoError(f"{name} is {number}; at least 1 is needed")
-    if proof is None:
-        return
-    if proof.objective not in OBJECTIVES:
-        known = ", ".join(OBJECTIVES)
-        raise StrettoError(f"no objective `{proof.objective}`; known: {known}")
-    seconds = proof.limits.seconds
-    if seconds is not None and not seconds > 0:
-        raise StrettoError(f"time_limit is {seconds}; more than 0 is needed")
+    if proof is not None and proof.objective not in OBJECTIVES:
+        raise no_objective(proof.objective)
 
 
 def _limiter(bounds: Bounds) -> str:
@@ -155,15 +196,23 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
-        found = search(job.problem, job.bounds, serial_ii, progress)
+        hurried = replace(job.problem.options, deadline=job.search_until)
+        found = search(replace(job.problem, options=hurried), job.bounds, serial_ii, progress)
     except KeyboardInterrupt:
         found = Found(None, None, (), stopped=True)
-    if found.stopped and found.placement is None and isinstance(at_hand, Refusal):
-        raise KeyboardInterrupt
+    if found.placement is None and isinstance(at_hand, Refusal):
+        if found.stopped:
+            raise KeyboardInterrupt
+        if found.overdue:
+            raise OverdueError(job.problem.deadline.seconds)
     analysis = _best(job, found, at_hand)
     if found.stopped:
-        raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
-    return _Heuristic(analysis, last)
+        raise StoppedError(_warned(analysis, STOPPED))
+    return _Heuristic(_warned(analysis, OVERDUE) if found.overdue else analysis, last)
+
+
+def _warned(analysis: ScheduleAnalysis, told: str) -> ScheduleAnalysis:
+    return replace(analysis, warnings=(*analysis.warnings, told))
 
 
 def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:
@@ -188,7 +237,8 @@ def _best(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAn
         return job.failure(found.refused if told else (*found.refused, at_hand))
     if found.placement is not None and found.ii is not None and found.ii <= at_hand.ii:
         return job.found(found)
-    told = f"the search found nothing up to II {at_hand.ii}: this is the serial schedule"
+    ended = "found nothing better in time" if found.overdue else "found nothing"
+    told = f"the search {ended} up to II {at_hand.ii}: this is the serial schedule"
     return job.serially(at_hand, found.refused, told)
 
 
@@ -202,7 +252,7 @@ def _prove(
     at_hand = found.analysis
     if job.problem.loop.force_serial and job.chosen.generator != EXACT:
         told = "the loop forces serial execution: there is nothing to prove"
-        return replace(at_hand, warnings=(*at_hand.warnings, told))
+        return _warned(at_hand, told)
     if found.last < job.bounds.mii:
         return at_hand
     from stretto.api.proving import proved  # noqa: PLC0415 - only who proves needs it
@@ -216,8 +266,22 @@ def _prove(
     if stopped and not analysis.success:
         raise KeyboardInterrupt
     if stopped:
-        raise StoppedError(replace(analysis, warnings=(*analysis.warnings, STOPPED)))
-    return analysis
+        raise StoppedError(_warned(analysis, STOPPED))
+    if not job.search_until.over or _settled(analysis, proof):
+        return analysis
+    if not analysis.success:
+        raise OverdueError(job.problem.deadline.seconds)
+    return _warned(analysis, OVERDUE)
+
+
+def _settled(analysis: ScheduleAnalysis, asked: ProofOptions) -> bool:
+    """Whether nothing that was asked of the solver is left open."""
+    if not analysis.success:
+        return all(refusal.proved for refusal in analysis.refused)
+    proof = analysis.proof
+    if proof is None or not proof.optimal:
+        return False
+    return {*asked.objectives} <= {row.name for row in proof.objectives if row.optimal}
 
 
 def _is_open(analysis: ScheduleAnalysis) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.bounds.distances import below_recurrence
 from stretto.bounds.graph import Graph, dependence_graph
+from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def closure(loop: Loop, ii: int) -> Closure:
     return Closure(ii, dict(loop.index), reach.T, longest.T)
 
 
-def longest_paths(graph: Graph, ii: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+def longest_paths(
+    graph: Graph, ii: int, deadline: Deadline = NEVER
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Reach and weight by destination (row) and source (column), at an II that has them."""
     import numpy as np  # heavy, and only this function needs it
 
@@ -72,6 +75,7 @@ def longest_paths(graph: Graph, ii: int) -> tuple[NDArray[np.bool_], NDArray[Any
         for node in graph.order:
             if not fresh[node]:
                 continue
+            deadline.check()
             fresh[node] = False
             for edge in graph.leaving[node]:
                 candidate = longest[node] + (edge.latency - ii * edge.distance)

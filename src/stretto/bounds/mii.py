@@ -14,20 +14,27 @@ from stretto.bounds.dependence import dependence_bound
 from stretto.bounds.graph import dependence_graph
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.bounds.resource import fine_bound, resource_bound
+from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.schedule import Bounds
 
 
 def compute_bounds(
-    loop: Loop, machine: Machine, *, fuse: bool = True, max_stages: int | None = None
+    loop: Loop,
+    machine: Machine,
+    *,
+    fuse: bool = True,
+    max_stages: int | None = None,
+    deadline: Deadline = NEVER,
 ) -> Bounds:
-    """The four bounds of a resolved loop that passed `check()`."""
+    """The four bounds of a resolved loop that passed `check()`; OverdueError at the deadline."""
+    deadline.check()
     machine = machine.with_slots(loop.slots)
     graph = dependence_graph(loop)
     return Bounds(
         resource=resource_bound(loop, machine, fuse=fuse),
-        recurrence=recurrence_bound(graph),
+        recurrence=recurrence_bound(graph, deadline),
         fine=fine_bound(loop, machine),
         dependence=dependence_bound(loop, graph, max_stages=max_stages),
     )

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 
 from stretto.bounds.graph import Edge, Graph, components
+from stretto.deadline import NEVER, Deadline
 from stretto.schedule import Part, Witness
 
 
-def recurrence_bound(graph: Graph) -> Witness:
+def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     """The largest ``ceil(Σ latency / Σ distance)`` over the cycles, and a cycle that has it.
 
     Newton's iteration on the ratio λ (W. Dinkelbach, "On nonlinear fractional programming",
@@ -30,7 +31,7 @@ def recurrence_bound(graph: Graph) -> Witness:
     latency, distance = 0, 1
     for members in components(graph):
         edges = _inside(graph, members)
-        while cycle := _better_cycle(edges, len(members), latency, distance):
+        while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
             latency, distance = _ratio(cycle)
     if not best:
@@ -70,7 +71,9 @@ def _ratio(cycle: Iterable[Edge]) -> tuple[int, int]:
     return latency // shared, distance // shared
 
 
-def _better_cycle(edges: Sequence[Edge], nodes: int, latency: int, distance: int) -> Sequence[Edge]:
+def _better_cycle(
+    edges: Sequence[Edge], nodes: int, latency: int, distance: int, deadline: Deadline
+) -> Sequence[Edge]:
     """A cycle of ratio above latency / distance, or nothing if there is none.
 
     Longest paths from everywhere at once, under ``edge.latency - λ × edge.distance`` (scaled by
@@ -83,6 +86,7 @@ def _better_cycle(edges: Sequence[Edge], nodes: int, latency: int, distance: int
     parent = [-1] * nodes
     moved = True
     while moved:
+        deadline.check()
         moved = False
         for src, dst, weight, i in steps:
             reached = value[src] + weight

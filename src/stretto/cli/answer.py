@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stretto.cli.inputs import about_none
+from stretto.cli.limiting import cut_off
+from stretto.deadline import NEVER, Deadline
 from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
@@ -42,10 +44,12 @@ def each_loop(
     machine: str | Mapping[str, Machine] | None,
     schema: str,
     work: Callable[[Prepared], Any],
+    deadline: Deadline = NEVER,
 ) -> Answer:
     """Run `work` on every loop; a loop that fails says why and the others go on.
 
-    The machine is one for all (by name), one for each loop, or the one each loop names.
+    The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
+    is not prepared by the deadline fails; `work` has its own eye on it.
     """
     from stretto.api import prepare
     from stretto.machine import load_machine
@@ -57,8 +61,10 @@ def each_loop(
     errors: list[str] = []
     for loop in source.loops:
         try:
-            on = target or own.get(loop.name) or _named_by(loop, source.file)
-            report = work(prepare(loop, on))
+            with cut_off(deadline):
+                on = target or own.get(loop.name) or _named_by(loop, source.file)
+                ready = prepare(loop, on)
+            report = work(ready)
         except StrettoError as error:
             told = error_lines(error, source.file)
             entries.append({"name": loop.name, "success": False, "errors": told})

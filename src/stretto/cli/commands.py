@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
 from stretto.cli.inputs import about, read_input
+from stretto.cli.limiting import cut_off
 from stretto.cli.simulating import simulate
 from stretto.cli.verifying import verify
+from stretto.deadline import deadline_after
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
@@ -50,7 +52,6 @@ def _limits(arguments: argparse.Namespace) -> Limits:
 
     return Limits(
         work=arguments.work_limit,
-        seconds=arguments.time_limit,
         workers=arguments.workers,
         seed=arguments.seed,
     )
@@ -58,14 +59,16 @@ def _limits(arguments: argparse.Namespace) -> Limits:
 
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
-    from stretto.api import StoppedError, schedule_prepared
+    from stretto.api import StoppedError, overdue, schedule_prepared
     from stretto.cli.progress import Progress
     from stretto.exact.options import ProofOptions
     from stretto.generate.problem import Options
     from stretto.report.schedule import ScheduleReport
     from stretto.schedule.json import SCHEMA
 
-    source = read_input(arguments)
+    deadline = deadline_after(arguments.time_limit)
+    with cut_off(deadline):
+        source = read_input(arguments)
     options = Options(
         max_ii=arguments.max_ii,
         max_stages=arguments.max_stages,
@@ -73,6 +76,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         serial_threshold=arguments.serial_threshold,
         strict=arguments.strict,
         without=frozenset(arguments.without),
+        deadline=deadline,
     )
     asked = arguments.prove or arguments.generator == "exact"
     limits = _limits(arguments)
@@ -90,12 +94,13 @@ def schedule(arguments: argparse.Namespace) -> Answer:
         except StoppedError as stop:
             analysis = stop.analysis
             stopped.append(name)
-        if (proof is not None or stopped) and not _proved(analysis):
+        asked = proof is not None or stopped
+        if overdue(analysis) or (asked and not _proved(analysis)):
             open_ends.append(name)
         notes = about(source.notes, ready.loop.name)
         return ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
 
-    answer = each_loop(source, arguments.machine, SCHEMA, work)
+    answer = each_loop(source, arguments.machine, SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)
     return answer
 
@@ -113,8 +118,12 @@ def explain(arguments: argparse.Namespace) -> Answer:
     from stretto.generate.problem import Options
     from stretto.report.explanation import SCHEMA, ExplanationReport
 
-    source = read_input(arguments)
-    options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
+    deadline = deadline_after(arguments.time_limit)
+    with cut_off(deadline):
+        source = read_input(arguments)
+    options = Options(
+        max_stages=arguments.max_stages, fuse=not arguments.no_fuse, deadline=deadline
+    )
     limits = _limits(arguments)
     stopped: list[str] = []
     open_ends: list[str] = []
@@ -133,7 +142,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
         warnings = ready.notes + about(source.notes, name)
         return ExplanationReport(explained, warnings)
 
-    answer = each_loop(source, arguments.machine, SCHEMA, work)
+    answer = each_loop(source, arguments.machine, SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)
     return answer
 

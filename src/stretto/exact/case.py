@@ -17,6 +17,7 @@ from stretto.bounds.dependence import dependence_bound, depth_limit
 from stretto.bounds.graph import Edge, dependence_graph
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.bounds.resource import fine_bound, fusion_class, resource_bound
+from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 
@@ -76,6 +77,8 @@ class Case:
     max_stages: int | None = None
     latencies: tuple[tuple[int, int], ...] = ()
     """(number of a dependence, latency) to ask what another latency would change."""
+    deadline: Deadline = NEVER
+    """When to stop making models of it and solving them."""
 
     @property
     def size(self) -> int:
@@ -242,6 +245,7 @@ class Case:
         return tuple(found)
 
     def _kept_apart(self, a: int, b: int) -> bool:
+        self.deadline.check()
         if b in self._reached[a] or a in self._reached[b]:
             return True
         return a in self._enclosing(b) or b in self._enclosing(a)
@@ -263,6 +267,7 @@ class Case:
                 after[src].append(dst)
         found: list[frozenset[int]] = []
         for i in range(self.size):
+            self.deadline.check()
             seen: set[int] = set()
             front = [i]
             while front:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from stretto.deadline import OverdueError
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explanation import Explanation, Relaxation
@@ -30,19 +31,22 @@ def explain(
 ) -> Explanation:
     """Why there is no schedule at this II; `check` is given every schedule that is claimed."""
     limits = limits or Limits()
-    clock = Clock(limits).part(FOR_CONFLICT)
+    clock = Clock(limits, case.deadline).part(FOR_CONFLICT)
     suspects = [_suspects(case, bounds[name]) for name in BOUND_NAMES if bounds[name].bound > ii]
     conflict = find_conflict(case, ii, clock, suspects)
     if check is not None and conflict.solution is not None:
         check(case, conflict.solution)
     if conflict.status != "impossible":
         return Explanation(ii, conflict.status, stopped=clock.stopped)
-    clock = clock.renewed(limits)
+    clock = clock.renewed(limits, case.deadline)
     found: list[Relaxation] = []
-    for relaxed in relax(case, ii, conflict.reasons, clock):
-        if check is not None:
-            check(relaxed.case, relaxed.solution)
-        found.append(relaxed.relaxation)
+    try:
+        for relaxed in relax(case, ii, conflict.reasons, clock):
+            if check is not None:
+                check(relaxed.case, relaxed.solution)
+            found.append(relaxed.relaxation)
+    except OverdueError:
+        pass  # the conflict stands; `complete` says that not every change was tried
     return Explanation(
         ii,
         "impossible",

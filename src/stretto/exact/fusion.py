@@ -48,16 +48,18 @@ def choose(
     model: cp_model.CpModel, case: Case, c: Class, starts: Sequence[cp_model.LinearExprT]
 ) -> Choice:
     """Variables and constraints of one class."""
-    allowed = [(i, leader) for i in c.members for leader in c.members if leader <= i]
     apart = c.apart
-    joins = {
-        (i, leader): model.new_bool_var(f"join_{i}_{leader}")
-        for i, leader in allowed
-        if (leader, i) not in apart
-    }
+    joins: dict[tuple[int, int], cp_model.IntVar] = {}
     for i in c.members:
+        case.deadline.check()
+        for leader in c.members:
+            if leader <= i and (leader, i) not in apart:
+                joins[i, leader] = model.new_bool_var(f"join_{i}_{leader}")
+    for i in c.members:
+        case.deadline.check()
         model.add_exactly_one([var for (member, _), var in joins.items() if member == i])
     for leader in c.members:
+        case.deadline.check()
         joined = {i: var for (i, to), var in joins.items() if to == leader and i != leader}
         leads = joins[leader, leader]
         if len(joined) >= c.cap:
@@ -78,6 +80,7 @@ def _holds(
     own = {i: shape(case.loop.ops[i]) for i in c.members}
     holds: dict[tuple[int, Shape], cp_model.IntVar] = {}
     for leader in c.members:
+        case.deadline.check()
         others = [i for (i, to) in joins if to == leader and i != leader]
         leads = joins[leader, leader]
         shapes = _shapes(own[leader], [own[i] for i in others], c.cap)

@@ -88,6 +88,7 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
     together = [*case.groups, *(c.members for c in case.classes)]
     for members in together:
         for a, b in combinations(members, 2):
+            case.deadline.check()
             yield a, b, 0
             yield b, a, 0
 

@@ -10,10 +10,19 @@ nothing. A process that leaves while the solver's thread runs is aborted.
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
 from threading import current_thread, main_thread
+
+SOLVER = "stretto-solver"
+"""The name of the thread in which the solver runs."""
+
+
+def solver_runs() -> bool:
+    """Whether a solver that nobody waits for any more is still at work."""
+    return any(thread.name == SOLVER for thread in threading.enumerate())
 
 
 @contextmanager

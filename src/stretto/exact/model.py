@@ -68,6 +68,7 @@ class Model:
     """The hold that fixes how far rows are turned; None: they may not be."""
 
     def __post_init__(self) -> None:
+        self.case.deadline.check()
         self._places()
         self._dependence()
         self._fusion()
@@ -136,6 +137,7 @@ class Model:
     def _dependence(self) -> None:
         """``start[dst] >= start[src] + latency - II × distance``."""
         for k, (src, dst, d) in enumerate(self.case.edges):
+            self.case.deadline.check()
             needed = d.latency - self.ii * d.distance
             if src == dst:
                 if needed > 0:
@@ -181,6 +183,7 @@ class Model:
         amount: int,
         present: cp_model.IntVar | None = None,
     ) -> Held:
+        self.case.deadline.check()
         return Held(self.cycle[op], offset, duration, amount, present)
 
     def _depth(self) -> None:

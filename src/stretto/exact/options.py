@@ -9,9 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stretto.errors import StrettoError
+
 ObjectiveName = Literal["ii", "stages", "bytes", "registers"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("ii", "stages", "bytes", "registers")
 """In lexicographic order: each is minimized with those before it held."""
+
+
+def no_objective(name: str) -> StrettoError:
+    """The error of a name that is no objective, or none that can be minimized here."""
+    return StrettoError(f"no objective `{name}`; known: {', '.join(OBJECTIVES)}")
+
 
 WORK = 60.0
 """Units of work that one loop is worth; a unit takes in the order of a second."""
@@ -22,9 +30,8 @@ class Limits:
     """What a proof may cost."""
 
     work: float = WORK
-    """Deterministic units: the same loop gets the same answer on any machine."""
-    seconds: float | None = None
-    """Wall clock; None: no limit."""
+    """Deterministic units: the same loop gets the same answer on any machine. The clock is no part
+    of it: a deadline goes with the case."""
     workers: int = 1
     """Threads of the solver. Each number gives its own answer, always the same."""
     seed: int = 0
@@ -41,6 +48,8 @@ class ProofOptions:
     @property
     def objectives(self) -> tuple[ObjectiveName, ...]:
         """Those to minimize, in order."""
+        if self.objective not in OBJECTIVES:
+            raise no_objective(self.objective)
         return OBJECTIVES[: OBJECTIVES.index(self.objective) + 1]
 
 

@@ -15,11 +15,19 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
+from stretto.deadline import OverdueError
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.model import Model
 from stretto.exact.objectives import memory_bytes, register_peak, stage_count
-from stretto.exact.options import OBJECTIVES, Event, Limits, ObjectiveName, Progress
+from stretto.exact.options import (
+    OBJECTIVES,
+    Event,
+    Limits,
+    ObjectiveName,
+    Progress,
+    no_objective,
+)
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
@@ -58,7 +66,8 @@ def optimize(
     progress: Progress | None = None,
 ) -> Answer:
     """The best schedule with an II from `lower_bound` (proved elsewhere) to `last`."""
-    search = _Search(case, Clock(limits or Limits()), progress or (lambda _: None), hint)
+    clock = Clock(limits or Limits(), case.deadline)
+    search = _Search(case, clock, progress or (lambda _: None), hint)
     try:
         search.climb(lower_bound, last)
         if search.best is not None:
@@ -103,24 +112,34 @@ class _Search:
         self.lower = first
         end = last + 1 if self.best is None else min(last + 1, self.best.ii)
         for ii in range(first, end):
-            if self.clock.over:
+            try:
+                over = self.clock.over
+                if not over and self._found(ii):
+                    return
+            except OverdueError:  # while a model was made
+                over = True
+            if over:
                 through = end - 1 if end - 1 > ii else None
                 self.refused.append(Refusal(ii, "not decided: a limit was reached before", through))
                 self.undecided = True
                 return
-            best = None if self.best is None else self.best.ii
-            self.progress(Event("ii", ii, self.lower, best))
-            if self._refuted_again(ii):
-                continue
-            outcome = solve(Model(self.case, ii), self.clock, SHARE)
-            if outcome.solution is not None:
-                self.best = outcome.solution
-                return
-            if outcome.status == "refuted":
-                self._refute(ii, "the solver refutes it")
-            else:
-                self.refused.append(Refusal(ii, "the solver could not decide it in time"))
-                self.undecided = True
+
+    def _found(self, ii: int) -> bool:
+        """Whether there is a schedule at this II, which then is the best; else what is known."""
+        best = None if self.best is None else self.best.ii
+        self.progress(Event("ii", ii, self.lower, best))
+        if self._refuted_again(ii):
+            return False
+        outcome = solve(Model(self.case, ii), self.clock, SHARE)
+        if outcome.solution is not None:
+            self.best = outcome.solution
+            return True
+        if outcome.status == "refuted":
+            self._refute(ii, "the solver refutes it")
+        else:
+            self.refused.append(Refusal(ii, "the solver could not decide it in time"))
+            self.undecided = True
+        return False
 
     def _refute(self, ii: int, reason: str) -> None:
         self.refused.append(Refusal(ii, reason, proved=True))
@@ -138,7 +157,7 @@ class _Search:
             spare = self.clock.part(SHARE)
             found = find_conflict(self.case, ii, spare).reasons
             self.reasons = found if len(found) <= FEW else ()
-            self.clock = spare.renewed(self.clock.limits)
+            self.clock = spare.renewed(self.clock.limits, self.clock.deadline)
         if not self.reasons or not still_refuted(self.case, ii, self.reasons, self.clock):
             return False
         self._refute(ii, f"refuted by {brief(self.case, self.reasons)}")
@@ -155,9 +174,20 @@ class _Search:
         assert self.best is not None
         best = self.best
         value = value_of(self.case, best, name)
+        if self.case.deadline.over:
+            return Objective(name, value, 0, optimal=False)
         floor = min(value, floor_of(self.case, best.ii, name))
         if value == floor:
             return Objective(name, value, value, optimal=True)
+        try:
+            return self._minimized(name, value, floor)
+        except OverdueError:  # while a model was made
+            return Objective(name, value, floor, optimal=False)
+
+    def _minimized(self, name: ObjectiveName, value: int, floor: int) -> Objective:
+        """What the solver makes of it; this value is met, and none is below the floor."""
+        assert self.best is not None
+        best = self.best
         stages = value if name == "stages" else self._held("stages")
         # A shorter life in registers may ask for a later stage than any rule does.
         model = Model(self.case, best.ii, stages=stages, late=name == "registers")
@@ -190,6 +220,12 @@ class _Search:
         return next((row.value for row in self.told if row.name == name), None)
 
     def _expression(self, name: ObjectiveName, model: Model, most: int) -> cp_model.LinearExprT:
-        if name == "stages":
-            return stage_count(model, most)
-        return memory_bytes(model) if name == "bytes" else register_peak(model, most)
+        match name:
+            case "stages":
+                return stage_count(model, most)
+            case "bytes":
+                return memory_bytes(model)
+            case "registers":
+                return register_peak(model, most)
+            case _:
+                raise no_objective(name)

@@ -11,21 +11,23 @@ and what it found by then is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from threading import Event, Thread
-from time import perf_counter
 from typing import Literal
 
 from ortools.sat.python import cp_model
 
+from stretto.deadline import NEVER, Deadline
 from stretto.exact.case import Solution
-from stretto.exact.interrupts import on_ctrl_c
+from stretto.exact.interrupts import SOLVER, on_ctrl_c
 from stretto.exact.model import Model
 from stretto.exact.options import Limits
 
 POLL = 0.1
 """Seconds between two looks at whether the user stopped the solver."""
+PATIENCE = 0.4
+"""Seconds that the solver gets to hear that its time is over; then nobody waits for it."""
 
 Status = Literal["found", "best", "refuted", "undecided"]
 
@@ -35,23 +37,20 @@ class Clock:
     """What is left of the limits of one job."""
 
     limits: Limits
+    deadline: Deadline = NEVER
     work: float = 0.0
     """Units spent."""
-    began: float = field(default_factory=perf_counter)
     stopped: bool = False
     """Whether the user stopped it."""
 
-    def renewed(self, limits: Limits) -> Clock:
+    def renewed(self, limits: Limits, deadline: Deadline) -> Clock:
         """The same clock, running on under other limits."""
-        return Clock(limits, self.work, self.began, self.stopped)
+        return Clock(limits, deadline, self.work, self.stopped)
 
     def part(self, share: float, most: float = inf) -> Clock:
         """The same clock, which ends after a share of what is left, or `most` units of work."""
-        seconds = self.limits.seconds
-        if seconds is not None:
-            seconds -= (self.seconds_left or 0.0) * (1 - share)
         work = self.work + min(self.left * share, most)
-        return self.renewed(replace(self.limits, work=work, seconds=seconds))
+        return self.renewed(replace(self.limits, work=work), self.deadline.share(share))
 
     @property
     def left(self) -> float:
@@ -61,9 +60,7 @@ class Clock:
     @property
     def seconds_left(self) -> float | None:
         """Seconds left; None: any number."""
-        if self.limits.seconds is None:
-            return None
-        return max(0.0, self.limits.seconds - (perf_counter() - self.began))
+        return self.deadline.left
 
     @property
     def over(self) -> bool:
@@ -114,10 +111,21 @@ def solve(
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome("undecided")
     solution = model.read(solver.value)
+    if model.case.knotted(solution):
+        return Outcome("undecided") if objective is not None else _unknotted(model, clock, share)
     if objective is None:
         return Outcome("found", solution)
     value, bound = round(solver.objective_value), _up(solver.best_objective_bound)
     return Outcome("best" if status == cp_model.OPTIMAL else "found", solution, value, bound)
+
+
+def _unknotted(model: Model, clock: Clock, share: float) -> Outcome:
+    """A schedule in which no two operations of one cycle wait for each other, if one is found."""
+    if model.case.lingering:
+        return Outcome("undecided")
+    stricter = replace(model.case, lingering=True)
+    outcome = solve(Model(stricter, model.ii, stages=model.stages), clock, share)
+    return outcome if outcome.solution is not None else Outcome("undecided")
 
 
 def run(
@@ -150,7 +158,9 @@ def _wait(
 ) -> cp_model.CpSolverStatus:
     """Solve in a thread; Ctrl-C stops the solver, and the clock with it.
 
-    Waiting is on an event: a join that is interrupted takes the thread for ended.
+    Waiting is on an event: a join that is interrupted takes the thread for ended. The solver looks
+    at its limits between steps, and on large models single steps take seconds: past the deadline
+    it is told to stop and is not waited for (OverdueError).
     """
     answer: list[cp_model.CpSolverStatus] = []
     failed: list[BaseException] = []
@@ -169,13 +179,16 @@ def _wait(
         solver.stop_search()
 
     with on_ctrl_c(stop):
-        Thread(target=work, daemon=True).start()
+        Thread(target=work, daemon=True, name=SOLVER).start()
         ended = False
         while not ended:
             try:
                 ended = done.wait(POLL)
             except KeyboardInterrupt:  # of somebody else's handler
                 stop()
+            if not ended and clock.deadline.over:
+                solver.stop_search()
+                clock.deadline.later(PATIENCE).check()
     if failed:
         raise failed[0]
     return answer[0]

@@ -51,6 +51,7 @@ def twins(case: Case) -> tuple[tuple[int, ...], ...]:
     parents = {op.parent for op in case.loop.ops}
     alike: dict[object, list[int]] = {}
     for i, op in enumerate(case.loop.ops):
+        case.deadline.check()
         if not _touches_itself(around[i], i) and op.name not in parents:
             key = (frozenset(around[i]), _features(case, op), case.groups and _group(case, i))
             alike.setdefault(key, []).append(i)

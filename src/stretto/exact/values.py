@@ -11,34 +11,42 @@ from __future__ import annotations
 
 from stretto.bounds.distances import earliest_starts
 from stretto.exact.case import Case, Solution
-from stretto.exact.options import ObjectiveName
+from stretto.exact.options import ObjectiveName, no_objective
 from stretto.schedule import views
 
 
 def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
     """By the definitions, not by the model."""
     ii = solution.ii
-    if name == "ii":
-        return ii
-    if name == "stages":
-        return views.stage_count(ii, solution.starts)
     starts, _ = case.named(solution)
-    if name == "bytes":
-        uses = views.storage_uses(case.loop, ii, starts)
-        return sum(row.used for row in views.memory(case.machine, uses))
-    return views.pressure(case.loop, case.machine, ii, starts).peak
+    match name:
+        case "ii":
+            return ii
+        case "stages":
+            return views.stage_count(ii, solution.starts)
+        case "bytes":
+            uses = views.storage_uses(case.loop, ii, starts)
+            return sum(row.used for row in views.memory(case.machine, uses))
+        case "registers":
+            return views.pressure(case.loop, case.machine, ii, starts).peak
+        case _:  # a caller without types
+            raise no_objective(name)
 
 
 def floor_of(case: Case, ii: int, name: ObjectiveName) -> int:
     """What no schedule at this II is below."""
-    if name == "ii":
-        return 1
-    if name == "stages":
-        return max(earliest_starts(case.loop, ii).values()) // ii + 1
-    if name == "bytes":
-        once = sum(ring.bytes for ring in case.rings)
-        return once + sum(case.single_bytes.values())
-    return _register_floor(case)
+    match name:
+        case "ii":
+            return 1
+        case "stages":
+            return max(earliest_starts(case.loop, ii).values()) // ii + 1
+        case "bytes":
+            once = sum(ring.bytes for ring in case.rings)
+            return once + sum(case.single_bytes.values())
+        case "registers":
+            return _register_floor(case)
+        case _:  # a caller without types
+            raise no_objective(name)
 
 
 def _register_floor(case: Case) -> int:

@@ -163,6 +163,7 @@ class _Trial:
         self.undo(shared)
         bench = self.bench
         for k in range(shared, len(order)):
+            bench.partial.problem.deadline.check()
             bench.work.trials -= 1
             verdict = seek(bench.partial, bench.snap, order[k])
             if not verdict.passed or verdict.start is None:
@@ -249,6 +250,7 @@ def cost_based(bench: Bench) -> Proposal | None:
             bench.snap.dead.add(i)
             return None
         for start in starts[: max(0, bench.work.scores)]:
+            bench.partial.problem.deadline.check()
             bench.work.scores -= 1
             proposal = Proposal("cost-based", (i,), start)
             if _vetoed(bench, proposal):

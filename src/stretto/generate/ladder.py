@@ -143,6 +143,7 @@ def _fill(
     waiting = _rebuild(bench, urgency)
     reorders = REORDERS
     while not partial.complete:
+        partial.problem.deadline.check()
         proposal = propose(bench, arms)
         if proposal is None:
             if reorders and _reordered(bench):

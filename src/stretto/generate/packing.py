@@ -94,6 +94,7 @@ class Packing:
             _, _, op = heappop(queue)
             if self.starts[op] is not None:
                 continue
+            self.problem.deadline.check()
             seat = self._free(op, plan)
             if seat is None and evictions <= 0:
                 self.blame[op] += 1
@@ -202,6 +203,7 @@ class Packing:
         """Seat all members, each in the window the others leave; none if one has no seat."""
         self._commit(members[0], start)
         for count, op in enumerate(members[1:], 1):
+            self.problem.deadline.check()
             low, high = self._window(op)
             seat = self._inside(op, low, high, plan.late)
             if seat is None:
@@ -231,6 +233,7 @@ class Packing:
             self._release(victim)
         vector = self.problem.vectors[op]
         while (conflict := self.table.conflict(vector, seat % self.ii)) is not None:
+            self.problem.deadline.check()
             lightest = min(
                 (self.problem.index[name] for name in conflict.holders),
                 key=lambda other: self.blame[other],

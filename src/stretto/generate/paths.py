@@ -12,27 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stretto.deadline import NEVER, Deadline
 from stretto.generate.problem import Arc, Problem
 
 
 def earliest(problem: Problem, ii: int) -> list[int]:
     """The earliest start that dependences allow each operation."""
-    return _settle(problem.graph.order, problem.succs, ii, [0] * problem.size)
+    return _settle(problem, problem.graph.order, problem.succs, ii, [0] * problem.size)
 
 
 def heights(problem: Problem, ii: int) -> list[int]:
     """Cycles from an operation's start until the last that waits for it is complete."""
     backward = problem.graph.order[::-1]
-    return _settle(backward, problem.preds, ii, list(problem.completion))
+    return _settle(problem, backward, problem.preds, ii, list(problem.completion))
 
 
 def _settle(
-    order: Sequence[int], arcs: Sequence[tuple[Arc, ...]], ii: int, values: list[int]
+    problem: Problem,
+    order: Sequence[int],
+    arcs: Sequence[tuple[Arc, ...]],
+    ii: int,
+    values: list[int],
 ) -> list[int]:
     """Raise values along arcs until all are met; the II is at least the recurrence bound."""
     fresh = [True] * len(values)
     moved = True
     while moved:
+        problem.deadline.check()
         moved = False
         for i in order:
             if not fresh[i]:
@@ -47,12 +53,15 @@ def _settle(
     return values
 
 
-def longest_from(arcs: Sequence[Sequence[Arc]], source: int, ii: int) -> list[int | None]:
+def longest_from(
+    arcs: Sequence[Sequence[Arc]], source: int, ii: int, deadline: Deadline = NEVER
+) -> list[int | None]:
     """Longest paths from one operation along arcs; None: there is none."""
     values: list[int | None] = [None] * len(arcs)
     values[source] = 0
     work = [source]
     while work:
+        deadline.check()
         later: list[int] = []
         for node in work:
             value = values[node]
@@ -79,6 +88,7 @@ def stages(problem: Problem, ii: int, starts: Sequence[int]) -> list[int] | None
     stage = [0] * problem.size
     fresh = [True] * problem.size
     for _ in range(problem.size + 1):
+        problem.deadline.check()
         if not any(fresh):
             return [c + ii * k for c, k in zip(cycle, stage, strict=True)]
         for i in problem.graph.order:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from stretto.bounds import FusionClass, fusion_class
 from stretto.bounds.graph import Edge, Graph, components
+from stretto.deadline import NEVER, Deadline
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, ResourceVector, topological_order
 from stretto.machine import Machine
@@ -51,6 +52,8 @@ class Options:
     """Rungs (``rau``) and arms (``arm:fuse``) to leave out, to see what they are worth."""
     quick: bool = False
     """Look for an upper end only: somebody else will improve on it."""
+    deadline: Deadline = NEVER
+    """When to stop looking, whatever is left to try."""
 
 
 class Arc(NamedTuple):
@@ -117,6 +120,11 @@ class Problem:
     def size(self) -> int:
         """How many operations there are."""
         return len(self.names)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When to stop looking: asked at every step that may take long."""
+        return self.options.deadline
 
     @cached_property
     def index(self) -> dict[str, int]:

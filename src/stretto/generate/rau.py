@@ -51,6 +51,7 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
     """An operation that meets itself: its holds, wound around the II, exceed what there is."""
     table = ReservationTable(problem.machine, ii)
     for i, vector in enumerate(problem.vectors):
+        problem.deadline.check()
         winds = vector.end > ii or len(vector.uses) > len({use.slot for use in vector.uses})
         conflict = table.conflict(vector, 0, problem.names[i]) if winds else None
         if conflict is not None:

@@ -37,12 +37,15 @@ class Recurrence:
 def recurrences(problem: Problem, ii: int) -> tuple[Recurrence, ...]:
     """Every recurrence of a problem, the tightest first."""
     found = [_recurrence(problem, ii, members) for members in problem.recurrences]
-    return tuple(sorted(found, key=lambda r: (_tightness(r), -len(r.members))))
+    return tuple(sorted(found, key=lambda r: (_tightness(problem, r), -len(r.members))))
 
 
-def _tightness(recurrence: Recurrence) -> int:
-    size = len(recurrence.members)
-    return min(recurrence.slack(a, b) for a in range(size) for b in range(a))
+def _tightness(problem: Problem, recurrence: Recurrence) -> int:
+    tightest: list[int] = []
+    for a in range(1, len(recurrence.members)):
+        problem.deadline.check()
+        tightest.append(min(recurrence.slack(a, b) for b in range(a)))
+    return min(tightest)
 
 
 def _recurrence(problem: Problem, ii: int, members: Sequence[int]) -> Recurrence:
@@ -54,12 +57,16 @@ def _recurrence(problem: Problem, ii: int, members: Sequence[int]) -> Recurrence
     if len(members) <= SMALL:
         # Every member is reached: the component is strongly connected.
         rows = [
-            tuple(value or 0 for value in longest_from(inside, source, ii))
+            tuple(value or 0 for value in longest_from(inside, source, ii, problem.deadline))
             for source in range(len(members))
         ]
         return Recurrence(tuple(members), tuple(rows))
     names = tuple(problem.names[member] for member in members)
     leaving = tuple(tuple(Edge(source, *arc) for arc in arcs) for source, arcs in enumerate(inside))
     graph = Graph(names, tuple(range(len(members))), leaving)
-    _, longest = longest_paths(graph, ii)
-    return Recurrence(tuple(members), tuple(tuple(map(int, row)) for row in longest.T.tolist()))
+    _, longest = longest_paths(graph, ii, problem.deadline)
+    apart: list[tuple[int, ...]] = []
+    for row in longest.T:
+        problem.deadline.check()
+        apart.append(tuple(map(int, row.tolist())))
+    return Recurrence(tuple(members), tuple(apart))

@@ -27,7 +27,7 @@ def _least_life(problem: Problem, room: StorageRoom, ii: int) -> int:
     """From the first writer's issue to the last completion, as short as any schedule has it."""
     life = 0
     for writer in room.writers:
-        reached = longest_from(problem.succs, writer, ii)
+        reached = longest_from(problem.succs, writer, ii, problem.deadline)
         ends = [(w, 0) for w in room.writers] + list(room.readers)
         for op, distance in ends:
             gap = reached[op]
@@ -50,12 +50,13 @@ def capped(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[Problem
     least = least_depths(problem, ii)
     seen: set[tuple[int, ...]] = set()
     for favour in range(len(wanted) + 1):
+        problem.deadline.check()
         depths = _share(problem, least, wanted, favour)
         if depths is None or depths in seen:
             continue
         seen.add(depths)
         variant = with_caps(problem, depths)
-        if recurrence_bound(variant.graph).bound <= ii:
+        if recurrence_bound(variant.graph, problem.deadline).bound <= ii:
             yield variant
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from stretto.deadline import OverdueError
 from stretto.generate.attempt import Attempt
 from stretto.generate.ladder import climb
 from stretto.generate.partial import Partial
@@ -37,6 +38,9 @@ QUICK_WORK = 3_000
 COARSE = 100
 """Large loops are searched in steps of this part of the bound."""
 
+WORK_OVER = "not tried: the work allowed was spent elsewhere"
+TIME_OVER = "not tried: the time limit came first"
+
 Progress = Callable[[Refusal | int], None]
 """Told of every refusal, and of every II at which a schedule was found."""
 
@@ -51,6 +55,8 @@ class Found:
     """One for each II (or run of IIs) below the answer, in order; untried ones say so."""
     stopped: bool = False
     """Whether it was interrupted; this is then the best so far."""
+    overdue: bool = False
+    """Whether the time limit ended it; likewise."""
 
 
 def search(
@@ -60,7 +66,7 @@ def search(
     last = problem.options.max_ii if problem.options.max_ii is not None else serial_ii
     hunt = _Hunt(problem, progress or (lambda _: None))
     first = bounds.mii
-    stopped = False
+    stopped = overdue = False
     try:
         enough = _enough_memory(problem, first, last)
         if enough > first:
@@ -72,8 +78,11 @@ def search(
                 hunt.fill(enough, last)
     except KeyboardInterrupt:
         stopped = True
+    except OverdueError:
+        overdue = True
     below = last if hunt.ii is None else hunt.ii - 1
-    return Found(hunt.best, hunt.ii, hunt.account(first, below), stopped)
+    untried = TIME_OVER if overdue else WORK_OVER
+    return Found(hunt.best, hunt.ii, hunt.account(first, below, untried), stopped, overdue)
 
 
 @dataclass(slots=True)
@@ -153,8 +162,8 @@ class _Hunt:
                 if self.attempt(ii, None):
                     return
 
-    def account(self, first: int, last: int) -> tuple[Refusal, ...]:
-        """A refusal for every II from the first to the last; those not tried say so."""
+    def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
+        """A refusal for every II from the first to the last; those not tried say why."""
         told: list[Refusal] = []
         ii = first
         while ii <= last:
@@ -162,8 +171,7 @@ class _Hunt:
             if refusal is None:
                 beyond = min((tried for tried in self.refused if tried > ii), default=last + 1)
                 through = min(beyond, last + 1) - 1
-                reason = "not tried: the work allowed was spent elsewhere"
-                refusal = Refusal(ii, reason, through=through if through > ii else None)
+                refusal = Refusal(ii, untried, through=through if through > ii else None)
             told.append(refusal)
             ii = (refusal.through or refusal.ii) + 1
         return tuple(told)

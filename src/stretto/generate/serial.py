@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stretto.deadline import GRACE
 from stretto.errors import InfeasibleError
 from stretto.generate.problem import Problem
 from stretto.generate.storage import overflow, ring_depth
@@ -70,7 +71,9 @@ def _walk(problem: Problem) -> list[int]:
     holds = _Holds(problem.machine)
     starts = [0] * problem.size
     now = 0
+    patience = problem.deadline.later(GRACE)  # this is the first schedule that there is
     for i in _order(problem):
+        patience.check()
         for before, latency, distance in problem.preds[i]:
             if distance == 0:
                 now = max(now, starts[before] + latency)

@@ -28,6 +28,8 @@ def tighten(partial: Partial, rung: str) -> None:
         start = partial.starts[op]
         if start is None or not problem.succs[op]:
             continue
+        if problem.deadline.over:  # the placement is complete as it stands
+            return
         low, high = partial.window(op)
         if high <= start:
             continue

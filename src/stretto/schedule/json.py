@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from stretto.loop import Loop
+from stretto.loop import Loop, Use
 from stretto.machine import Machine
 from stretto.schedule.types import (
     BOUND_NAMES,
@@ -26,6 +26,8 @@ from stretto.schedule.types import (
 )
 
 T = TypeVar("T")
+
+_USE = tuple(f.name for f in fields(Use))
 
 SCHEMA = "stretto.schedule/1"
 
@@ -127,7 +129,7 @@ def _placed_to_json(placed: Placement, analysis: ScheduleAnalysis, loop: Loop) -
         row["cycle"] = placed.cycle
     row["order"] = placed.order
     if op is not None and op.uses is not None:
-        row["uses"] = [asdict(use) for use in op.uses]
+        row["uses"] = [{name: getattr(use, name) for name in _USE} for use in op.uses]
     group = next((members for members in analysis.fused if placed.op in members), ())
     row |= {"rung": placed.rung, "arm": placed.arm}
     row["fused_with"] = [name for name in group if name != placed.op]
