@@ -17,11 +17,7 @@ from stretto.loop import Loop, Op
 from stretto.materialize.errors import MaterializeError
 from stretto.materialize.origins import Origins
 from stretto.materialize.types import Role
-
-TMA_WORDS = ("tma", "descriptor_load", "descriptor_store", "descriptor_gather")
-MMA_WORDS = ("wgmma", "mma", "dot", "tmem_copy")
-NOT_MMA = ("mma_copy",)
-"""A copy between register layouts has the word in its name and nothing to do with tensor cores."""
+from stretto.opcodes import opcode
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +29,8 @@ class Crew:
 
 
 def role_of(op: Op) -> Role:
-    """The kind of agent that an opcode asks for."""
-    word = op.kind.rsplit(".", 1)[-1]
-    if any(part in word for part in TMA_WORDS):
-        return "tma"
-    if word not in NOT_MMA and any(part in word for part in MMA_WORDS):
-        return "mma"
-    return "simt"
+    """The kind of agent that an opcode asks for; threads issue what nobody knows."""
+    return opcode(op.kind).issuer
 
 
 def one_agent(loop: Loop) -> Crew:

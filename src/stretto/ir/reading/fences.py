@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation
+from xdsl.traits import Pure
 
 from stretto.ir.dialect.barriers import BarrierOp
 from stretto.loop import Dependence, Op
-
-_MEMORY = ("async.", "load", "store")
-"""Kinds that touch memory even where they touch no storage."""
+from stretto.opcodes import opcode
 
 
 def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
@@ -22,12 +20,7 @@ def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]
     at = [i for i, op in enumerate(body) if isinstance(op, BarrierOp)]
     if not at:
         return
-    touching = [
-        bool(op.reads or op.writes)
-        or op.kind.startswith(_MEMORY)
-        or isinstance(source, UnregisteredOp)
-        for op, source in zip(ops, body, strict=True)
-    ]
+    touching = [_touches(op, source) for op, source in zip(ops, body, strict=True)]
     # Round the loop: the operations before the first barrier follow the last one's.
     around = [*range(at[-1] + 1, len(ops)), *range(at[0])]
     for number, fence in enumerate(at):
@@ -38,6 +31,13 @@ def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]
                 before, after = int(i < fence), int(last and i > fence)
                 yield _order(ops[fence], ops[i], before)
                 yield _order(ops[i], ops[following], after)
+
+
+def _touches(op: Op, source: Operation) -> bool:
+    """Whether an operation may touch memory: all that is not known to leave it alone."""
+    if op.reads or op.writes:
+        return True
+    return opcode(op.kind).memory and not source.has_trait(Pure, value_if_unregistered=False)
 
 
 def _order(src: Op, dst: Op, distance: int) -> Dependence:
