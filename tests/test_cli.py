@@ -262,9 +262,12 @@ def test_verify_several_loops_by_hand(capsys: pytest.CaptureFixture[str], tmp_pa
     ("text", "message"),
     [
         ("", "error: is empty; expected schedules"),
-        ("[]", "$: error: is []; expected a table"),
+        ("[]", "$: error: is no schedule; expected schedules"),
         ('{"schema": "stretto.schedule/1"}', "$.loops: error: is missing"),
-        ('{"schema": "x", "loops": [{"name": "y"}]}', "$.schema: error: is 'x'"),
+        (
+            '{"schema": "x", "loops": [{"name": "y"}]}',
+            "$.schema: error: is that of no document known here",
+        ),
         ('{"schema": "stretto.schedule/1", "loops": 3}', "$.loops: error: is 3"),
     ],
 )

@@ -14,35 +14,32 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from stretto.errors import DocumentError
+from stretto.limits import NUMBER_DIGITS, TEXT_CHARACTERS
 
 T = TypeVar("T")
 
 _MISSING = object()
 
-MAX_DIGITS = 1000
-"""A longer number is a mistake; up to here, whatever is computed from it can be printed."""
-_TOO_LONG = 10**MAX_DIGITS
+_TOO_LONG = 10**NUMBER_DIGITS
 
 _HALF = re.compile("[\ud800-\udfff]")
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 """Half of a surrogate pair: JSON lets it stand alone, but it is no character."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Cursor:
     """One place in a document: a value, and the way to it."""
 
     file: str
     path: str
     value: Any
-    _seen: set[str] = field(default_factory=set[str])
-    """Keys that were read."""
-    _known: set[str] = field(default_factory=set[str])
-    """Keys that were asked for, given or not."""
+    _keys: dict[str, bool] | None = None
+    """Keys that were asked for, given or not, and whether each was read; most values have none."""
 
     def fail(self, message: str, hint: str = "") -> DocumentError:
         """An error at this place, for the caller to raise."""
@@ -52,8 +49,14 @@ class Cursor:
         return Cursor(self.file, f"{self.path}.{key}" if self.path else key, value)
 
     def _expected(self, what: str) -> DocumentError:
+        value = cast("object", self.value)
+        if isinstance(value, list | dict):
+            items = cast("list[Any]", value)
+            kind = "list" if isinstance(value, list) else "table"
+            if len(items) > 4:
+                return self.fail(f"is a {kind} of {len(items):,}", f"expected {what}")
         try:
-            shown = json.dumps(self.value, default=str)
+            shown = json.dumps(value[:60] if isinstance(value, str) else value, default=str)
         except ValueError:
             return self._too_long()
         if len(shown) > 60:
@@ -61,7 +64,7 @@ class Cursor:
         return self.fail(f"is {shown}", f"expected {what}")
 
     def _too_long(self) -> DocumentError:
-        return self.fail("a number is too long", f"at most {MAX_DIGITS} digits")
+        return self.fail("a number is too long", f"at most {NUMBER_DIGITS} digits")
 
     # Tables -------------------------------------------------------------------------------
 
@@ -72,16 +75,20 @@ class Cursor:
             raise self._expected("a table of keys")
         return cast("dict[str, Any]", value)
 
+    def _asked(self) -> dict[str, bool]:
+        if self._keys is None:
+            self._keys = {}
+        return self._keys
+
     def has(self, key: str) -> bool:
         """Whether an optional key is given."""
-        self._known.add(key)
+        self._asked().setdefault(key, False)
         return key in self.table()
 
     def get(self, key: str) -> Cursor:
         """A required key."""
         table = self.table()
-        self._seen.add(key)
-        self._known.add(key)
+        self._asked()[key] = True
         value = table.get(key, _MISSING)
         if value is _MISSING:
             raise self._child(key, None).fail("is missing", "this key is required")
@@ -94,32 +101,36 @@ class Cursor:
     def entries(self) -> Iterator[tuple[str, Cursor]]:
         """Every key of a table whose keys are names chosen by the writer."""
         for key, value in self.table().items():
-            self._seen.add(key)
+            self._asked()[key] = True
             yield key, self._child(key, value)
 
     def done(self) -> None:
         """Refuse keys that nobody asked for: they are typing errors, not wishes."""
+        asked = self._asked()
         for key in self.table():
-            if key not in self._seen:
-                close = difflib.get_close_matches(key, sorted(self._known), n=1)
-                known = ", ".join(sorted(self._known))
+            if not asked.get(key):
+                close = difflib.get_close_matches(key[:60], sorted(asked), n=1)
+                known = ", ".join(sorted(asked))
                 hint = f"did you mean `{close[0]}`?" if close else f"known keys: {known}"
-                raise self._child(key, None).fail("unknown key", hint)
+                raise self._child(key[:60], None).fail("unknown key", hint)
 
     # Lists and scalars --------------------------------------------------------------------
 
-    def items(self) -> list[Cursor]:
-        """The elements of a list."""
+    def items(self) -> Iterator[Cursor]:
+        """The elements of a list, one at a time: there may be millions."""
         value = cast("object", self.value)
         if not isinstance(value, list):
             raise self._expected("a list")
         elements = cast("list[Any]", value)
-        return [Cursor(self.file, f"{self.path}[{i}]", v) for i, v in enumerate(elements)]
+        return (Cursor(self.file, f"{self.path}[{i}]", v) for i, v in enumerate(elements))
 
     def text(self) -> str:
         """A string that is not empty."""
         if not isinstance(self.value, str) or not self.value:
             raise self._expected("a string that is not empty")
+        if len(self.value) > TEXT_CHARACTERS:
+            told = f"is a string of {len(self.value):,} characters"
+            raise self.fail(told, f"at most {TEXT_CHARACTERS:,} are allowed")
         return self.value
 
     def integer(self, minimum: int | None = None) -> int:
@@ -166,22 +177,38 @@ class Cursor:
 
     def refuse_half_characters(self) -> None:
         """Refuse half of a surrogate pair, in keys and strings: nobody could print it."""
-        waiting: list[Cursor] = [self]
+        waiting: list[Iterator[Cursor]] = [iter((self,))]
         while waiting:
-            at = waiting.pop()
+            at = next(waiting[-1], None)
+            if at is None:
+                waiting.pop()
+                continue
             value = cast("object", at.value)
             texts: list[str] = [value] if isinstance(value, str) else []
             if isinstance(value, list):
-                waiting += reversed(at.items())
+                waiting.append(at.items())
             elif isinstance(value, dict):
                 texts = list(at.table())
-                waiting += [at._child(k, v) for k, v in reversed(at.table().items())]
+                waiting.append(at._children())
             for text in texts:
                 half = _HALF.search(text)
                 if half is not None:
                     shown = json.dumps(text[:40])
                     hint = f"\\u{ord(half[0]):04x} alone is half of a surrogate pair"
                     raise at.fail(f"{shown} is not text", hint)
+
+    def _children(self) -> Iterator[Cursor]:
+        return (self._child(key, value) for key, value in self.table().items())
+
+
+_SCHEMA = re.compile(r"(?:stretto\.[a-z]+/|ddg-)[0-9.]{1,9}")
+
+
+def unknown_schema(cursor: Cursor, expected: str) -> DocumentError:
+    """A document of another kind: named where it is a near one, and never quoted else."""
+    value = cast("object", cursor.value)
+    near = isinstance(value, str) and _SCHEMA.fullmatch(value)
+    return cursor.fail(f"is {value!r}" if near else "is that of no document known here", expected)
 
 
 def parse_toml(file: str, text: str) -> Cursor:
@@ -205,9 +232,13 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {json.dumps(key)} stands twice in one object")
+            raise _DuplicateKeyError(key)
         table[key] = value
     return table
+
+
+class _DuplicateKeyError(Exception):
+    """A key that stands twice in one object."""
 
 
 def _no_constant(word: str) -> Any:
@@ -235,6 +266,10 @@ def parse_json(file: str, text: str) -> Cursor:
         raise DocumentError(place, "", f"not JSON: {error.msg}") from None
     except RecursionError:
         raise DocumentError(file, "", "not JSON: nested too deeply") from None
+    except _DuplicateKeyError as error:
+        # Not recognized yet: a document of another kind is not quoted.
+        key = f"the key {json.dumps(error.args[0][:60])}" if _SCHEMA.search(text) else "a key"
+        raise DocumentError(file, "", f"not JSON: {key} stands twice in one object") from None
     except ValueError as error:
         raise DocumentError(file, "", f"not JSON: {error}") from None
     top = Cursor(file, "$", value)

@@ -11,7 +11,18 @@ Each carries its facts as attributes, so that text and JSON are two views of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from stretto.limits import FAULTS_TOLD, NAMES_TOLD
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a message: the first of them, and how many more there are."""
+    rest = iter(names)
+    told = list(islice(rest, NAMES_TOLD))
+    more = sum(1 for _ in rest)
+    return ", ".join(told) + (f" and {more:,} more" if more else "") if told else "none"
 
 
 class StrettoError(Exception):
@@ -41,7 +52,10 @@ class MachineError(StrettoError):
 
 
 class LoopError(StrettoError):
-    """The loop cannot be used as it is; `faults` lists every (path, message)."""
+    """The loop cannot be used as it is; `faults` lists every (path, message).
+
+    The first are told, the others counted.
+    """
 
     def __init__(self, loop: str, faults: Sequence[tuple[str, str]]) -> None:
         self.loop = loop
@@ -50,7 +64,9 @@ class LoopError(StrettoError):
 
     def lines(self, file: str) -> tuple[str, ...]:
         """One line a fault, as of a file."""
-        return tuple(f"{file}: {path}: error: {message}" for path, message in self.faults)
+        told = [f"{file}: {path}: error: {said}" for path, said in self.faults[:FAULTS_TOLD]]
+        more = len(self.faults) - len(told)
+        return (*told, f"{file}: error: and {more:,} faults more") if more else tuple(told)
 
     def __reduce__(self) -> tuple[type[LoopError], tuple[str, tuple[tuple[str, str], ...]]]:
         return LoopError, (self.loop, self.faults)

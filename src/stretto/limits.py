@@ -15,6 +15,8 @@ MACHINE_BYTES = 1024 * 1024
 
 NUMBER_DIGITS = 1000
 """Digits of a number; up to here, whatever is computed from it can be printed."""
+TEXT_CHARACTERS = 10_000
+"""A name, a type or a remark in a document."""
 FORMULA_CHARACTERS = 200
 """Formulas are one-liners; a longer one is a mistake."""
 FORMULA_DIGITS = 4000
@@ -24,6 +26,8 @@ CYCLES = 10_000_000
 """A latency, a duration, an offset: some 5 ms of a GPU."""
 ITERATION_CYCLES = 1 << 25
 """One iteration, its operations one after the other: no II that is worth a look is above it."""
+UNITS = 1_000_000_000
+"""An occupancy of a slot, units drawn from a pool."""
 DISTANCE = 10_000
 """Iterations that a dependence, an operand or a read reaches back."""
 
@@ -34,6 +38,8 @@ DENSE_ELEMENTS = 1 << 22
 
 FAULTS_TOLD = 20
 """Faults of one loop that are told; the others are counted."""
+NAMES_TOLD = 12
+"""Names that one message lists; the others are counted."""
 
 PATTERN_STEPS = 1_000
 """What a pattern may amount to, repetitions such as `{3}` written out."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stretto.errors import DocumentError
+from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def chosen(source: Source, name: str | None) -> Source:
         return source
     loops = tuple(loop for loop in source.loops if loop.name == name)
     if not loops:
-        names = ", ".join(loop.name for loop in source.loops)
+        names = listed(loop.name for loop in source.loops)
         raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
     notes = tuple(note for note in source.notes if note.startswith(f"{name}:"))
     return replace(source, loops=loops, notes=notes)

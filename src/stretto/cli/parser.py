@@ -17,8 +17,8 @@ from math import inf
 from typing import NoReturn
 
 from stretto import __version__
-from stretto.document import MAX_DIGITS
 from stretto.exact.options import OBJECTIVES, WORK
+from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 from stretto.streams import write_out
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
@@ -53,9 +53,14 @@ def positive(text: str) -> int:
     """An option that counts."""
     if not (text.isascii() and text.isdecimal() and text.strip("0")):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    if len(text) > MAX_DIGITS:
+    if len(text) > NUMBER_DIGITS:
         raise argparse.ArgumentTypeError("the number is too long")
     return int(text)
+
+
+def interval(text: str) -> int:
+    """An initiation interval."""
+    return _no_more(positive(text), ITERATION_CYCLES)
 
 
 def natural(text: str) -> int:
@@ -199,7 +204,7 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
     _proof(parser)
     parser.add_argument(
         "--max-ii",
-        type=positive,
+        type=interval,
         metavar="N",
         help="the last II tried (default: that of the serial schedule)",
     )
@@ -289,7 +294,7 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
     parser.add_argument(
         "--ii",
-        type=positive,
+        type=interval,
         metavar="N",
         help="the II to explain (default: one below the best)",
     )

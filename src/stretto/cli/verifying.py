@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
 from stretto.cli.inputs import about, chosen, is_mlir, read_loops
-from stretto.errors import DocumentError
+from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.api import Prepared
+    from stretto.document import Cursor
     from stretto.frontends import Source
 
 
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
     from stretto.report.verification import SCHEMA, VerificationReport
-    from stretto.schedule.reading import parse_schedules
+    from stretto.schedule.reading import read_schedule
     from stretto.verify import verify as violations_of
 
     input_file, input_text = read_text(arguments.input)
@@ -34,10 +35,9 @@ def verify(arguments: argparse.Namespace) -> Answer:
     def work(ready: Prepared) -> VerificationReport:
         loop = ready.loop
         if loop.name not in entries:
-            names = ", ".join(entries) or "none"
+            names = listed(entries)
             raise DocumentError(file, "$.loops", f"no schedule of `{loop.name}`", f"has: {names}")
-        analyses = parse_schedules(file, entries[loop.name], {loop.name: loop})
-        analysis = next(a for a in analyses if a.loop == loop.name)
+        analysis = read_schedule(entries[loop.name], {loop.name: loop})
         found = violations_of(loop, ready.machine, analysis, max_stages=arguments.max_stages)
         warnings = ready.notes + about(source.notes, loop.name)
         return VerificationReport(loop.name, ready.machine.name, analysis, found, warnings)
@@ -89,33 +89,31 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> A
     return answer
 
 
-def _entries(file: str, text: str, source: Source) -> dict[str, str]:
-    """Loop name to the schedule document with the entry of that loop alone.
+def _entries(file: str, text: str, source: Source) -> dict[str, Cursor]:
+    """Loop name to the entry of that loop in the schedule document.
 
-    The others are reduced to their names, so that every loop can be read for itself and places
-    in the document stay what they are. An entry of no loop, or a second one, is an error.
+    Each is read for itself, when its loop is. An entry of no loop, or a second one, is an error.
     """
     from stretto.document import parse_json
     from stretto.schedule.json import SCHEMA
     from stretto.schedule.reading import parse_schedules
 
+    expected = f'expected schedules ("schema": "{SCHEMA}")'
     if not text.strip():
-        raise DocumentError(file, "", "is empty", f'expected schedules ("schema": "{SCHEMA}")')
+        raise DocumentError(file, "", "is empty", expected)
     top = parse_json(file, text)
-    rows = top.get("loops").items() if isinstance(top.value, dict) and top.has("loops") else []
+    if not isinstance(top.value, dict):
+        raise top.fail("is no schedule", expected)
+    rows = list(top.get("loops").items()) if top.has("loops") else []
     parse_schedules(file, json.dumps({**top.table(), "loops": []}) if rows else text)
-    known = [loop.name for loop in source.loops]
-    places: dict[str, int] = {}
-    for i, row in enumerate(rows):
+    known = dict.fromkeys(loop.name for loop in source.loops)
+    entries: dict[str, Cursor] = {}
+    for row in rows:
         name = row.get("name").text()
         if name not in known:
-            hint = f"the loops of {source.file}: {', '.join(known)}"
+            hint = f"the loops of {source.file}: {listed(known)}"
             raise row.fail(f"is of `{name}`, which is no loop of the input", hint)
-        if name in places:
-            raise row.fail(f"is a second schedule of `{name}`", f"$.loops[{places[name]}] is one")
-        places[name] = i
-    blanks = [{"name": name, "success": False} for name in places]
-    return {
-        name: json.dumps({**top.table(), "loops": [*blanks[:i], rows[i].value, *blanks[i + 1 :]]})
-        for name, i in places.items()
-    }
+        if name in entries:
+            raise row.fail(f"is a second schedule of `{name}`", f"{entries[name].path} is one")
+        entries[name] = row
+    return entries

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stretto.document import parse_json
+from stretto.document import parse_json, unknown_schema
 from stretto.errors import DocumentError
 from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop import Loop
@@ -38,7 +38,7 @@ def read_source(file: str, text: str) -> Source:
     if top.has("schema_version"):
         version = top.get("schema_version")
         if version.value != SCHEMA_VERSION:
-            raise version.fail(f"is {version.value!r}", f'expected "{SCHEMA_VERSION}"')
+            raise unknown_schema(version, f'expected "{SCHEMA_VERSION}"')
         loops, notes = read_ddg(top)
         return Source(file, loops, notes)
     if top.has("schema"):

@@ -12,9 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    ModuleOp,
+    RankedStructure,
+    UnregisteredOp,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
@@ -27,6 +35,7 @@ from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
 from stretto.ir.dialect.kinds import name_of
 from stretto.ir.dominance import undominated
 from stretto.ir.source import Source
+from stretto.limits import DENSE_ELEMENTS
 
 _OURS = ("stretto.", "tileas.", "nv_tile.")
 """Prefixes of the attributes whose places are kept."""
@@ -90,7 +99,14 @@ def parse_module(
     if open_string is not None:
         message = "this string does not end on its line, or has an escape that MLIR does not know"
         raise MlirError([source.diagnose(open_string, "error", message)])
-    module, parser = _parse(source, context or make_context())
+    context = context or make_context()
+    try:
+        module, parser = _parse(source, context)
+    except MlirError:
+        if begins_as_mlir(text, context):
+            raise
+        # Whatever it is, it may be a secret: it is not quoted.
+        raise MlirError([Diagnostic("error", NOT_RECOGNIZED, file)]) from None
     parsed = Parsed(module, source, parser.offsets, parser.attribute_offsets, verify)
     if verify:
         faults = verify_module(parsed)
@@ -99,11 +115,27 @@ def parse_module(
     return parsed
 
 
+NOT_RECOGNIZED = "is not recognized: it does not begin as MLIR does"
+
+
+def begins_as_mlir(text: str, context: Context) -> bool:
+    """Whether a text begins with an operation that may be one, an alias or a block."""
+    start = _GAP.match(text)
+    first = _FIRST.match(text, start.end() if start else 0)
+    return first is not None and (first[1] is None or first[1] in context.registered_dialect_names)
+
+
 def is_blank(text: str) -> bool:
     """Whether a text has nothing but comments."""
     return not _COMMENT.sub("", text).strip()
 
 
+_GAP = re.compile(r"(?:\s|//[^\n]*)*")
+_FIRST = re.compile(
+    r"""%[\w$.-]+(?::\d+)?\s*[,=] | [#!][A-Za-z_][\w$.]*\s*= | \^[\w$.]+\s*[(:] | \{-\#
+    | "[A-Za-z_][\w$]*\.[\w$.]+"\s*\( | module\b\s*[@{a] | ([A-Za-z_][\w$]*)\.\w""",
+    re.VERBOSE,
+)
 _COMMENT = re.compile(r"//[^\n]*")
 _STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"|"')
 """Comments, strings, and a quote that begins no string: xDSL takes exponential time over those."""
@@ -191,6 +223,7 @@ class PlacingParser(Parser):
         self.attribute_offsets: dict[tuple[Operation, str], int] = {}
         self._open: list[tuple[int, dict[str, int]]] = []
         self._first_uses: dict[str, Span] = {}
+        self._dense_elements = 0
         super().__init__(ctx, input, name)
 
     @property
@@ -250,6 +283,26 @@ class PlacingParser(Parser):
         if self._open and entry[0].startswith(_OURS):
             self._open[-1][1].setdefault(entry[0], at)
         return entry
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """A dense constant whose type is known beforehand."""
+        if type is not None:
+            self._count_elements(type)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_dense_literal_type(self) -> RankedStructure[AnyDenseElement]:
+        type = super()._parse_dense_literal_type()
+        self._count_elements(type)
+        return type
+
+    def _count_elements(self, type: RankedStructure[AnyDenseElement]) -> None:
+        """Refuse constants that take too much room: xDSL writes every element of a splat out."""
+        self._dense_elements += max(0, prod(type.get_shape()))
+        if self._dense_elements > DENSE_ELEMENTS:
+            limit = f"a module may have {DENSE_ELEMENTS:,} elements of them"
+            self.raise_error(f"the dense constants up to here are too large; {limit}", self.here)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute):
         """The value of a name; the first use of one that is yet unknown is noted."""

@@ -12,7 +12,7 @@ import json
 from dataclasses import fields
 from typing import Any, cast
 
-from stretto.document import Cursor, parse_json
+from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
@@ -128,7 +128,7 @@ def read_loop(top: Cursor) -> Loop:
     """The loop at a place in a document."""
     schema = top.get("schema")
     if schema.value != SCHEMA:
-        raise schema.fail(f"is {schema.value!r}", f'expected "{SCHEMA}"')
+        raise unknown_schema(schema, f'expected "{SCHEMA}"')
     loop = Loop(
         name=top.get("name").text(),
         ops=tuple(_op(c) for c in top.get("ops").items()),

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
-from stretto.document import Cursor, parse_json
+from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop import SPACES, Loop, Op, Use
 from stretto.loop.json import read_use
 from stretto.schedule import views
@@ -46,18 +46,19 @@ def parse_schedules(
     top = parse_json(file, text)
     schema = top.get("schema")
     if schema.value != SCHEMA:
-        raise schema.fail(f"is {schema.value!r}", f'expected "{SCHEMA}"')
+        raise unknown_schema(schema, f'expected "{SCHEMA}"')
     top.opt("success", Cursor.boolean, True)
     top.opt("error", Cursor.text, "")
-    found = tuple(_analysis(row, loops or {}) for row in top.get("loops").items())
+    found = tuple(read_schedule(row, loops or {}) for row in top.get("loops").items())
     top.done()
     return found
 
 
-def _analysis(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
+def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
+    """The analysis at a place in a document; `loops` by name, to fill in what it leaves out."""
     name = row.get("name").text()
     success = row.opt("success", Cursor.boolean, True)
-    ops = row.get("ops").items() if success or row.has("ops") else []
+    ops = list(row.get("ops").items()) if success or row.has("ops") else []
     if success or ops:
         ii: int | None = row.get("ii").positive()
     else:

@@ -22,6 +22,7 @@ from stretto.ir.passes.publish import publish, withdraw
 from stretto.ir.passes.telling import PassError, Speaker, left_alone
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
+from stretto.limits import ITERATION_CYCLES
 from stretto.machine import load_machine
 from stretto.schedule import ScheduleAnalysis, Witness
 
@@ -52,6 +53,8 @@ class GenerateSchedule(ModulePass):
             if number is not None and number < 1:
                 said = option.replace("_", "-")
                 raise ValueError(f"{said} is {number}; at least 1 is needed")
+        if self.max_ii is not None and self.max_ii > ITERATION_CYCLES:
+            raise ValueError(f"max-ii is {self.max_ii}; at most {ITERATION_CYCLES} is allowed")
         if self.machine is not None:
             load_machine(self.machine)
 
