@@ -19,6 +19,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, cast
 
+from stretto.limits import FORMULA_CHARACTERS, FORMULA_DIGITS
+
 Scalar = int | str
 """What a variable of a formula may be."""
 
@@ -48,8 +50,7 @@ FORMULA_VARIABLES: dict[str, Kind] = {
 }
 """Everything a formula of a machine file may name; `docs/machines.md` says what each is."""
 
-MAX_LENGTH = 200
-"""Formulas are one-liners; a longer one is a mistake."""
+_TOO_LARGE = 10**FORMULA_DIGITS
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -102,16 +103,18 @@ class Formula:
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             raise FormulaError(f"`{self.text}` is {value!r}, not a number")
         if Fraction(value).denominator != 1:
-            raise FormulaError(f"`{self.text}` is {value}, not whole; say ceil(...) or floor(...)")
+            told = f"{told_number(value)}, not whole; say ceil(...) or floor(...)"
+            raise FormulaError(f"`{self.text}` is {told}")
         if value < 0:
-            raise FormulaError(f"`{self.text}` is {value}, below 0")
+            raise FormulaError(f"`{self.text}` is {told_number(value)}, below 0")
         return int(value)
 
     def holds(self, variables: Mapping[str, Scalar]) -> bool:
         """Its value as a condition."""
         value = self._value(variables)
         if not isinstance(value, bool):
-            raise FormulaError(f"`{self.text}` is {value!r}, not true or false")
+            told = value if isinstance(value, str) else told_number(value)
+            raise FormulaError(f"`{self.text}` is {told!r}, not true or false")
         return value
 
     def _value(self, variables: Mapping[str, Scalar]) -> Any:
@@ -124,6 +127,9 @@ class Formula:
             raise FormulaError(f"`{self.text}` divides by zero") from None
         except TypeError:
             raise FormulaError(f"`{self.text}` mixes words and numbers") from None
+        except OverflowError:
+            told = f"a number of more than {FORMULA_DIGITS:,} digits"
+            raise FormulaError(f"`{self.text}` comes to {told}") from None
 
     def check(self, wanted: Literal["number", "condition"]) -> None:
         """Refuse what could never be computed, before any operation is at hand.
@@ -151,8 +157,8 @@ class Formula:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> tuple[ast.expr, tuple[str, ...]]:
-    if len(text) > MAX_LENGTH:
-        raise FormulaError(f"is {len(text)} characters long; the limit is {MAX_LENGTH}")
+    if len(text) > FORMULA_CHARACTERS:
+        raise FormulaError(f"is {len(text)} characters long; the limit is {FORMULA_CHARACTERS}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -222,6 +228,20 @@ def _kind(node: ast.expr, text: str) -> Kind:
             return need(cast("ast.Call", node).args, "number")
 
 
+def told_number(value: int | Fraction) -> str:
+    """A number for a message: of a long one, how long it is."""
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    digits = sum(c.isdigit() for c in text)
+    return text if digits <= 30 else f"a number of {digits:,} digits"
+
+
+def _bounded(value: int | Fraction) -> int | Fraction:
+    """A result that can still be reckoned with; OverflowError where it grows without measure."""
+    if max(abs(value.numerator), value.denominator) >= _TOO_LARGE:
+        raise OverflowError
+    return value
+
+
 def _evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:
     def value(part: ast.expr) -> Any:
         return _evaluate(part, variables)
@@ -232,7 +252,7 @@ def _evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:
         case ast.Name(id=name):
             return variables[name]
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](value(left), value(right))
+            return _bounded(_BINARY[type(op)](value(left), value(right)))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not value(operand)
         case ast.UnaryOp(operand=operand):

@@ -94,6 +94,7 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         demands=top.opt("demands", known.demands, ()),
         fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),
         notes=notes,
+        file=file,
     )
     head.done()
     top.done()

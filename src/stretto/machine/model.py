@@ -12,7 +12,7 @@ numbers. Nothing here knows a loop.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -179,6 +179,8 @@ class Machine:
     """Encoding of operations the file does not know; None: they are an error."""
     notes: tuple[str, ...] = ()
     """What every result on this machine must say, such as a lifted budget."""
+    file: str = field(default="", compare=False)
+    """Where it stands, for messages."""
 
     @cached_property
     def _slots_by_name(self) -> dict[str, Slot]:

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from stretto.errors import LoopError
+from stretto.limits import CYCLES, UNITS
 from stretto.loop import Demand, Loop, Op, Storage, TileType, Use, Value
 from stretto.machine import Encoding, Machine
-from stretto.machine.formula import Formula, FormulaError, Scalar
+from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +68,18 @@ def classify(
         return Classified(op, op.encoding)
     known = variables(op, values or {}, storages or {})
     encoding, notes = select(op, machine, known)
+    costs = _Costs(machine, encoding, known)
     uses = tuple(
-        Use(use.slot, _cost(use.duration, known), use.offset, use.occupancy)
-        for use in encoding.uses
+        Use(use.slot, costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
+        for i, use in enumerate(encoding.uses)
     )
-    demands = tuple(
-        Demand(pool, units)
-        for pool, formula in machine.demands + encoding.demands
-        if formula.known(known) and (units := formula.cost(known)) > 0
-    )
+    demands = costs.demands()
     return Classified(
         replace(
             op,
             uses=uses if op.uses is None else op.uses,
             demands=op.demands + demands,
-            latency=_cost(encoding.latency, known) if op.latency is None else op.latency,
+            latency=costs.cycles(encoding.latency, "latency") if op.latency is None else op.latency,
             encoding=encoding.name,
         ),
         encoding.name,
@@ -136,14 +134,46 @@ def _candidates(op: Op, machine: Machine) -> tuple[Encoding, ...]:
     return tagged
 
 
-def _cost(formula: Formula, known: Mapping[str, Scalar]) -> int:
-    if not formula.known(known):
-        missing = ", ".join(f"`{name}`" for name in formula.names if name not in known)
-        raise FormulaError(
-            f"its cost is `{formula.text}`, and {missing} cannot be told; "
-            "state the types of its operands and results, or its uses and latency"
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """The formulas of an encoding, computed; what is wrong with one names it and its place."""
+
+    machine: Machine
+    encoding: Encoding
+    known: Mapping[str, Scalar]
+
+    def cycles(self, formula: Formula, place: str) -> int:
+        """A duration or a latency."""
+        if not formula.known(self.known):
+            missing = ", ".join(f"`{name}`" for name in formula.names if name not in self.known)
+            raise FormulaError(
+                f"its cost is `{formula.text}`, and {missing} cannot be told; "
+                "state the types of its operands and results, or its uses and latency"
+            )
+        return self._most(formula, f"encodings.{self.encoding.name}.{place}", CYCLES, "cycles")
+
+    def demands(self) -> tuple[Demand, ...]:
+        """What it draws from pools: those of any operation, then its own."""
+        own = f"encodings.{self.encoding.name}.demands"
+        rows = [("demands", pool, formula) for pool, formula in self.machine.demands]
+        rows += [(own, pool, formula) for pool, formula in self.encoding.demands]
+        return tuple(
+            Demand(pool, units)
+            for table, pool, formula in rows
+            if formula.known(self.known)
+            and (units := self._most(formula, f"{table}.{pool}", UNITS, "units")) > 0
         )
-    return formula.cost(known)
+
+    def _most(self, formula: Formula, place: str, most: int, unit: str) -> int:
+        where = f"{place} of {self.machine.file or self.machine.name}"
+        try:
+            cost = formula.cost(self.known)
+        except FormulaError as error:
+            raise FormulaError(f"{where}: {error}") from None
+        if cost > most:
+            told = f"`{formula.text}` is {told_number(cost)}"
+            raise FormulaError(f"{where}: {told}; at most {most:,} {unit} are allowed")
+        return cost
 
 
 def _facts_of(condition: Formula, known: Mapping[str, Scalar]) -> str:
@@ -164,7 +194,7 @@ def variables(
         known["lower"], known["upper"] = facts.bounds
     if facts.cluster is not None:
         known["cluster"] = int(facts.cluster)
-    buffer = facts.buffer or _touched_space(op, storages)
+    buffer = facts.buffer or _touched_space(op, values, storages)
     if buffer is not None:
         known["buffer"] = buffer
     inputs = _types([operand.value for operand in op.operands], values)
@@ -183,8 +213,16 @@ def _types(names: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> l
     return [t for t in found if t is not None and t.bits > 0]
 
 
-def _touched_space(op: Op, storages: Mapping[str, Storage]) -> str | None:
-    touched = [*op.writes, *(read.storage for read in op.reads)]
+def _touched_space(
+    op: Op, values: Mapping[str, Value], storages: Mapping[str, Storage]
+) -> str | None:
+    """Where it writes, or reads: listed, or where an operand lives and the result does not."""
+    made, taken = (
+        [values[name].storage for name in names if name in values]
+        for names in (op.results, [operand.value for operand in op.operands])
+    )
+    implied = [name for name in taken if name not in made]
+    touched = [*op.writes, *(read.storage for read in op.reads), *implied]
     return next((storages[name].space for name in touched if name in storages), None)
 
 
