@@ -17,12 +17,12 @@ from itertools import islice
 from stretto.limits import FAULTS_TOLD, NAMES_TOLD
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], between: str = ", ") -> str:
     """Names for a message: the first of them, and how many more there are."""
     rest = iter(names)
     told = list(islice(rest, NAMES_TOLD))
     more = sum(1 for _ in rest)
-    return ", ".join(told) + (f" and {more:,} more" if more else "") if told else "none"
+    return between.join(told) + (f" and {more:,} more" if more else "") if told else "none"
 
 
 class StrettoError(Exception):

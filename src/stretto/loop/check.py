@@ -10,12 +10,14 @@ costs and a machine; the third its dependences, so it runs only when the others 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from stretto.errors import listed
 from stretto.loop.loop import Loop
-from stretto.loop.types import Op, Value
-from stretto.machine import Machine
+from stretto.loop.numbers import long_iteration, wrong_numbers
+from stretto.loop.types import Access, Op, Value
+from stretto.machine import SPACES, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,11 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_duplicates(loop),
         *_values(loop),
         *_storages(loop),
+        *_spaces(loop),
+        *_tiles(loop),
+        *_accesses(loop),
         *_stated(loop),
-        *_numbers(loop),
+        *(Fault(*row) for row in wrong_numbers(loop)),
         *_parents(loop),
     ]
     if machine is not None:
@@ -51,8 +56,9 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         order = topological_order(loop)
         if isinstance(order, Fault):
             faults.append(order)
-        elif machine is not None:
-            faults += _ceilings(loop, machine, order)
+        else:
+            faults += (Fault(*row) for row in long_iteration(loop))
+            faults += _ceilings(loop, machine, order) if machine is not None else ()
     return tuple(faults)
 
 
@@ -72,12 +78,13 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
         "slots": list(loop.slots),
     }
     for key, names in named.items():
-        seen: set[str] = set()
+        times = Counter(names)
+        seen: Counter[str] = Counter()
         for i, name in enumerate(names):
-            if name in seen:
-                message = f"the name `{name}` stands {Counter(names)[name]} times in {key}"
+            seen[name] += 1
+            if seen[name] == 2:  # the others would say the same
+                message = f"the name `{name}` stands {times[name]:,} times in {key}"
                 yield Fault(f"$.{key}[{i}].name", "duplicate-name", message)
-            seen.add(name)
 
 
 def _values(loop: Loop) -> Iterator[Fault]:
@@ -115,7 +122,6 @@ def _views(loop: Loop, value: Value) -> bool:
 
 
 def _storages(loop: Loop) -> Iterator[Fault]:
-    known = {storage.name: storage for storage in loop.storages}
     for i, storage in enumerate(loop.storages):
         path = f"$.storages[{i}]"
         if storage.bytes < 1:
@@ -125,44 +131,79 @@ def _storages(loop: Loop) -> Iterator[Fault]:
             why = "it is fixed, so it has one copy" if storage.fixed else "at least 1 is needed"
             message = f"storage `{storage.name}` asks for a ring of {storage.depth}; {why}"
             yield Fault(f"{path}.depth", "ring-depth", message)
+
+
+def _spaces(loop: Loop) -> Iterator[Fault]:
+    """A space that nobody knows has no budget, so it would hold any number of bytes."""
+    for i, storage in enumerate(loop.storages):
+        if storage.space not in SPACES:
+            message = f"storage `{storage.name}` is in `{storage.space}`, which is no memory space"
+            known = f"; known: {', '.join(SPACES)}"
+            yield Fault(f"$.storages[{i}].space", "unknown-space", message + known)
+
+
+def _tiles(loop: Loop) -> Iterator[Fault]:
+    """No tile is larger than the buffer it lives in, whether it fills it or views it."""
+    size = {storage.name: storage.bytes for storage in loop.storages}
+    for i, value in enumerate(loop.values):
+        room = size.get(value.storage or "")
+        if room is not None and value.type is not None and value.type.bytes > room:
+            message = (
+                f"value `{value.name}`, {value.type}, takes {value.type.bytes:,} bytes; storage "
+                f"`{value.storage}` has {room:,}"
+            )
+            yield Fault(f"$.values[{i}].type", "tile-size", message)
+
+
+def _accesses(loop: Loop) -> Iterator[Fault]:
+    known = {storage.name: storage for storage in loop.storages}
     written: set[str] = {name for op in loop.ops for name in op.writes}
     written_so_far: set[str] = set()
     for i, op in enumerate(loop.ops):
-        accesses = [(f"reads[{j}]", r.storage, r.distance) for j, r in enumerate(op.reads)]
-        accesses += [(f"writes[{j}]", name, 0) for j, name in enumerate(op.writes)]
-        for place, name, distance in accesses:
-            path = f"$.ops[{i}].{place}"
+        for place, access in _touched(loop, op):
+            path, name = f"$.ops[{i}].{place}", access.storage
             storage = known.get(name)
             if storage is None:
                 message = f"`{op.name}` accesses `{name}`, which is no storage of this loop"
                 yield Fault(path, "unknown-storage", message)
-            elif storage.fixed and distance:
+            elif storage.fixed and access.distance:
                 message = (
-                    f"`{op.name}` reads fixed storage `{name}` at distance {distance}; a fixed "
-                    "storage has one copy, whose content follows from the program order"
+                    f"`{op.name}` reads fixed storage `{name}` at distance {access.distance}; a "
+                    "fixed storage has one copy, whose content follows from the program order"
                 )
                 yield Fault(path, "fixed-distance", message)
-            elif (
-                storage.depth is not None
-                and distance >= storage.depth
-                and (distance > storage.depth or name in op.writes)
-            ):
+            elif storage.depth is not None and _beyond(op, access, storage.depth):
                 message = (
-                    f"`{op.name}` reads `{name}` {distance} iterations back; "
+                    f"`{op.name}` reads `{name}` {access.distance} iterations back; "
                     f"its ring is capped at {storage.depth}"
                 )
                 yield Fault(path, "ring-depth", message)
-        for j, read in enumerate(op.reads):
-            storage = known.get(read.storage)
-            if storage is None or storage.fixed or read.distance or read.storage not in written:
+            elif place.startswith("writes") or storage.fixed or access.distance:
                 continue
-            if read.storage not in written_so_far:
+            elif name in written and name not in written_so_far:
                 message = (
-                    f"`{op.name}` reads rotating storage `{read.storage}` "
+                    f"`{op.name}` reads rotating storage `{name}` "
                     "before any operation of its iteration writes it"
                 )
-                yield Fault(f"$.ops[{i}].reads[{j}]", "read-before-write", message)
+                yield Fault(path, "read-before-write", message)
         written_so_far.update(op.writes)
+
+
+def _touched(loop: Loop, op: Op) -> Iterator[tuple[str, Access]]:
+    """Where an operation says what it touches: reads and writes, and operands that imply reads."""
+    yield from ((f"reads[{j}]", read) for j, read in enumerate(op.reads))
+    yield from ((f"writes[{j}]", Access(name)) for j, name in enumerate(op.writes))
+    home = loop.homes
+    for read in loop.reads.get(op.name, ())[len(dict.fromkeys(op.reads)) :]:
+        j = next(j for j, o in enumerate(op.operands) if home.get(o.value) == read.storage)
+        yield f"operands[{j}]", read
+
+
+def _beyond(op: Op, access: Access, depth: int) -> bool:
+    """Whether a ring so deep has lost what is read, or loses it while this operation writes."""
+    lasts = not op.resolved or op.completion > 0
+    rewritten = access.storage in op.writes and lasts
+    return access.distance > depth or (access.distance == depth and rewritten)
 
 
 def _stated(loop: Loop) -> Iterator[Fault]:
@@ -174,51 +215,33 @@ def _stated(loop: Loop) -> Iterator[Fault]:
                 yield Fault(f"$.dependences[{i}].{end}", "unknown-op", message)
 
 
-def _numbers(loop: Loop) -> Iterator[Fault]:
-    for path, owner, what, number in _all_numbers(loop):
-        if number is not None and number < 0:
-            code = f"negative-{what.replace(' ', '-')}"
-            yield Fault(path, code, f"{owner} has {what} {number}; it must be 0 or more")
-
-
-def _all_numbers(loop: Loop) -> Iterator[tuple[str, str, str, int | None]]:
-    for i, op in enumerate(loop.ops):
-        path, owner = f"$.ops[{i}]", f"`{op.name}`"
-        yield f"{path}.latency", owner, "latency", op.latency
-        yield f"{path}.constraint.max_depth", owner, "max_depth", op.constraint.max_depth
-        for j, operand in enumerate(op.operands):
-            named = f"{owner} operand `{operand.value}`"
-            yield f"{path}.operands[{j}].latency", named, "latency", operand.latency
-            yield f"{path}.operands[{j}].distance", named, "distance", operand.distance
-        for j, read in enumerate(op.reads):
-            named = f"{owner} read of `{read.storage}`"
-            yield f"{path}.reads[{j}].distance", named, "distance", read.distance
-        for j, use in enumerate(op.uses or ()):
-            named = f"{owner} use of `{use.slot}`"
-            yield f"{path}.uses[{j}].duration", named, "duration", use.duration
-            yield f"{path}.uses[{j}].offset", named, "offset", use.offset
-            yield f"{path}.uses[{j}].occupancy", named, "occupancy", use.occupancy
-        for j, demand in enumerate(op.demands):
-            named = f"{owner} demand on `{demand.pool}`"
-            yield f"{path}.demands[{j}].units", named, "units", demand.units
-    for i, dependence in enumerate(loop.stated):
-        path, owner = f"$.dependences[{i}]", f"dependence {dependence.src} -> {dependence.dst}"
-        yield f"{path}.latency", owner, "latency", dependence.latency
-        yield f"{path}.distance", owner, "distance", dependence.distance
-
-
 def _parents(loop: Loop) -> Iterator[Fault]:
     parent = {op.name: op.parent for op in loop.ops}
+    circular = _circular(parent)
     for i, op in enumerate(loop.ops):
         if op.parent is not None and op.parent not in parent:
             message = f"`{op.name}` is nested in `{op.parent}`, which is no operation"
             yield Fault(f"$.ops[{i}].parent", "unknown-op", message)
             continue
-        above, steps = op.parent, 0
-        while above is not None and above != op.name and steps <= len(loop.ops):
-            above, steps = parent.get(above), steps + 1
-        if above == op.name:
+        if op.name in circular:
             yield Fault(f"$.ops[{i}].parent", "nesting", f"`{op.name}` is nested in itself")
+
+
+def _circular(parent: Mapping[str, str | None]) -> set[str]:
+    """Operations that the way up from themselves comes back to; each is passed once."""
+    found: set[str] = set()
+    passed: set[str] = set()
+    for name in parent:
+        way: dict[str, None] = {}
+        above: str | None = name
+        while above is not None and above not in passed and above not in way:
+            way[above] = None
+            above = parent.get(above)
+        if above in way:
+            names = list(way)
+            found.update(names[names.index(above) :])
+        passed.update(way)
+    return found
 
 
 # The loop on a machine --------------------------------------------------------------------
@@ -238,7 +261,7 @@ def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
         for j, use in enumerate(op.uses or ()):
             path = f"$.ops[{i}].uses[{j}]"
             if not machine.has_slot(use.slot):
-                names = ", ".join(slot.name for slot in machine.slots)
+                names = listed(slot.name for slot in machine.slots)
                 message = f"`{op.name}` uses slot `{use.slot}`; {machine.name} has {names}"
                 yield Fault(f"{path}.slot", "unknown-slot", message)
                 continue
@@ -264,11 +287,14 @@ def _own_overlap(
         capacity = machine.slot(slot).capacity
         if capacity is None or len(holds) < 2:
             continue
-        for start, _, _ in holds:
-            load = sum(o for s, e, o in holds if s <= start < e)
+        lasting = [hold for hold in holds if hold[0] < hold[1]]
+        changes = [(s, o) for s, _, o in lasting] + [(e, -o) for _, e, o in lasting]
+        load = 0
+        for at, change in sorted(changes):  # at one time, what ends goes before what begins
+            load += change
             if load > capacity:
                 message = (
-                    f"`{op.name}` alone takes {load} of slot `{slot}` {start} cycles after its "
+                    f"`{op.name}` alone takes {load} of slot `{slot}` {at} cycles after its "
                     f"start; the capacity is {capacity}"
                 )
                 yield Fault(path, "over-capacity", message)
@@ -281,7 +307,7 @@ def _pools(loop: Loop, machine: Machine) -> Iterator[Fault]:
         for j, demand in enumerate(op.demands):
             path = f"$.ops[{i}].demands[{j}]"
             if not machine.has_pool(demand.pool):
-                names = ", ".join(pool.name for pool in machine.pools) or "none"
+                names = listed(pool.name for pool in machine.pools)
                 message = f"`{op.name}` draws on pool `{demand.pool}`; {machine.name} has {names}"
                 yield Fault(f"{path}.pool", "unknown-pool", message)
                 continue
@@ -300,7 +326,7 @@ def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
         inside = [s for s in loop.storages if s.space == budget.space]
         total = sum(s.bytes for s in inside)
         if total > budget.bytes:
-            parts = " + ".join(f"{s.name} {s.bytes:,}" for s in inside)
+            parts = listed((f"{s.name} {s.bytes:,}" for s in inside), " + ")
             message = (
                 f"{budget.space} holds {budget.bytes:,} bytes; one copy of each storage takes "
                 f"{total:,} ({parts})"

@@ -9,6 +9,9 @@ import math
 import re
 from dataclasses import dataclass
 
+from stretto.limits import NUMBER_DIGITS
+
+_SIZE = re.compile(r"[0-9]{1,12}")
 _BITS = re.compile(r"(?:bf|tf|f|i|si|ui|e\d+m)(\d+)")
 _SPECIAL_BITS = {
     "index": 64,
@@ -63,11 +66,11 @@ class TileType:
     @staticmethod
     def parse(text: str) -> TileType:
         """The type a text such as ``128x64xf16`` writes; ValueError if it is none."""
-        dimensions: list[int] = []
-        rest = text
-        while match := re.match(r"(\d{1,12})x", rest):
-            dimensions.append(int(match[1]))
-            rest = rest[match.end() :]
-        if element_bits(rest) is None or 0 in dimensions:
-            raise ValueError(f"`{text}` is not a tile type such as 128x64xf16")
-        return TileType(tuple(dimensions), rest)
+        *shape, element = text.split("x")
+        dimensions = [int(size) if _SIZE.fullmatch(size) else 0 for size in shape]
+        if element_bits(element) is None or 0 in dimensions:
+            told = text if len(text) <= 60 else text[:57] + "..."
+            raise ValueError(f"`{told}` is not a tile type such as 128x64xf16")
+        if sum(map(len, shape)) > NUMBER_DIGITS:
+            raise ValueError(f"the sizes of a tile have at most {NUMBER_DIGITS:,} digits together")
+        return TileType(tuple(dimensions), element)
