@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stretto.errors import LoopError
@@ -36,4 +38,22 @@ def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
     if faults:
         raise LoopError(loop.name, [(fault.path, fault.message) for fault in faults])
     full = machine.with_slots(loop.slots)
-    return Prepared(resolved.loop, full, machine.notes + resolved.notes)
+    notes = machine.notes + resolved.notes + tuple(_partly_filled(resolved.loop))
+    return Prepared(resolved.loop, full, notes)
+
+
+def _partly_filled(loop: Loop) -> Iterator[str]:
+    """Buffers of which a part is never written: legal, for padding say, but seldom meant."""
+    writers = Counter(name for op in loop.ops for name in set(op.writes))
+    storages = {s.name: s for s in loop.storages}
+    values = {value.name: value for value in loop.values}
+    for op in loop.ops:
+        for value in (values[name] for name in op.results):
+            home = storages.get(value.storage or "")
+            if home is None or value.type is None or home.name not in op.writes:
+                continue
+            if value.type.bytes < home.bytes and writers[home.name] == 1:
+                yield (
+                    f"`{op.name}` fills `{home.name}`, {home.bytes:,} bytes, with {value.type}, "
+                    f"{value.type.bytes:,} bytes, and nothing else writes it"
+                )

@@ -73,6 +73,9 @@ class LoopBuilder:
         self._ops: list[Op] = []
         self._stated: list[Dependence] = []
         self._slots: list[str] = []
+        self._types: dict[str, TileType] = {}
+        """Storages that were declared by a tile type, which is then what fills them."""
+        self._faults: list[tuple[str, str]] = []
 
     def storage(
         self,
@@ -83,8 +86,14 @@ class LoopBuilder:
         fixed: bool = False,
         depth: int | None = None,
     ) -> Storage:
-        """A buffer of a tile type's size or of so many bytes."""
-        size = size if isinstance(size, int) else TileType.parse(size).bytes
+        """A buffer for tiles of a type, or of so many bytes.
+
+        What fills or updates a buffer of a type has as many bytes; one of bytes may have some to
+        spare, for padding.
+        """
+        if not isinstance(size, int):
+            self._types[name] = TileType.parse(size)
+            size = self._types[name].bytes
         self._storages[name] = Storage(name, space, size, fixed, depth)
         return self._storages[name]
 
@@ -129,6 +138,8 @@ class LoopBuilder:
         target = into or update
         home = target.name if target else self._home(operands[0]) if view else None
         result = defines or self._declare(name, type, home)
+        if target is not None:
+            self._check_fill(result, target)
         if view and home is None:
             seen = replace(self._values[result.value], view_of=operands[0].value)
             self._values[result.value] = seen
@@ -167,10 +178,21 @@ class LoopBuilder:
             slots=tuple(self._slots),
             force_serial=self._force_serial,
         )
-        faults = check(loop)
+        faults = [(f.path, f.message) for f in check(loop)] + self._faults
         if faults:
-            raise LoopError(loop.name, [(f.path, f.message) for f in faults])
+            raise LoopError(loop.name, faults)
         return loop
+
+    def _check_fill(self, result: Ref, target: Storage) -> None:
+        """Note a tile that leaves a part of its buffer as it was; `check` has those too large."""
+        tile, room = self._values[result.value].type, self._types.get(target.name)
+        if tile is not None and room is not None and tile.bytes < room.bytes:
+            path = f"$.ops[{len(self._ops)}].writes[0]"
+            told = (
+                f"fills `{target.name}`, {room}, {room.bytes:,} bytes, with {tile}, {tile.bytes:,}"
+            )
+            hint = "declare the buffer by the tile's type, or by its bytes if they are meant"
+            self._faults.append((path, f"`{result.value}` {told}; {hint}"))
 
     def _declare(self, name: str, type: str | None, storage: str | None) -> Ref:
         self._values[name] = Value(name, TileType.parse(type) if type else None, storage)

@@ -28,6 +28,11 @@ VIEWS = (
 )
 PRODUCTS = ("ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
 STORES = ("ttng.tmem_store", "ttg.local_store")
+SPACES: dict[str, Space] = {
+    "#ttg.shared_memory": "smem",
+    "#ttng.tensor_memory": "tmem",
+}
+"""Memory spaces of buffer types, as attributes of their own."""
 ACCUMULATOR = 2
 """Position of a product's accumulator among its operands."""
 FIRST_INIT = 3
@@ -73,18 +78,31 @@ def parse_type(text: str) -> TileType | None:
         return None
 
 
+def _space_of(record: _Record, row: Cursor) -> Space:
+    """The space of the buffer that an operation makes; a load fills shared memory."""
+    if record.kind in LOADS:
+        return "smem"
+    words = re.findall(r"#[\w.]+", record.types[0])
+    named: list[Space] = [SPACES[word] for word in words if word in SPACES]
+    if len(named) != 1:
+        hint = "expected one of " + ", ".join(SPACES)
+        raise row.fail(f"makes a buffer in no known memory space: {record.types[0]}", hint)
+    return named[0]
+
+
 class Buffers:
     """All buffers of a dump, and who touches them."""
 
     def __init__(self, top: Cursor) -> None:
-        self._records = {key: _record(row) for key, row in top.get("ops").entries()}
+        rows = dict(top.get("ops").entries())
+        self._records = {key: _record(row) for key, row in rows.items()}
         self._fed = self._loads_that_feed_allocs()
         self._inner: dict[str, int] = self._loops_by_record()
         self.roots: dict[str, Buffer] = {}
         """Buffer by the name of its storage."""
         self._root_name: dict[str, str] = {}
         for key, record in self._records.items():
-            self._add_root(key, record)
+            self._add_root(key, record, rows[key])
         self.order = tuple(self.roots)
 
     def require(self, ref: Cursor) -> None:
@@ -136,14 +154,14 @@ class Buffers:
                     inner[key] = int(match[1])
         return inner
 
-    def _add_root(self, key: str, record: _Record) -> None:
+    def _add_root(self, key: str, record: _Record, row: Cursor) -> None:
         is_load = record.kind in LOADS and key not in self._fed
         if not (is_load or record.kind in ALLOCS) or not record.types:
             return
         type = parse_type(record.types[0])
         if type is None:
             return
-        space: Space = "tmem" if "tensor_memory" in record.types[0] else "smem"
+        space = _space_of(record, row)
         name = f"{space}_{len(self.roots)}"
         self.roots[name] = Buffer(space, type, record.scope)
         self._root_name[key] = name

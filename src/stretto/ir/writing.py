@@ -196,15 +196,22 @@ class _Writer:
     def _type(self, value: Value) -> Attribute:
         if value.type is None:
             return TokenType()
-        space = self._spaces.get(value.storage or "")
-        if space == "smem":
-            return SmemRefType(value.type.shape, value.type.element)
-        if space == "tmem":
-            return TmemRefType(value.type.shape, value.type.element)
-        element = _builtin_element(value.type)
+        space = self._spaces.get(value.storage or "", "register")
+        match space:
+            case "smem":
+                return SmemRefType(value.type.shape, value.type.element)
+            case "tmem":
+                return TmemRefType(value.type.shape, value.type.element)
+            case "register":
+                return self._register_type(value.type)
+            case _:  # a space without a type of its own
+                return BufferTensorType(value.type.shape, value.type.element, space)
+
+    def _register_type(self, type: TileType) -> Attribute:
+        element = _builtin_element(type)
         if element is None:
-            return BufferTensorType(value.type.shape, value.type.element, "register")
-        return TensorType(element, value.type.shape) if value.type.shape else element
+            return BufferTensorType(type.shape, type.element, "register")
+        return TensorType(element, type.shape) if type.shape else element
 
     def _stated_of_loop(self) -> dict[str, Attribute]:
         keys = set(LOOP_FIELDS) & set(self._document)

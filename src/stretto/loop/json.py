@@ -32,7 +32,7 @@ from stretto.loop.types import (
 from stretto.machine import SPACES, Space
 
 SCHEMA = "stretto.loop/1"
-BUFFERS = ("global", "smem", "tmem", "register")
+BUFFERS = ("global", *SPACES)
 
 
 # Writing ----------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ from xdsl.irdl import AttrConstraint, IntConstraint, eq
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.types import TokenType, buffer_of, element_of, shape_of
+from stretto.ir.dialect.types import MEMORIES, TokenType, buffer_of, element_of, shape_of
+from stretto.loop.json import BUFFERS
+from stretto.machine import SPACES
 
 _PLACES = {
     "global": "global memory",
@@ -35,7 +37,7 @@ class InBuffer(AttrConstraint):
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
         """Refuse anything else."""
         if buffer_of(attr) not in self.buffers:
-            places = " or ".join(_PLACES[buffer] for buffer in self.buffers)
+            places = " or ".join(_PLACES.get(buffer, buffer) for buffer in self.buffers)
             raise VerifyException(f"{attr} is not a tile in {places}")
 
     def mapping_type_vars(
@@ -68,9 +70,9 @@ GLOBAL = InBuffer(("global",))
 SMEM = InBuffer(("smem",))
 TMEM = InBuffer(("tmem",))
 REGISTER = InBuffer(("register",))
-ANY_TILE = InBuffer(("global", "smem", "tmem", "register"))
-SHARED = InBuffer(("smem", "tmem"))
-FACTOR = InBuffer(("smem", "tmem", "register"))
+ANY_TILE = InBuffer(BUFFERS)
+SHARED = InBuffer(MEMORIES)
+FACTOR = InBuffer(SPACES)
 NUMBERS = Numbers()
 TOKEN = eq(TokenType())
 

@@ -41,6 +41,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import TOKEN
 from stretto.ir.dialect.types import (
+    MEMORIES,
     IteratorType,
     PipelineType,
     TokenType,
@@ -166,7 +167,7 @@ def _check_slot(op: ProducerWriteOp | ConsumerReadOp) -> None:
     arguments = op.body.block.args
     if not isinstance(pipeline, PipelineType):
         return
-    addressed = isinstance(op, ConsumerReadOp) or buffer_of(pipeline.slot) in ("smem", "tmem")
+    addressed = isinstance(op, ConsumerReadOp) or buffer_of(pipeline.slot) in MEMORIES
     if [a.type for a in arguments] != [pipeline.slot] * addressed:
         told = ", ".join(str(a.type) for a in arguments) or "nothing"
         wanted = f"the slot is {pipeline.slot}"

@@ -33,6 +33,7 @@ from xdsl.utils.hints import isa
 
 from stretto.loop.json import BUFFERS
 from stretto.loop.tile import TileType, element_bits
+from stretto.machine import SPACES
 
 
 def _parse_shape(parser: AttrParser) -> tuple[ArrayAttr[IntAttr], StringAttr]:
@@ -263,6 +264,10 @@ def tile_of(type: Attribute) -> TileType | None:
     if shape is None or element is None or min(shape, default=1) < 1:
         return None
     return TileType(shape, element) if element_bits(element) is not None else None
+
+
+MEMORIES = tuple(space for space in SPACES if space != "register")
+"""Spaces whose tiles are buffers with an address, and bytes of a budget."""
 
 
 def buffer_of(type: Attribute) -> str | None:

@@ -28,7 +28,7 @@ from stretto.ir.dialect.pipeline import (
 )
 from stretto.ir.dialect.products import PRODUCTS
 from stretto.ir.dialect.programs import ArriveOp, AwaitOp, FillOp
-from stretto.ir.dialect.types import IteratorType, PipelineType, TokenType, buffer_of
+from stretto.ir.dialect.types import MEMORIES, IteratorType, PipelineType, TokenType, buffer_of
 from stretto.ir.programs import names
 from stretto.ir.programs.declaring import Declared
 from stretto.ir.programs.operands import Bundle, Operands, bare, with_operands
@@ -193,7 +193,7 @@ class Bundles:
         pipe = self.program.pipe_of[write.pipe]
         ring = self.program.ring_of[pipe.ring]
         slot = _slot_of(self.declared.pipes[write.pipe])
-        if buffer_of(slot) not in ("smem", "tmem"):
+        if buffer_of(slot) not in MEMORIES:
             return Block()
         body = Block(arg_types=[slot])
         body.args[0].name_hint = pipe.ring if SSAValue.is_valid_name(pipe.ring) else None
@@ -265,7 +265,7 @@ class Bundles:
         result = source.results[0]
         storage = self.original.storage_of(result)
         slots = [s for s in around.issue.writes if s.storage == storage]
-        if buffer_of(result.type) not in ("smem", "tmem") or not slots:
+        if buffer_of(result.type) not in MEMORIES or not slots:
             return
         slot = around.slots.get((slots[0].storage, slots[0].iterator))
         if slot is None or slot.type != result.type:

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED
 from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.programs import SlotOp
-from stretto.ir.dialect.types import PipelineType, buffer_of
+from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
 from stretto.ir.dialect.views import VIEWS
 from stretto.ir.programs.declaring import Declared
 from stretto.ir.programs.original import Original, UnwritableError
@@ -90,7 +90,7 @@ class Operands:
         value = self.original.operand(op, number)
         match source:
             case Stored(read=read):
-                if value is not None and buffer_of(value.type) in ("smem", "tmem"):
+                if value is not None and buffer_of(value.type) in MEMORIES:
                     return self._buffer(scope, bundle, value)
                 return self._slot(scope, bundle, bundle.issue.reads[read])
             case Alias(value=name):
@@ -236,7 +236,7 @@ class Operands:
         """An operand that is no data of the loop."""
         if bundle.issue.op in self.original.sums and value is accumulator_of(op):
             return self._slot(scope, bundle, Slot(self.original.sums[bundle.issue.op][0], None))
-        if buffer_of(value.type) in ("smem", "tmem"):
+        if buffer_of(value.type) in MEMORIES:
             return self._buffer(scope, bundle, value, writing=value is destination_of(op))
         if value is self.original.induction:
             return self.numbers.induction(scope, bundle.issue.at.stage)

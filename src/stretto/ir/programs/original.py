@@ -20,7 +20,14 @@ from stretto.ir.attributes import stated_op
 from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.kinds import name_of
 from stretto.ir.dialect.pipeline import BODIES
-from stretto.ir.dialect.types import SmemRefType, TmemRefType, TokenType, buffer_of
+from stretto.ir.dialect.types import (
+    MEMORIES,
+    BufferTensorType,
+    SmemRefType,
+    TmemRefType,
+    TokenType,
+    buffer_of,
+)
 from stretto.ir.reading.flow import Flow
 from stretto.ir.reading.values import Homes, inside, yielded
 from stretto.loop import Loop, Storage
@@ -177,7 +184,7 @@ class Original:
             if name == storage:
                 return self.for_op.iter_args[position]
         outside = [r for r, name in self.roots.items() if name == storage and not self.inside(r)]
-        is_tile = outside and buffer_of(outside[0].type) in ("smem", "tmem")
+        is_tile = outside and buffer_of(outside[0].type) in MEMORIES
         return outside[0] if is_tile else None
 
     def slot_type(self, storage: Storage) -> Attribute:
@@ -186,7 +193,7 @@ class Original:
         if outside is not None:
             return outside.type
         for root, name in self.roots.items():
-            if name == storage.name and buffer_of(root.type) in ("smem", "tmem"):
+            if name == storage.name and buffer_of(root.type) in MEMORIES:
                 return root.type
         byte = IntegerType(8)
         match storage.space:
@@ -196,8 +203,10 @@ class Original:
                 return SmemRefType([storage.bytes], "i8")
             case "tmem":
                 return TmemRefType([storage.bytes], "i8")
-            case _:
+            case "register":
                 return TensorType(byte, [storage.bytes])
+            case _:  # a space without a type of its own
+                return BufferTensorType([storage.bytes], "i8", storage.space)
 
 
 def constant_of(value: SSAValue) -> int | None:

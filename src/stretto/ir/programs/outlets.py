@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from stretto.ir.dialect.programs import CreateRingOp, FillOp, SlotOp
-from stretto.ir.dialect.types import PipelineType, buffer_of
+from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
 from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.scope import Numbers, Scope
 from stretto.ir.reading.values import yielded
@@ -57,7 +57,7 @@ class Outlets:
     def _stays(self, position: int) -> bool:
         """Whether a result is a buffer that was there before, or a sum in registers."""
         value = yielded(self.original.for_op, position)
-        if buffer_of(value.type) in ("smem", "tmem"):
+        if buffer_of(value.type) in MEMORIES:
             home = self.original.homes.of(value)
             if home is not None and self.original.inside(home.root):
                 reason = f"result {position} is a tile of a ring, which others take over"
@@ -124,7 +124,7 @@ class Outlets:
         }
 
     def _in_place(self, position: int) -> bool:
-        return buffer_of(self.original.for_op.results[position].type) in ("smem", "tmem")
+        return buffer_of(self.original.for_op.results[position].type) in MEMORIES
 
     def _result(
         self, scope: Scope, trips: SSAValue, rings: dict[str, SSAValue], position: int

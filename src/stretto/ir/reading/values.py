@@ -22,7 +22,7 @@ from stretto.ir.dialect.memory import FILLS, AllocTensorOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.products import PRODUCTS, WgmmaOp
-from stretto.ir.dialect.types import PipelineType, buffer_of
+from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
 from stretto.ir.dialect.views import VIEWS
 
 
@@ -151,7 +151,7 @@ class Homes:
 
     def of(self, value: SSAValue) -> Home | None:
         """The buffer of a tile in shared or tensor memory; None for anything else."""
-        if buffer_of(value.type) not in ("smem", "tmem"):
+        if buffer_of(value.type) not in MEMORIES:
             return None
         way: list[SSAValue] = []
         at, home = value, None
