@@ -66,6 +66,8 @@ class _Draft:
         self.own_slot = rng.random() < 0.15
         self.fusing = rng.random() < 0.2
         """Whether operations are mostly alike and crowd a slot that fused ones share."""
+        self.instant = rng.random() < 0.08
+        """Whether most operations take no time at all."""
         self.slots = self._slots()
         self.pools = [Pool(f"p{i}", rng.randint(1, 4)) for i in range(rng.choice([0, 0, 1, 2]))]
         size = rng.randint(9, 14) if rng.random() < 0.08 else rng.randint(2, 8)
@@ -74,6 +76,8 @@ class _Draft:
         self.values: dict[str, Value] = {}
         self.back: dict[str, int] = {}
         """Iterations between a value and the instance of the storage it lives in."""
+        self.updates: tuple[str, str] | None = None
+        """An operation that shall take a value, because it updates where that lives."""
         self.storages = self._storages()
 
     def chance(self, probability: float) -> bool:
@@ -84,6 +88,10 @@ class _Draft:
         rng = self.rng
         self._live_ins()
         self._writers()
+        if self.chance(0.2):
+            self._accumulator()
+        if self.chance(0.2):
+            self._handed_on()
         self._results()
         for _ in range(rng.choice([0, 0, 0, 1, 1, 2, 3])):
             self._add_view()
@@ -128,6 +136,8 @@ class _Draft:
         latency = rng.choice([0, end, end, rng.randint(0, self.scale), rng.randint(0, self.scale)])
         if self.chance(0.15):
             latency = end + rng.randint(1, 2 * self.scale)
+        if self.instant and self.chance(0.8):
+            latency = 0
         demands = tuple(
             Demand(pool.name, rng.randint(0, pool.cap)) for pool in self.pools if self.chance(0.5)
         )
@@ -153,7 +163,7 @@ class _Draft:
 
     def _uses(self) -> tuple[Use, ...]:
         rng = self.rng
-        if self.chance(0.15):
+        if self.chance(0.7 if self.instant else 0.15):
             return ()
         chosen = rng.sample(self.slots, min(len(self.slots), rng.choice([1, 1, 1, 1, 2, 3])))
         uses = [self._use(slot) for slot in chosen]
@@ -182,7 +192,7 @@ class _Draft:
         rng = self.rng
         storages: list[Storage] = []
         for s in range(rng.choice([0, 0, 1] if self.fusing else [0, 1, 1, 2, 2, 3])):
-            fixed = self.chance(0.3)
+            fixed = self.chance(0.35)
             depth = rng.choice([1, 2, 2, 3]) if not fixed and self.chance(0.4) else None
             spaces: list[Space] = ["smem", "smem", "smem", "tmem", "register"]
             size = rng.choice([1, 1, 2, 3, 4])
@@ -222,6 +232,39 @@ class _Draft:
                     if storage.depth is None or far < storage.depth:
                         reads = (*reads, Access(storage.name, far))
                 self.ops[at] = replace(op, reads=reads, writes=(*op.writes, storage.name))
+
+    def _accumulator(self) -> None:
+        """One operation updates a storage in place, for longer than an iteration lasts."""
+        at = self.rng.randrange(len(self.ops))
+        op = self.ops[at]
+        self.storages.append(Storage("sum", "tmem", self.rng.randint(1, 2), fixed=True))
+        self.ops[at] = replace(
+            op,
+            reads=(*op.reads, Access("sum")),
+            writes=("sum", *op.writes),
+            uses=tuple(use for use in op.uses or () if use.offset == 0)[:1],
+            latency=self.rng.choice([op.ready, self.rng.randint(self.scale, 4 * self.scale)]),
+        )
+
+    def _handed_on(self) -> None:
+        """A writer that is ready soon and done late, and who comes before or after it."""
+        rng = self.rng
+        early, late = sorted(rng.sample(range(len(self.ops)), 2))
+        roomy = [slot for slot in self.slots if slot.capacity is None or slot.capacity > 2]
+        slot = rng.choice(roomy or self.slots)
+        hold = Use(slot.name, rng.randint(self.scale, 2 * self.scale), rng.choice([0, 0, 1]))
+        updated = self.chance(0.6)
+        self.storages.append(Storage("hand", "smem", 1, fixed=not updated or self.chance(0.4)))
+        at, other = (early, late) if updated else (late, early)
+        op, second = self.ops[at], self.ops[other]
+        self.ops[at] = replace(
+            op, uses=(hold,), latency=rng.randint(0, 2), writes=(*op.writes, "hand")
+        )
+        if updated:
+            self.ops[other] = replace(second, writes=("hand", *second.writes))
+            self.updates = (second.name, f"v{at}")
+        else:
+            self.ops[other] = replace(second, reads=(*second.reads, Access("hand")))
 
     def _results(self) -> None:
         for i, op in enumerate(self.ops):
@@ -308,7 +351,8 @@ class _Draft:
             reads = list(op.reads)
             for value in self.values.values():
                 housed = value.storage is not None
-                if not self.chance(density * (1.6 if housed else 0.8)):
+                asked = self.updates == (op.name, value.name)
+                if not asked and not self.chance(density * (1.6 if housed else 0.8)):
                     continue
                 operand = self._operand(op, j, value)
                 if operand is None:
@@ -335,6 +379,8 @@ class _Draft:
                 late = home.name in op.writes or self._first_writer(home.name) <= j
                 most = home.depth - (1 if late else 0) - self.back[value.name]
                 distance = min(distance, most)
+            if home.name == "sum" and made == j and self.chance(0.7):
+                return None
             if distance < 0 or (distance == 0 and made >= j):
                 return None
         return Operand(value.name, distance, self._latency(self.ops[made]))
