@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from stretto.errors import listed
 from stretto.loop.loop import Loop
 from stretto.loop.numbers import long_iteration, wrong_numbers
-from stretto.loop.types import Access, Op, Value
+from stretto.loop.types import Access, Op
 from stretto.machine import SPACES, Machine
 
 
@@ -90,14 +90,20 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
 def _values(loop: Loop) -> Iterator[Fault]:
     declared = {value.name for value in loop.values}
     storages = {storage.name for storage in loop.storages}
+    made_from: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for op in loop.ops:
+        taken = frozenset(operand.value for operand in op.operands)
+        for result in op.results:
+            made_from[result].append(taken)
     definer: dict[str, str] = {}
     for i, value in enumerate(loop.values):
         if value.storage is not None and value.storage not in storages:
             message = f"value `{value.name}` lives in `{value.storage}`, which is no storage"
             yield Fault(f"$.values[{i}].storage", "unknown-storage", message)
-        if value.view_of is not None and not _views(loop, value):
-            viewed = f"value `{value.name}` is a view of `{value.view_of}`"
-            message = f"{viewed}, which its maker does not read"
+        viewed = value.view_of
+        if viewed is not None and not any(viewed in taken for taken in made_from[value.name]):
+            told = f"value `{value.name}` is a view of `{value.view_of}`"
+            message = f"{told}, which its maker does not read"
             yield Fault(f"$.values[{i}].view_of", "unknown-view", message)
     for i, op in enumerate(loop.ops):
         for j, result in enumerate(op.results):
@@ -114,11 +120,6 @@ def _values(loop: Loop) -> Iterator[Fault]:
                 message = f"`{op.name}` uses `{operand.value}`, which no operation defines"
                 hint = " and which is not declared as a live-in value"
                 yield Fault(f"$.ops[{i}].operands[{j}]", "dangling-operand", message + hint)
-
-
-def _views(loop: Loop, value: Value) -> bool:
-    makers = [op for op in loop.ops if value.name in op.results]
-    return any(operand.value == value.view_of for op in makers for operand in op.operands)
 
 
 def _storages(loop: Loop) -> Iterator[Fault]:
@@ -256,12 +257,12 @@ def _unresolved(loop: Loop) -> Iterator[Fault]:
 
 
 def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
+    names = listed(slot.name for slot in machine.slots)
     for i, op in enumerate(loop.ops):
         known: list[tuple[str, int, int, int]] = []
         for j, use in enumerate(op.uses or ()):
             path = f"$.ops[{i}].uses[{j}]"
             if not machine.has_slot(use.slot):
-                names = listed(slot.name for slot in machine.slots)
                 message = f"`{op.name}` uses slot `{use.slot}`; {machine.name} has {names}"
                 yield Fault(f"{path}.slot", "unknown-slot", message)
                 continue
@@ -302,12 +303,12 @@ def _own_overlap(
 
 
 def _pools(loop: Loop, machine: Machine) -> Iterator[Fault]:
+    names = listed(pool.name for pool in machine.pools)
     for i, op in enumerate(loop.ops):
         total: defaultdict[str, int] = defaultdict(int)
         for j, demand in enumerate(op.demands):
             path = f"$.ops[{i}].demands[{j}]"
             if not machine.has_pool(demand.pool):
-                names = listed(pool.name for pool in machine.pools)
                 message = f"`{op.name}` draws on pool `{demand.pool}`; {machine.name} has {names}"
                 yield Fault(f"{path}.pool", "unknown-pool", message)
                 continue
