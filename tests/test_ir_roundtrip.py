@@ -137,8 +137,13 @@ def odd_loops(draw: st.DrawFn) -> Loop:
             parent=draw(st.none() | st.just(ops[base.ops[0].name])) if old != base.ops[0] else None,
         )
 
+    taken = {operand.value for old in base.ops for operand in old.operands}
+    fixed = sorted(storages[s.name] for s in base.storages if s.fixed)
+
     def value(old: Value) -> Value:
-        home = draw(st.none() | st.sampled_from(sorted(storages.values()) or [None]))
+        # Who takes what lives in a ring reads it, and must come after who writes it.
+        homes = fixed if old.name in taken else sorted(storages.values())
+        home = draw(st.none() | st.sampled_from(homes or [None]))
         type = draw(st.none() | TYPES)
         return Value(values[old.name], TileType.parse(type) if type else None, home)
 

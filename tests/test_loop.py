@@ -221,8 +221,8 @@ def test_many_accessors_make_few_dependences() -> None:
     assert len(loop.dependences) < 4 * len(ops)
 
 
-def test_a_value_flow_is_the_precise_statement() -> None:
-    """Where the accumulator's value flows with a latency of its own, the storage adds none."""
+def test_a_value_flow_says_when_to_read_and_completion_when_to_write() -> None:
+    """Where the accumulator's value flows with a latency of its own, it says when to read it."""
     loop = Loop(
         "l",
         (
@@ -234,7 +234,10 @@ def test_a_value_flow_is_the_precise_statement() -> None:
         (Value("x", None, "acc"),),
         (Storage("acc", "tmem", 64),),
     )
-    assert edges(loop) == {("first", "second", 4, 0, "flow")}
+    assert edges(loop) == {
+        ("first", "second", 4, 0, "flow"),
+        ("first", "second", 9, 0, "output"),
+    }
 
 
 def test_live_in_storages_imply_nothing() -> None:

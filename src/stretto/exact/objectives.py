@@ -85,7 +85,7 @@ class _Lives:
         loop = model.case.loop
         top = max(model.ii * (stage + 1) for stage in model.last)
         far = [distance for ends in loop.readers.values() for _, distance in ends]
-        far += [read.distance for op in loop.ops for read in op.reads]
+        far += [read.distance for reads in loop.reads.values() for read in reads]
         self.longest = top + model.ii * max(far, default=0) + max(model.case.completion)
         self.moving: list[_Life] = []
         self._values()
@@ -117,7 +117,7 @@ class _Lives:
             readers = [
                 (i, read.distance)
                 for i, op in enumerate(loop.ops)
-                for read in op.reads
+                for read in loop.reads[op.name]
                 if read.storage == s.name
             ]
             end = self._end([*((w, 0) for w in writers), *readers])

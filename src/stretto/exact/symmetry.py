@@ -77,7 +77,7 @@ def _features(case: Case, op: Op) -> tuple[object, ...]:
         (value[r].register_bytes, case.loop.readers[r]) for r in op.results if r in value
     )
     operands = tuple(sorted((o.value, o.distance) for o in op.operands))
-    reads = tuple(sorted((r.storage, r.distance) for r in op.reads))
+    reads = tuple(sorted((r.storage, r.distance) for r in case.loop.reads[op.name]))
     return (
         op.kind,
         op.vector.uses,

@@ -122,12 +122,16 @@ def _loop(name: str, body: _Body, edges: Cursor, buffers: Buffers) -> Loop:
         known[key] = max(known.get(key, 0), latency)
     touched = {s for a in body.accesses.values() for s in a.reads | a.writes}
     storages = tuple(_storage(root, body, buffers) for root in buffers.order if root in touched)
-    homes = {node.id: buffers.home(node.ref) for node in body.nodes}
+    homes = {
+        node.id: buffers.home(node.ref)
+        for node in body.nodes
+        if operands[node.id] or body.accesses[node.id].writes  # else an address, and no data yet
+    }
     values = tuple(
         Value(
             node.name,
             _value_type(node, buffers),
-            homes[node.id] if homes[node.id] in touched else None,
+            home if (home := homes.get(node.id)) in touched else None,
             _viewed(node, operands[node.id], by_id),
         )
         for node in body.nodes

@@ -120,7 +120,7 @@ def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
     access: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[int]] = {}
     for i, op in enumerate(loop.ops):
-        for a in op.reads:
+        for a in loop.reads[op.name]:
             access.setdefault(a.storage, []).append((i, a.distance))
         for name in op.writes:
             writers.setdefault(name, []).append(i)

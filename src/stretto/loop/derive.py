@@ -6,16 +6,20 @@
 
 Inside one iteration every order of accesses holds as the program has it. A writer's result may be
 read when it is ready (its latency); it may be overwritten when the accessor is wholly done (its
-completion). Where a value already flows between two operations, that flow is the precise
-statement and the storage adds none of its own.
+completion). Where a value already flows from a writer to a reader, that flow is the precise
+statement of when it may be read; whoever overwrites waits for completion all the same, also when
+it reads first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.loop.types import Dependence, DependenceKind, Op, Storage, Value
+from stretto.loop.accesses import storage_views
+from stretto.loop.types import Access, Dependence, DependenceKind, Op, Storage, Value
+
+_Key = tuple[str, str, int, DependenceKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +41,15 @@ def derive_dependences(
     values: Sequence[Value],
     storages: Sequence[Storage],
     stated: Sequence[Dependence],
+    reads: Mapping[str, tuple[Access, ...]],
 ) -> tuple[Dependence, ...]:
     """The dependences of a resolved loop: stated, from values, from storages.
 
-    Of the orders that a storage imposes, those that follow from others are left out: everybody
-    waits for the last writer, the last writer waited for those before it.
+    `reads` are those that each operation lists or that its operands imply. Of the orders that a
+    storage imposes, those that follow from others are left out: everybody waits for the last
+    writer, the last writer waited for those before it to complete.
     """
-    found: dict[tuple[str, str, int, DependenceKind], Dependence] = {}
+    found: dict[_Key, Dependence] = {}
 
     def add(dependence: Dependence) -> None:
         key = (dependence.src, dependence.dst, dependence.distance, dependence.kind)
@@ -58,19 +64,26 @@ def derive_dependences(
     for dependence in _flows(ops):
         add(dependence)
         through.add((dependence.src, dependence.dst, dependence.distance, homes[dependence.via]))
-    touched = _accessors(ops)
+    through.update(_through_views(ops, values))
+    touched = _accessors(ops, reads)
     for storage in storages:
-        accessors = touched.get(storage.name, [])
-        in_place = {a.op.name for a in accessors if a.in_place}
         derive = _fixed if storage.fixed else _rotating
-        for dependence in derive(storage, accessors):
-            carries_data = dependence.kind == "memory" or (
-                dependence.kind == "output" and dependence.dst in in_place
-            )
+        for dependence in derive(storage, touched.get(storage.name, [])):
             key = (dependence.src, dependence.dst, dependence.distance, storage.name)
-            if not (carries_data and key in through):
+            if not (dependence.kind == "memory" and key in through):
                 add(dependence)
+        if storage.fixed:
+            for dependence in _behind_updater(storage, touched.get(storage.name, [])):
+                if not _follows(dependence, found):
+                    add(dependence)
     return tuple(found.values())
+
+
+def _follows(late: Dependence, found: Mapping[_Key, Dependence]) -> bool:
+    """Whether one iteration less asks for as much already."""
+    kinds: tuple[DependenceKind, ...] = ("flow", "memory")
+    near = [found.get((late.src, late.dst, late.distance - 1, kind)) for kind in kinds]
+    return any(d is not None and d.latency >= late.latency for d in near)
 
 
 def _flows(ops: Sequence[Op]) -> Iterable[Dependence]:
@@ -84,15 +97,35 @@ def _flows(ops: Sequence[Op]) -> Iterable[Dependence]:
             yield Dependence(src.name, op.name, latency, operand.distance, "flow", operand.value)
 
 
-def _accessors(ops: Sequence[Op]) -> dict[str, list[_Accessor]]:
+def _through_views(
+    ops: Sequence[Op], values: Sequence[Value]
+) -> Iterable[tuple[str, str, int, str | None]]:
+    """(maker, reader, distance, storage) of what flows under another name."""
+    homes = {value.name: value.storage for value in values}
+    producer = {result: op.name for op in ops for result in op.results}
+    views = storage_views(ops, values)
+    named = {op.results[0]: views[op.name] for op in ops if op.name in views}
+    for op in ops:
+        for operand in op.operands:
+            at, distance, steps = operand.value, operand.distance, 0
+            while at in named and steps < len(ops):
+                distance += named[at].distance
+                at, steps = named[at].value, steps + 1
+            if steps and at in producer:
+                yield producer[at], op.name, distance, homes[operand.value]
+
+
+def _accessors(
+    ops: Sequence[Op], reads: Mapping[str, tuple[Access, ...]]
+) -> dict[str, list[_Accessor]]:
     """Storage to those that touch it, in program order."""
     found: dict[str, list[_Accessor]] = {}
     for op in ops:
-        reads: dict[str, set[int]] = {}
-        for read in op.reads:
-            reads.setdefault(read.storage, set()).add(read.distance)
-        for storage in dict.fromkeys((*reads, *op.writes)):
-            distances = tuple(sorted(reads.get(storage, ())))
+        back: dict[str, set[int]] = {}
+        for read in reads[op.name]:
+            back.setdefault(read.storage, set()).add(read.distance)
+        for storage in dict.fromkeys((*back, *op.writes)):
+            distances = tuple(sorted(back.get(storage, ())))
             found.setdefault(storage, []).append(_Accessor(op, distances, storage in op.writes))
     return found
 
@@ -138,6 +171,21 @@ def _fixed(storage: Storage, accessors: list[_Accessor]) -> Iterable[Dependence]
             yield from _order(storage, a, a, 1, False)
     for reader in accessors[:first]:
         yield from _order(storage, accessors[last], reader, 1, True)
+
+
+def _behind_updater(storage: Storage, accessors: list[_Accessor]) -> Iterable[Dependence]:
+    """What readers owe to the turn of a lone updater before the one they read.
+
+    An updater does not wait for itself, so nothing else tells them to wait for its completion.
+    """
+    written = [k for k, a in enumerate(accessors) if a.writes]
+    if len(written) != 1 or not accessors[written[0]].in_place:
+        return
+    op = accessors[written[0]].op
+    for k, a in enumerate(accessors):
+        if k != written[0]:
+            distance = 1 if k > written[0] else 2
+            yield Dependence(op.name, a.op.name, op.completion, distance, "memory", storage.name)
 
 
 def _rotating(storage: Storage, accessors: list[_Accessor]) -> Iterable[Dependence]:

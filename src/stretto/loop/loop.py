@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from stretto.loop.accesses import effective_reads, storage_views
 from stretto.loop.derive import derive_dependences
-from stretto.loop.types import Dependence, Op, Storage, Value
+from stretto.loop.types import Access, Dependence, Op, Operand, Storage, Value
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,21 @@ class Loop:
             found[value.name] = tuple(seen)
         return found
 
+    @cached_property
+    def homes(self) -> dict[str, str]:
+        """Value to the storage it lives in, where it lives in one."""
+        return {value.name: value.storage for value in self.values if value.storage is not None}
+
+    @cached_property
+    def reads(self) -> dict[str, tuple[Access, ...]]:
+        """Operation to the reads of storages that it lists or that its operands imply."""
+        return effective_reads(self.ops, self.values, self.storages)
+
+    @cached_property
+    def storage_views(self) -> dict[str, Operand]:
+        """Operations that only give what lies in a storage another name, and what they name."""
+        return storage_views(self.ops, self.values)
+
     @property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""
@@ -79,7 +95,7 @@ class Loop:
     @cached_property
     def dependences(self) -> tuple[Dependence, ...]:
         """Every dependence: stated, from values, from storages. Needs a resolved loop."""
-        return derive_dependences(self.ops, self.values, self.storages, self.stated)
+        return derive_dependences(self.ops, self.values, self.storages, self.stated, self.reads)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
