@@ -19,9 +19,10 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
-from stretto.loop import Loop, Op
+from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
 from stretto.schedule.types import ScheduleAnalysis
+from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
 Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]
 RULES: tuple[Rule, ...] = (
@@ -144,13 +145,24 @@ class Case:
         return self.starts[op] + iteration * self.ii
 
     @cached_property
+    def asked(self) -> tuple[Dependence, ...]:
+        """What is stated, and what operands ask for."""
+        return stated_and_flows(self.loop)
+
+    @cached_property
+    def flows(self) -> dict[str, set[tuple[str, str, int]]]:
+        """Storage to who makes and who reads what lies in it, and how far apart they are."""
+        return flows_inside(self.loop)
+
+    @cached_property
+    def touched(self) -> dict[str, list[Touch]]:
+        """Storage to all that touch it, in program order."""
+        return touches(self.loop)
+
+    @cached_property
     def predecessors(self) -> dict[str, list[str]]:
-        """Distance-0 dependences, as who waits for whom."""
-        waits: dict[str, list[str]] = {op.name: [] for op in self.loop.ops}
-        for d in self.loop.dependences:
-            if d.distance == 0 and d.src in waits and d.dst in waits:
-                waits[d.dst].append(d.src)
-        return waits
+        """Orders of one iteration, as who waits for whom."""
+        return waits_inside(self.loop)
 
     @cached_property
     def levels(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Where operations stand: order, dependence, depth, group.
+"""Where operations stand: order, depth, group.
 
 start    0        8           23        II = 15
          load     read        write
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.loop import Dependence
 from stretto.verify.case import Case, Violation
 
 # order ------------------------------------------------------------------------------------
@@ -148,45 +147,6 @@ def _counts(case: Case) -> Iterator[Violation]:
 
 def _stage_count(case: Case) -> int:
     return max((case.stage(name) for name in case.starts), default=-1) + 1
-
-
-# dependence -------------------------------------------------------------------------------
-
-
-def dependence(case: Case) -> Iterator[Violation]:
-    """The destination, `distance` iterations on, starts when the source allows it."""
-    for d in case.loop.dependences:
-        if d.src not in case.starts or d.dst not in case.starts:
-            continue
-        allowed = case.at(d.src, 0) + d.latency
-        starts = case.at(d.dst, d.distance)
-        if starts < allowed:
-            yield Violation(
-                "dependence",
-                _too_early(case, d, starts, allowed),
-                tuple(dict.fromkeys((d.src, d.dst))),
-                (
-                    ("kind", d.kind),
-                    ("via", d.via),
-                    ("starts", starts),
-                    ("allowed", allowed),
-                    ("latency", d.latency),
-                    ("distance", d.distance),
-                    ("ii", case.ii),
-                ),
-            )
-
-
-def _too_early(case: Case, d: Dependence, starts: int, allowed: int) -> str:
-    later = ""
-    if d.distance:
-        plural = "iteration" if d.distance == 1 else "iterations"
-        later = f" (start {case.starts[d.dst]}, {d.distance} {plural} later)"
-    state = "ready" if d.kind in ("flow", "memory") else "done"
-    return (
-        f"`{d.dst}` starts at {starts}{later}; `{d.src}` is {state} at {allowed} "
-        f"(start {case.starts[d.src]} + latency {d.latency}, distance {d.distance}, II {case.ii})"
-    )
 
 
 # depth and group --------------------------------------------------------------------------

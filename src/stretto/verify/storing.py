@@ -18,7 +18,7 @@ from stretto.verify.case import Case, Span, Violation
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class Kept:
     """What was counted of one storage."""
 
     storage: Storage
@@ -28,12 +28,13 @@ class _Kept:
 
     @property
     def bytes(self) -> int:
+        """Of all copies."""
         return self.storage.bytes * self.copies
 
 
 def storage(case: Case) -> Iterator[Violation]:
     """All copies fit their space, rings keep their caps, and what is published is so."""
-    kept = {s.name: k for s in case.loop.storages if (k := _count(case, s)) is not None}
+    kept = {s.name: k for s in case.loop.storages if (k := kept_of(case, s)) is not None}
     yield from _caps(case, kept)
     yield from _budgets(case, kept)
     yield from _published_rows(case, kept)
@@ -42,26 +43,22 @@ def storage(case: Case) -> Iterator[Violation]:
         yield from _published_memory(case, kept)
 
 
-def _count(case: Case, s: Storage) -> _Kept | None:
+def kept_of(case: Case, s: Storage) -> Kept | None:
     """Copies alive at once; None while an operation that touches it has no place."""
-    writers = [op for op in case.loop.ops if s.name in op.writes]
-    readers = [(op, r.distance) for op in case.loop.ops for r in op.reads if r.storage == s.name]
-    accessors = tuple(dict.fromkeys(op.name for op in (*writers, *(op for op, _ in readers))))
+    touched = case.touched[s.name]
+    writers = [touch.op.name for touch in touched if touch.writes]
+    accessors = tuple(dict.fromkeys((*writers, *(touch.op.name for touch in touched))))
     if any(name not in case.starts for name in accessors):
         return None
     if s.fixed or not writers:
-        return _Kept(s, case.ii, 1, accessors)
-    born = min(case.at(op.name, 0) for op in writers)
-    dead = max(
-        *(case.at(op.name, 0) + op.completion for op in writers),
-        *(case.at(op.name, distance) + op.completion for op, distance in readers),
-        born,
-    )
+        return Kept(s, case.ii, 1, accessors)
+    born = min(case.at(name, 0) for name in writers)
+    dead = max(case.at(touch.op.name, touch.back) + touch.op.completion for touch in touched)
     copies = max(1, case.copies(Span(accessors, born, dead)))
-    return _Kept(s, dead - born, copies, accessors)
+    return Kept(s, dead - born, copies, accessors)
 
 
-def _caps(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+def _caps(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
     for name, k in kept.items():
         cap = k.storage.depth
         if cap is not None and k.copies > cap:
@@ -73,7 +70,7 @@ def _caps(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
             yield Violation("storage", message, k.accessors, detail)
 
 
-def _budgets(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+def _budgets(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
     for space in dict.fromkeys(k.storage.space for k in kept.values()):
         budget = case.machine.budget(space)
         if space == "register" or budget is None or budget.bytes is None:
@@ -96,7 +93,7 @@ def _budgets(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
 # What the analysis publishes --------------------------------------------------------------
 
 
-def _published_rows(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+def _published_rows(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
     rows = case.analysis.storages
     if not rows:
         return
@@ -147,7 +144,7 @@ def _published_budgets(case: Case) -> Iterator[Violation]:
         yield Violation("storage", message, (), detail)
 
 
-def _published_memory(case: Case, kept: dict[str, _Kept]) -> Iterator[Violation]:
+def _published_memory(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
     rows = [row for row in case.analysis.memory if row.space != "register"]
     if not rows:
         return

@@ -19,7 +19,8 @@ from stretto.schedule.types import ScheduleAnalysis
 from stretto.verify.case import Case, Violation
 from stretto.verify.fusing import fusion
 from stretto.verify.holding import pool, slot
-from stretto.verify.placing import dependence, depth, group, interval, names, order, target
+from stretto.verify.ordering import dependence
+from stretto.verify.placing import depth, group, interval, names, order, target
 from stretto.verify.storing import storage
 
 Validator = Callable[[Case], Iterator[Violation]]
