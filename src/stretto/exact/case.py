@@ -20,6 +20,7 @@ from stretto.bounds.resource import fine_bound, fusion_class, resource_bound
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
+from stretto.schedule.views import knot
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Ring:
     writers: tuple[int, ...]
     accessors: tuple[tuple[int, int], ...]
     """(operation, distance) of all that write (distance 0) or read an instance."""
+    cap: int | None = None
+    """Copies at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,9 @@ class Case:
     max_stages: int | None = None
     latencies: tuple[tuple[int, int], ...] = ()
     """(number of a dependence, latency) to ask what another latency would change."""
+    lingering: bool = False
+    """Whether a carried read of no duration keeps its copy for a cycle: stricter than legal, but
+    no two operations of one cycle then wait for each other."""
     deadline: Deadline = NEVER
     """When to stop making models of it and solving them."""
 
@@ -86,13 +92,52 @@ class Case:
         return len(self.loop.ops)
 
     @cached_property
+    def dependences(self) -> tuple[Dependence, ...]:
+        """Those that hold however deep rings are, then those that capped rings add."""
+        known = set(self._free)
+        return (*self._free, *(d for d in self.loop.dependences if d not in known))
+
+    @cached_property
+    def _free(self) -> tuple[Dependence, ...]:
+        """What the loop asks for without caps on its rings."""
+        if not any(s.depth for s in self.loop.storages):
+            return self.loop.dependences
+        deep = tuple(replace(s, depth=None) for s in self.loop.storages)
+        return replace(self.loop, storages=deep).dependences
+
+    @cached_property
     def edges(self) -> tuple[tuple[int, int, Dependence], ...]:
         """(source, destination, dependence), by number."""
         index, changed = self.loop.index, dict(self.latencies)
         return tuple(
             (index[d.src], index[d.dst], replace(d, latency=changed.get(k, d.latency)))
-            for k, d in enumerate(self.loop.dependences)
+            for k, d in enumerate(self.dependences)
         )
+
+    @cached_property
+    def bundles(self) -> tuple[int | None, ...]:
+        """By number of a dependence, the one that stands for it; None: a capped ring asks for it.
+
+        Those of the same two operations at the same distance are one: what flows between them,
+        and what a storage asks of them. The longest stands for all.
+        """
+        longest: dict[tuple[str, str, int], int] = {}
+        for k, d in enumerate(self._free):
+            best = longest.setdefault((d.src, d.dst, d.distance), k)
+            if self._free[best].latency < d.latency:
+                longest[d.src, d.dst, d.distance] = k
+        return tuple(
+            longest[d.src, d.dst, d.distance] if k < len(self._free) else None
+            for k, d in enumerate(self.dependences)
+        )
+
+    def lasts(self, op: int, distance: int) -> int:
+        """Cycles for which an accessor keeps the instance of a ring."""
+        return max(self.completion[op], int(self.lingering and distance > 0))
+
+    def knotted(self, solution: Solution) -> bool:
+        """Whether operations that take no time wait for each other in one cycle."""
+        return bool(knot(self.loop, solution.ii, self.named(solution)[0]))
 
     def named(self, solution: Solution) -> tuple[dict[str, int], tuple[tuple[str, ...], ...]]:
         """Starts and fused groups of a solution, by the names of operations."""
@@ -186,19 +231,28 @@ class Case:
     @cached_property
     def rings(self) -> tuple[Ring, ...]:
         """Rotating storages outside registers that some operation writes."""
+        return tuple(ring for ring in self._turning if ring.space != "register")
+
+    @cached_property
+    def bound_rings(self) -> tuple[Ring, ...]:
+        """Rings that are limited: by a budget they share, or by a cap."""
+        return tuple(r for r in self._turning if r.space != "register" or r.cap is not None)
+
+    @cached_property
+    def _turning(self) -> tuple[Ring, ...]:
         found: list[Ring] = []
         for s in self.loop.storages:
             writers = tuple(i for i, op in enumerate(self.loop.ops) if s.name in op.writes)
-            if s.space == "register" or s.fixed or not writers:
+            if s.fixed or not writers:
                 continue
             readers = [
                 (i, read.distance)
                 for i, op in enumerate(self.loop.ops)
-                for read in op.reads
+                for read in self.loop.reads[op.name]
                 if read.storage == s.name
             ]
             accessors = tuple(dict.fromkeys([*((w, 0) for w in writers), *readers]))
-            found.append(Ring(s.name, s.space, s.bytes, writers, accessors))
+            found.append(Ring(s.name, s.space, s.bytes, writers, accessors, s.depth))
         return tuple(found)
 
     @cached_property

@@ -25,7 +25,7 @@ from ortools.sat.python import cp_model
 from stretto.bounds.graph import strong_components
 from stretto.exact.case import Case, Solution
 from stretto.exact.model import Model
-from stretto.exact.reasons import Reason, all_reasons
+from stretto.exact.reasons import Reason, all_reasons, of_edge
 from stretto.exact.solving import Clock, run
 
 CORE_SHARE = 0.005
@@ -63,7 +63,10 @@ def find_conflict(
         if answer is None:
             return Conflict("undecided")
         if not answer:
-            return Conflict("possible", solution=question.solution)
+            found = question.solution
+            if found is not None and case.knotted(found):
+                return Conflict("undecided")
+            return Conflict("possible", solution=found)
         enough = question.core(everything)
     return _reduce(question, enough)
 
@@ -81,7 +84,7 @@ def _likely(case: Case) -> Iterator[Collection[Reason]]:
         if steps:
             held = {use.slot for i in part for use in case.loop.ops[i].vector.uses}
             slots = [Reason("slot", slot) for slot in case.slots if slot in held]
-            yield slots + [Reason("dependence", number=k) for k in steps]
+            yield slots + [of_edge(case, k) for k in steps]
 
 
 def still_refuted(case: Case, ii: int, reasons: Collection[Reason], clock: Clock) -> bool:

@@ -13,7 +13,7 @@ from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.options import Limits
-from stretto.exact.reasons import Reason
+from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.relax import relax
 from stretto.exact.solving import Clock
 from stretto.schedule import BOUND_NAMES, Bounds, Witness
@@ -68,14 +68,12 @@ def _suspects(case: Case, witness: Witness) -> Sequence[Reason]:
     if witness.kind == "cycle":
         steps = set(zip(names, names[1:] + names[:1], strict=True))
         return [
-            Reason("dependence", number=k)
-            for k, (_, _, d) in enumerate(case.edges)
-            if (d.src, d.dst) in steps
+            of_edge(case, k) for k, (_, _, d) in enumerate(case.edges) if (d.src, d.dst) in steps
         ]
     steps = set(pairwise(names))
     limits = [Reason("depth", witness.limit), Reason("stages")]
     return limits + [
-        Reason("dependence", number=k)
+        of_edge(case, k)
         for k, (_, _, d) in enumerate(case.edges)
         if (d.src, d.dst) in steps and d.distance == 0
     ]

@@ -81,10 +81,10 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
     """(source, destination, the most stages it can ask for)."""
     for src, dst, d in case.edges:
         yield src, dst, _ceil(d.latency - ii * d.distance + ii - 1, ii)
-    for ring in case.rings:
+    for ring in case.bound_rings:
         for i, distance in ring.accessors:
             for writer in ring.writers:
-                yield i, writer, _ceil(case.completion[i] + ii * distance - ii + ii - 1, ii)
+                yield i, writer, _ceil(case.lasts(i, distance) + ii * distance - ii + ii - 1, ii)
     together = [*case.groups, *(c.members for c in case.classes)]
     for members in together:
         for a, b in combinations(members, 2):

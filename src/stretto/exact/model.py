@@ -34,7 +34,7 @@ from stretto.exact.circular import Held, capacity
 from stretto.exact.cp import never, total, when
 from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
-from stretto.exact.reasons import Reason
+from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
 
 LARGEST = 1 << 60
@@ -141,10 +141,10 @@ class Model:
             needed = d.latency - self.ii * d.distance
             if src == dst:
                 if needed > 0:
-                    self.enforce(never(self.cp), Reason("dependence", number=k))
+                    self.enforce(never(self.cp), of_edge(self.case, k))
                 continue
             constraint = self.cp.add(self.start[dst] >= self.start[src] + needed)
-            self.enforce(constraint, Reason("dependence", number=k))
+            self.enforce(constraint, of_edge(self.case, k))
 
     def _fusion(self) -> None:
         """A choice of groups in every class, whose contraction is acyclic."""
@@ -217,12 +217,13 @@ class Model:
             depth = self.cp.new_int_var(1, -(-longest // ii), f"ring_{ring.name}")
             self.rings[ring.name] = depth
             for i, distance in ring.accessors:
-                lives = case.completion[i] + ii * distance
+                lives = case.lasts(i, distance) + ii * distance
                 for writer in ring.writers:
                     if i == writer:
                         self.cp.add(depth * ii >= lives)
                     else:
                         self.cp.add(depth * ii >= self.start[i] + lives - self.start[writer])
+        self._caps()
         for space, budget in case.budgets.items():
             sizes = [r.bytes * self.rings[r.name] for r in case.rings if r.space == space]
             needed = total(sizes) + case.single_bytes.get(space, 0)
@@ -231,6 +232,19 @@ class Model:
                 self.enforce(fits, Reason("storage", space))
             elif case.single_bytes.get(space, 0) > budget:
                 self.enforce(never(self.cp), Reason("storage", space))
+
+    def _caps(self) -> None:
+        """``cap × II >= lifetime``."""
+        for ring in self.case.bound_rings:
+            for i, distance in ring.accessors if ring.cap is not None else ():
+                lives = self.case.lasts(i, distance) + self.ii * distance
+                for writer in ring.writers:
+                    most = (ring.cap or 0) * self.ii
+                    if i != writer:
+                        within = self.cp.add(self.start[i] + lives - self.start[writer] <= most)
+                        self.enforce(within, Reason("ring", ring.name))
+                    elif lives > most:
+                        self.enforce(never(self.cp), Reason("ring", ring.name))
 
     # In and out -----------------------------------------------------------------------------------
 

@@ -16,8 +16,17 @@ from typing import Literal
 from stretto.exact.case import Case
 from stretto.loop import Dependence
 
-Kind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage"]
-KINDS: tuple[Kind, ...] = ("dependence", "slot", "pool", "depth", "stages", "group", "storage")
+Kind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring"]
+KINDS: tuple[Kind, ...] = (
+    "dependence",
+    "slot",
+    "pool",
+    "depth",
+    "stages",
+    "group",
+    "storage",
+    "ring",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +35,7 @@ class Reason:
 
     kind: Kind
     name: str = ""
-    """The slot, pool, memory space or operation."""
+    """The slot, pool, memory space, operation or capped storage."""
     number: int = 0
     """Which dependence or group."""
 
@@ -41,8 +50,17 @@ def all_reasons(case: Case) -> tuple[Reason, ...]:
     if case.max_stages is not None:
         found.append(Reason("stages"))
     found += [Reason("group", number=k) for k in range(len(case.groups))]
-    found += [Reason("dependence", number=k) for k in range(len(case.edges))]
-    return tuple(found)
+    found += [Reason("ring", ring.name) for ring in case.bound_rings if ring.cap is not None]
+    found += dict.fromkeys(of_edge(case, k) for k in range(len(case.edges)))
+    return tuple(dict.fromkeys(found))
+
+
+def of_edge(case: Case, number: int) -> Reason:
+    """Why a dependence holds: itself, with all that hold beside it, or a capped ring."""
+    stands = case.bundles[number]
+    if stands is None:
+        return Reason("ring", case.dependences[number].via)
+    return Reason("dependence", number=stands)
 
 
 def brief(case: Case, reasons: Sequence[Reason]) -> str:
@@ -56,6 +74,8 @@ def brief(case: Case, reasons: Sequence[Reason]) -> str:
                 told.append(f"the {reason.name} budget")
             case "depth":
                 told.append(f"max_depth of `{reason.name}`")
+            case "ring":
+                told.append(f"the cap on the ring of `{reason.name}`")
             case "stages":
                 told.append("the limit on stages")
             case "group":

@@ -2,7 +2,8 @@
 
     slot, pool  the fewest units more
     depth       one stage more
-    dependence  the least k by which its latency must fall; one copy more, where a capped ring asks
+    dependence  the least k by which its latency must fall
+    ring        one copy more, where it is capped
     storage     the least b bytes by which one storage must shrink
     group       its members need not share a stage
 
@@ -101,7 +102,9 @@ def _changes(case: Case, reason: Reason, ii: int) -> Iterator[Change]:
         case "group":
             yield _apart(case, reason)
         case "dependence":
-            yield _roomier(case, reason) or _sooner(case, reason)
+            yield _sooner(case, reason)
+        case "ring":
+            yield _roomier(case, reason)
         case "storage":
             yield from _smaller(case, reason)
 
@@ -160,9 +163,11 @@ def _with_op(case: Case, op: Op, constraint: Constraint) -> Case:
 
 def _sooner(case: Case, reason: Reason) -> Change:
     _, _, d = case.edges[reason.number]
+    together = [k for k, stands in enumerate(case.bundles) if stands == reason.number]
 
     def apply(k: int) -> Case:
-        return replace(case, latencies=((reason.number, d.latency - k),))
+        sooner = [(n, min(case.edges[n][2].latency, d.latency - k)) for n in together]
+        return replace(case, latencies=tuple(sooner))
 
     def tell(k: int) -> str:
         cycles = "1 cycle" if k == 1 else f"{k} cycles"
@@ -172,14 +177,12 @@ def _sooner(case: Case, reason: Reason) -> Change:
     return Change(reason, d.latency, apply, tell)
 
 
-def _roomier(case: Case, reason: Reason) -> Change | None:
-    """One copy more in the capped ring that a dependence comes from; None: it comes from none."""
-    _, _, d = case.edges[reason.number]
-    ring = next((s for s in case.loop.storages if s.name == d.via and s.depth), None)
-    if ring is None or ring.depth is None or d in _with_depth(case, ring, None).loop.dependences:
-        return None
-    changed = _with_depth(case, ring, ring.depth + 1)
-    text = f"a ring of {ring.depth + 1} for `{ring.name}` instead of {ring.depth}"
+def _roomier(case: Case, reason: Reason) -> Change:
+    """One copy more in a capped ring."""
+    ring = case.loop.storage(reason.name)
+    deeper = (ring.depth or 0) + 1
+    changed = _with_depth(case, ring, deeper)
+    text = f"a ring of {deeper} for `{ring.name}` instead of {ring.depth}"
     return Change(reason, 1, lambda _: changed, lambda _: text)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stretto.generate.partial import Partial
+from stretto.machine import SPACES
 from stretto.resources import Conflict
 from stretto.resources.rows import has_row_words
 from stretto.schedule.types import Refusal
@@ -68,7 +69,8 @@ def refusal_for(
 
 def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
     """Why a complete placement was refused: `reason` says which space, and the bytes."""
-    return Refusal(ii, reason, rung=rung, limit=reason.split(" ", 1)[0])
+    first = reason.split(" ", 1)[0]
+    return Refusal(ii, reason, rung=rung, limit=first if first in SPACES else "")
 
 
 def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:

@@ -116,6 +116,22 @@ class Problem:
     fusion: tuple[FusionClass | None, ...]
     """What an operation may fuse with; all None without fusion."""
 
+    @cached_property
+    def instant(self) -> dict[int, frozenset[int]]:
+        """Operations that may tie a knot in one cycle, and those they must not share it with.
+
+        One that takes no time and reads what an iteration before wrote, and all who write that.
+        """
+        found: dict[int, set[int]] = {}
+        for i, op in enumerate(self.loop.ops):
+            for read in self.loop.reads[op.name]:
+                if read.distance and not self.completion[i]:
+                    for w, other in enumerate(self.loop.ops):
+                        if w != i and read.storage in other.writes:
+                            found.setdefault(i, set()).add(w)
+                            found.setdefault(w, set()).add(i)
+        return {i: frozenset(others) for i, others in found.items()}
+
     @property
     def size(self) -> int:
         """How many operations there are."""
@@ -257,7 +273,7 @@ def _storages(loop: Loop) -> tuple[tuple[StorageRoom, ...], tuple[tuple[str, int
     for i, op in enumerate(loop.ops):
         for name in op.writes:
             writers.setdefault(name, []).append(i)
-        for read in op.reads:
+        for read in loop.reads[op.name]:
             readers.setdefault(read.storage, []).append((i, read.distance))
     rotating: list[StorageRoom] = []
     fixed: dict[str, int] = {}

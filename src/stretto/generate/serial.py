@@ -70,6 +70,7 @@ def serial(problem: Problem) -> SerialResult:
 def _walk(problem: Problem) -> list[int]:
     holds = _Holds(problem.machine)
     starts = [0] * problem.size
+    seated: set[int] = set()
     now = 0
     patience = problem.deadline.later(GRACE)  # this is the first schedule that there is
     for i in _order(problem):
@@ -77,8 +78,11 @@ def _walk(problem: Problem) -> list[int]:
         for before, latency, distance in problem.preds[i]:
             if distance == 0:
                 now = max(now, starts[before] + latency)
+        if any(j in seated and starts[j] == now for j in problem.instant.get(i, ())):
+            now += 1
         now = holds.seat(problem.vectors[i], now)
         starts[i] = now
+        seated.add(i)
     return starts
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.generate.problem import Problem, StorageRoom
+from stretto.schedule.views import knot
 
 
 def ring_depth(problem: Problem, room: StorageRoom, ii: int, starts: Sequence[int]) -> int:
@@ -29,7 +30,13 @@ def bytes_needed(problem: Problem, ii: int, starts: Sequence[int]) -> dict[str, 
 
 
 def overflow(problem: Problem, ii: int, starts: Sequence[int]) -> str:
-    """Which budget a whole placement exceeds, with the bytes; empty if it fits."""
+    """Which budget a whole placement exceeds, with the bytes; empty if it fits.
+
+    Rings that no order of one cycle hands on are no better than rings that do not fit.
+    """
+    tied = knot(problem.loop, ii, problem.starts_by_name(starts)) if problem.instant else ()
+    if tied:
+        return f"{' and '.join(tied)} take no time, and each has to come before the other"
     if not problem.rotating:
         return ""
     needed = bytes_needed(problem, ii, starts)

@@ -183,6 +183,8 @@ def _subject(case: Case, reason: Reason) -> str:
             return "group"
         case "depth":
             return f"depth of {cut(reason.name)}"
+        case "ring":
+            return f"ring of {cut(reason.name)}"
         case _:
             return f"{reason.kind} {reason.name}"
 
@@ -205,10 +207,24 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
         case "depth":
             depth = case.loop.op(reason.name).constraint.max_depth
             return f"{reason.name} may stand in stage {depth} at most"
+        case "ring":
+            return _ring(case, reason.name)
         case "stages":
             return f"at most {case.max_stages} stage{'' if case.max_stages == 1 else 's'}"
         case "group":
             return f"{', '.join(case.loop.groups[reason.number])} share a stage"
+
+
+def _ring(case: Case, name: str) -> str:
+    """``2 copies at most, each from w0 until w0, w1 and read are done``."""
+    ring = next(ring for ring in case.bound_rings if ring.name == name)
+    ops = case.loop.ops
+    first = ops[ring.writers[0]].name
+    users = list(dict.fromkeys(ops[i].name for i, _ in ring.accessors))
+    last = users.pop()
+    until = f"{', '.join(users)} and {last}" if users else last
+    copies = "1 copy" if ring.cap == 1 else f"{ring.cap} copies"
+    return f"{copies} at most, each from the start of {first} until {until} are done with it"
 
 
 def _slot(case: Case, slot: str, ii: int) -> str:

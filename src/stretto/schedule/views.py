@@ -9,6 +9,8 @@ For whoever makes an analysis. The verifier does not use this module: it counts 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import cast
 
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, Storage, topological_order
@@ -73,7 +75,7 @@ def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -
     ends += [
         starts[op.name] + op.completion + ii * read.distance
         for op in loop.ops
-        for read in op.reads
+        for read in loop.reads[op.name]
         if read.storage == storage.name
     ]
     return max(ends) - begin
@@ -82,6 +84,43 @@ def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -
 def ring_depth(storage: Storage, life: int, ii: int) -> int:
     """Copies alive at once."""
     return 1 if storage.fixed else max(1, -(-life // ii))
+
+
+def knot(loop: Loop, ii: int, starts: Mapping[str, int]) -> tuple[str, ...]:
+    """Operations of one cycle that take no time, each of which has to come before the next.
+
+    A read of no duration may hand its copy on in the cycle in which it starts. Such hand-overs,
+    and dependences without latency, must leave some order of the operations of a cycle; only where
+    something is read as many iterations back as its ring has copies may there be none.
+    """
+    instant = {op.name for op in loop.ops if op.completion == 0}
+    carried = [read.storage for name in instant for read in loop.reads[name] if read.distance > 0]
+    waits: dict[str, set[str]] = {}
+    for s in loop.storages:
+        writers = [op.name for op in loop.ops if s.name in op.writes]
+        if s.name not in carried or s.fixed or not writers:
+            continue
+        depth = ring_depth(s, lifetime(loop, s, ii, starts), ii)
+        touches = [(name, 0) for name in writers]
+        touches += [
+            (o, r.distance) for o, rs in loop.reads.items() for r in rs if r.storage == s.name
+        ]
+        for name, back in touches:
+            for writer in writers:
+                at_once = starts[name] + ii * back == starts[writer] + ii * depth
+                if name in instant and at_once and name != writer:
+                    waits.setdefault(writer, set()).add(name)
+    if not waits:
+        return ()
+    for d in loop.dependences:
+        at_once = starts[d.dst] + ii * d.distance == starts[d.src]
+        if d.latency == 0 and at_once and d.src != d.dst:
+            waits.setdefault(d.dst, set()).add(d.src)
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        return tuple(dict.fromkeys(cast("list[str]", error.args[1])))
+    return ()
 
 
 def storage_uses(loop: Loop, ii: int, starts: Mapping[str, int]) -> tuple[StorageUse, ...]:
