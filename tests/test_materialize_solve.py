@@ -15,6 +15,7 @@ from stretto import Access, build
 from stretto.loop import Use
 from stretto.machine import Budget
 from stretto.materialize import (
+    MODES,
     Consumer,
     MaterializeError,
     Mode,
@@ -24,6 +25,7 @@ from stretto.materialize import (
     materialize,
 )
 from stretto.materialize.instructions import Direct, Issue, Stored, Through
+from stretto.simulate import simulate
 
 
 def pipe(program: Program, name: str) -> Pipe:
@@ -163,8 +165,8 @@ def test_depths_are_those_of_the_analysis_and_fit(name: str) -> None:
             assert sum(r.bytes * r.depth for r in inside) <= budget.bytes
 
 
-def test_an_operation_of_no_duration_may_need_one_slot_more() -> None:
-    """`touch` reads what the last iteration wrote, in the cycle in which this one writes."""
+def test_operations_of_no_duration_that_wait_for_each_other_are_no_schedule() -> None:
+    """`touch` reads what the last iteration wrote, in the cycle in which this one writes first."""
     loop = build("instant")
     tile = loop.storage("tile", "smem", 8)
     loop.op("write", "x", uses=[], latency=0, into=tile)
@@ -175,10 +177,28 @@ def test_an_operation_of_no_duration_may_need_one_slot_more() -> None:
     whole = replace(whole, ops=(whole.ops[0], touch))
     case = placed(whole, 2, {"write": 0, "touch": 0})
     assert case.analysis.storages[0].ring_depth == 1
-    assert case.program("unspecialized").ring_of["tile"].depth == 2
+    with pytest.raises(
+        MaterializeError, match="each has to come before the next of touch -> write"
+    ):
+        case.program("unspecialized")
+    later = placed(whole, 2, {"write": 0, "touch": 1})
+    assert later.program("unspecialized").ring_of["tile"].depth == 2
     tight = replace(TINY, budgets=(Budget("smem", 15),))
-    with pytest.raises(MaterializeError, match=r"smem holds 15 bytes; the rings need 16"):
-        materialize(case.loop, tight, replace(case.analysis, memory=()))
+    with pytest.raises(MaterializeError, match=r"smem holds 15 bytes; the schedule needs 16"):
+        materialize(later.loop, tight, later.analysis)
+
+
+def test_an_operation_of_no_duration_may_read_and_write_one_slot() -> None:
+    """It takes what the last iteration left, and leaves its own in the same place."""
+    loop = build("instant")
+    tile = loop.storage("tile", "smem", 8)
+    loop.op("step", "x", uses=[], latency=0, into=tile)
+    whole = loop.finish()
+    whole = replace(whole, ops=(replace(whole.ops[0], reads=(Access("tile", 1),)),))
+    case = placed(whole, 1, {"step": 0})
+    for mode in MODES:
+        assert case.program(mode).ring_of["tile"].depth == 1
+        assert simulate(case.loop, case.machine, case.analysis, 5, mode).success
 
 
 # Mutexes ----------------------------------------------------------------------------------

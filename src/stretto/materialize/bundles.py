@@ -90,7 +90,7 @@ class Bundles:
             operands=tuple(self._source(op, s) for s in self.solution.operands[op]),
             reads=tuple(
                 self._slot(op, read.storage, "consumer", read.distance, used)
-                for read in operation.reads
+                for read in self.plan.loop.reads[op]
             ),
             writes=tuple(self._slot(op, name, "producer", 0, used) for name in operation.writes),
             after=self.wiring.tokens.get(op, ()),

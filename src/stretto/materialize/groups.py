@@ -129,7 +129,7 @@ class Grouping:
             for operand in operation.operands
             if operand.value in loop.producers and self._origin(operand.value) == raw
         ]
-        if raw.kind == "storage" and any(read.storage == raw.name for read in operation.reads):
+        if raw.kind == "storage" and any(read.storage == raw.name for read in loop.reads[op]):
             at = self.plan.program_index
             writers = [w.name for w in loop.ops if raw.name in w.writes and at[w.name] < at[op]]
             found += writers[-1:]

@@ -62,13 +62,14 @@ class Origins:
         found: dict[str, View] = {}
         view_of = {value.name: value.view_of for value in self.loop.values}
         for op in self.loop.ops:
+            if op.name in self.loop.storage_views:
+                found[op.name] = View("storage", self.loop.storage_views[op.name])
+                continue
             if len(op.operands) != 1 or len(op.results) != 1 or op.reads or op.writes:
                 continue
             (operand,), (result,) = op.operands, op.results
-            home, here = self._storage_of[operand.value], self._storage_of[result]
-            if here is not None and here == home:
-                found[op.name] = View("storage", operand)
-            elif here is None and home is None and view_of[result] == operand.value:
+            homes = (self._storage_of[operand.value], self._storage_of[result])
+            if homes == (None, None) and view_of[result] == operand.value:
                 found[op.name] = View("register", operand)
         return found
 
@@ -94,7 +95,7 @@ class Origins:
         if view is not None and view.kind == "storage":
             return Seen("alias", Path((operand.value,), (operand.distance,)))
         home = self._storage_of[operand.value]
-        if home is not None and any(read.storage == home for read in op.reads):
+        if home is not None:
             path = self.path(operand, "storage")
             return Seen("stored", path, self._access(op, home, path))
         path = self.path(operand, "register")
@@ -103,9 +104,6 @@ class Origins:
 
     def _access(self, op: Op, home: str, path: Path) -> int:
         """The access of a storage that an operand goes with."""
-        mine = [n for n, read in enumerate(op.reads) if read.storage == home]
-        for distance in (path.distance, path.distances[0]):
-            for n in mine:
-                if op.reads[n].distance == distance:
-                    return n
-        return mine[0]
+        reads = self.loop.reads[op.name]
+        mine = [n for n, read in enumerate(reads) if read.storage == home]
+        return next((n for n in mine if reads[n].distance == path.distance), mine[0])

@@ -98,6 +98,8 @@ def _reused(plan: Plan, skeleton: Skeleton, ring: Ring, owner: str) -> bool:
         room = plan.slack(c.op, owner, back)
         if room < done or (ring.fixed and room == done == 0):
             return False
+        if c.op == owner and back == 0:
+            return False  # it would wait for itself
     return True
 
 
@@ -128,10 +130,14 @@ def _kept(plan: Plan, solution: Solution, pipes: Iterable[Pipe]) -> list[Order]:
 
 def _placeholders(plan: Plan, origins: Origins, layout: Layout) -> list[Order]:
     """Every order that must hold; those that data keeps are found to be implied later."""
-    found = [
-        Order(d.src, d.dst, d.distance, d.latency, why=d.via or d.kind)
+    real = [
+        d
         for d in plan.loop.dependences
         if not (d.kind == "flow" and _only_named(origins, d.src, d.dst))
+    ]
+    found = [
+        Order(d.src, d.dst, d.distance, d.latency, why=d.via or d.kind)
+        for d in dict.fromkeys((*real, *plan.loop.stated))
     ]
     found += [_until_done(plan, reuse) for reuse in reuses(plan, layout.rings)]
     found += _through_views(plan, origins)
@@ -155,7 +161,7 @@ def _through_views(plan: Plan, origins: Origins) -> list[Order]:
     for op in plan.loop.ops:
         for seen in origins.seen(op):
             maker = plan.loop.producers.get(seen.path.origin)
-            if seen.kind != "value" or not seen.path.views or maker is None:
+            if seen.kind not in ("value", "stored") or not seen.path.views or maker is None:
                 continue
             flows = plan.between.get((maker, seen.path.views[-1]), ())
             back = seen.path.distances[-1]

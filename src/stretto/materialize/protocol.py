@@ -156,7 +156,7 @@ class Protocol:
     def _accesses(self, issue: Issue) -> Iterator[str]:
         """The operation touches what it touches in the loop."""
         op = self.program.loop.op(issue.op)
-        reads = [(read.storage, read.distance) for read in op.reads]
+        reads = [(read.storage, read.distance) for read in self.program.loop.reads[op.name]]
         writes = [(name, 0) for name in op.writes]
         for what, slots, asked in (("reads", issue.reads, reads), ("writes", issue.writes, writes)):
             found = [(slot.storage, slot.distance) for slot in slots]

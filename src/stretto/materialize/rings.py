@@ -4,7 +4,8 @@
     same cycle, no latency between them  ──►  the one that is waited for comes first
 
 An operation that takes no time may need a slot at the very cycle at which its ring, by lifetime,
-has handed it on. Where no order inside the cycle helps, the ring gets one slot more.
+has handed it on. Of storages the schedule is known to have an order for that; a ring of register
+values, where no order helps, gets one slot more.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Layout:
 
 
 def lay_out(plan: Plan, skeletons: Iterable[Skeleton]) -> Layout:
-    """Depths from lifetimes, raised only where operations of no duration ask for it."""
+    """Depths from lifetimes, those of values raised where operations of no duration ask for it."""
     piped = [s for s in skeletons if s.group is not None]
     rings = {Raw("storage", s.name): _of_storage(plan, s.name) for s in plan.loop.storages}
     taken = {ring.name for ring in rings.values()}
@@ -52,14 +53,12 @@ def lay_out(plan: Plan, skeletons: Iterable[Skeleton]) -> Layout:
             rings.setdefault(skeleton.raw, _of_value(plan, skeleton.raw, same, taken))
     while True:
         sequence, short = _sequence(plan, [*reuses(plan, rings), *_piped(plan, rings, piped)])
-        if short is None:
-            break
+        if not short:
+            return Layout(rings, sequence)
         rings = {
             raw: replace(ring, depth=ring.depth + 1) if ring.name == short else ring
             for raw, ring in rings.items()
         }
-    _within_budget(plan, rings.values())
-    return Layout(rings, sequence)
 
 
 def _of_storage(plan: Plan, name: str) -> Ring:
@@ -101,12 +100,16 @@ def reuses(plan: Plan, rings: dict[Raw, Ring]) -> list[Reuse]:
             continue
         first = writers[0]
         for op in plan.loop.ops:
-            for distance in sorted({r.distance for r in op.reads if r.storage == raw.name}):
+            for distance in _distances(plan, op.name, raw.name):
                 back = ring.depth - distance
                 found.append(Reuse(ring.name, op.name, first, back, distance))
             if raw.name in op.writes:
                 found.append(Reuse(ring.name, op.name, first, ring.depth, 0))
     return found
+
+
+def _distances(plan: Plan, op: str, storage: str) -> list[int]:
+    return sorted({read.distance for read in plan.loop.reads[op] if read.storage == storage})
 
 
 def _piped(plan: Plan, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> list[Reuse]:
@@ -120,7 +123,7 @@ def _piped(plan: Plan, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> lis
     return found
 
 
-def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str | None]:
+def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str]:
     """Operations by cycle, then as zero latencies ask; or the ring that makes it impossible."""
     after: dict[str, list[tuple[str, str]]] = {op.name: [] for op in plan.loop.ops}
     waiting = dict.fromkeys(after, 0)
@@ -128,7 +131,10 @@ def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str
         if d.latency == 0 and plan.slack(d.src, d.dst, d.distance) == 0:
             after[d.src].append((d.dst, ""))
             waiting[d.dst] += 1
+    storages = {storage.name for storage in plan.loop.storages}
     for reuse in reused:
+        if reuse.src == reuse.dst and reuse.ring in storages:
+            continue  # it reads the old instance before it writes the new one
         at_once = plan.slack(reuse.src, reuse.dst, reuse.distance) == 0
         if at_once and plan.completion(reuse.src) == 0:
             after[reuse.src].append((reuse.dst, reuse.ring))
@@ -149,20 +155,10 @@ def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str
             if waiting[dst] == 0:
                 heappush(ready, key(dst))
     if len(order) == len(after):
-        return tuple(order), None
+        return tuple(order), ""
     left = set(after) - set(order)
-    return (), next(
-        ring for src in after if src in left for dst, ring in after[src] if ring and dst in left
-    )
-
-
-def _within_budget(plan: Plan, rings: Iterable[Ring]) -> None:
-    for budget in plan.machine.budgets:
-        inside = [r for r in rings if r.space == budget.space and r.storage is not None]
-        used = sum(ring.bytes * ring.depth for ring in inside)
-        if budget.space != "register" and budget.bytes is not None and used > budget.bytes:
-            parts = " + ".join(f"`{r.name}` {r.depth} × {r.bytes:,}" for r in inside)
-            raise MaterializeError(
-                f"{plan.loop.name}: {budget.space} holds {budget.bytes:,} bytes; the rings need "
-                f"{used:,} ({parts})"
-            )
+    stuck = [ring for src in after if src in left for dst, ring in after[src] if dst in left]
+    short = next((ring for ring in stuck if ring and ring not in storages), "")
+    if not short:
+        raise MaterializeError(f"{plan.loop.name}: no order of one cycle serves {sorted(left)}")
+    return (), short

@@ -141,11 +141,12 @@ class Solve:
 
     def _accesses(self, solution: Solution, op: Op) -> None:
         views: dict[tuple[str, int], list[str]] = {}
+        reads = self.plan.loop.reads[op.name]
         for seen in self.origins.seen(op):
             if seen.kind == "stored":
-                read = op.reads[seen.read]
+                read = reads[seen.read]
                 views.setdefault((read.storage, read.distance), []).extend(seen.path.views)
-        for read in dict.fromkeys(op.reads):
+        for read in dict.fromkeys(reads):
             through = tuple(dict.fromkeys(views.get((read.storage, read.distance), ())))
             raw = Raw("storage", read.storage)
             path = Path((read.storage,), (read.distance,), through)

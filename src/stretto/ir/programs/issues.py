@@ -89,7 +89,8 @@ class Issues:
         )
         if section == "kernel":
             self.kernel[name] = sources
-        reads = tuple(self._slot(op, touched, r.storage, "consumer", r.distance) for r in row.reads)
+        listed = self.head.loop.reads[name]
+        reads = tuple(self._slot(op, touched, r.storage, "consumer", r.distance) for r in listed)
         writes = tuple(self._slot(op, touched, storage, "producer", 0) for storage in row.writes)
         return Issue(at, name, sources, reads, writes, after)
 
