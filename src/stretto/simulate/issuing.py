@@ -22,8 +22,9 @@ from stretto.materialize.instructions import (
     Through,
 )
 from stretto.materialize.types import Program
-from stretto.simulate.knowledge import Levels, Requirement
+from stretto.simulate.knowledge import Levels
 from stretto.simulate.memory import Memory, Moment
+from stretto.simulate.needs import Requirement
 from stretto.simulate.values import Datum, Domain
 
 

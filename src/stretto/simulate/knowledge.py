@@ -9,62 +9,11 @@ read that happens at the right time, but that nothing makes happen then, is foun
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
-
 from stretto.loop import Loop
-from stretto.materialize.origins import Origins
+from stretto.simulate.needs import Requirement
 
 Known = list[int]
 """Last known iteration by level; -1: none."""
-
-Lack = Literal["unwritten", "overwritten", "unordered"]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """`dst` must come after `src` of `distance` iterations before has come `latency` far."""
-
-    src: str
-    latency: int
-    distance: int
-    lack: Lack
-    """What it is called when that is not so."""
-    via: str
-
-
-def requirements(loop: Loop) -> dict[str, tuple[Requirement, ...]]:
-    """What each operation needs, from the loop alone."""
-    origins = Origins(loop)
-    found: dict[str, list[Requirement]] = {op.name: [] for op in loop.ops}
-    lacks: dict[str, Lack] = {
-        "flow": "unwritten",
-        "memory": "unwritten",
-        "anti": "overwritten",
-        "output": "overwritten",
-        "order": "unordered",
-    }
-    for d in loop.dependences:
-        into = origins.views.get(d.dst)
-        if d.kind == "flow" and (d.src in origins.views or (into and into.kind == "storage")):
-            continue  # a name, not data: its reader needs the origin
-        need = Requirement(d.src, d.latency, d.distance, lacks[d.kind], d.via)
-        found[d.dst].append(need)
-    for op in loop.ops:
-        found[op.name] += _behind_views(loop, origins, op.name)
-    return {op: tuple(dict.fromkeys(needs)) for op, needs in found.items()}
-
-
-def _behind_views(loop: Loop, origins: Origins, name: str) -> Iterable[Requirement]:
-    for seen in origins.seen(loop.op(name)):
-        maker = loop.producers.get(seen.path.origin)
-        if seen.kind != "value" or not seen.path.views or maker is None:
-            continue
-        (operand,) = loop.op(seen.path.views[-1]).operands
-        ready = loop.op(maker).ready if operand.latency is None else operand.latency
-        distance = seen.path.distance
-        yield Requirement(maker, ready, distance, "unwritten", seen.path.origin)
 
 
 class Levels:

@@ -2,6 +2,11 @@
 
 slot 0   iteration 5   ✓ read by 5         slot 1   iteration 6   being written
          a read that expects 8 finds 5: unwritten; one that expects 2: overwritten
+
+A write lands in its slot when its operation completes, on top of whatever has landed there by then;
+a read takes what has landed. Whoever reads what was just written finds it as soon as it is ready,
+and an operation that updates a fixed storage finds its own last turn at once. So a write that is
+overtaken by another lands too late, and what is read then is not what sequential execution reads.
 """
 
 from __future__ import annotations
@@ -13,7 +18,23 @@ from stretto.materialize.instructions import Slot
 from stretto.materialize.types import Program
 from stretto.simulate.findings import Findings
 from stretto.simulate.knowledge import Known, Levels
+from stretto.simulate.needs import storage_flows
 from stretto.simulate.values import BEFORE, Datum, Domain, Trace, written
+
+
+@dataclass(frozen=True, slots=True)
+class Flying:
+    """A write that has not landed yet."""
+
+    op: Op
+    iteration: int
+    issued: int
+    made: tuple[Datum, ...]
+
+    @property
+    def lands(self) -> int:
+        """When it is wholly done."""
+        return self.issued + self.op.completion
 
 
 @dataclass(slots=True)
@@ -23,6 +44,11 @@ class Cell:
     iteration: int | None = None
     """Whose copy it is; None: nobody's yet."""
     datum: Datum = None
+    """What has landed."""
+    flying: list[Flying] = field(default_factory=list[Flying])
+    """In order of issue."""
+    reading: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+    """Operation, iteration, and until when it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +82,15 @@ class Memory:
         self.position = {iterator.name: 0 for iterator in self.program.iterators}
         rotating = {s.name for s in loop.storages if not s.fixed} & written(loop)
         self._one_copy = {
-            s.name: self.domain.content(s.name, BEFORE)
+            s.name: Cell(datum=self.domain.content(s.name, BEFORE))
             for s in loop.storages
             if s.name not in rotating
         }
+        self._flows = storage_flows(loop)
+        self._values = {ring.name for ring in self.program.rings if ring.value is not None}
         self._users: dict[str, list[tuple[str, int]]] = {r.name: [] for r in self.program.rings}
         for op in loop.ops:
-            for read in op.reads:
+            for read in loop.reads[op.name]:
                 self._users[read.storage].append((op.name, read.distance))
             for name in op.writes:
                 self._users[name].append((op.name, 0))
@@ -82,28 +110,82 @@ class Memory:
 
     def read(self, slot: Slot, moment: Moment) -> Datum:
         """What an operation finds in a storage."""
-        if slot.storage in self._one_copy:
-            return self._one_copy[slot.storage]
-        wanted = moment.iteration - slot.distance
-        if wanted < 0:
-            return self.domain.content(slot.storage, wanted)
-        return self._take(slot.storage, slot.iterator, wanted, moment)
-
-    def write(self, op: Op, slot: Slot, made: tuple[Datum, ...], moment: Moment) -> None:
-        """An operation fills its slot, or updates it."""
         storage = slot.storage
         if storage in self._one_copy:
-            after = self.domain.stored(op, storage, made, self._one_copy[storage])
-            self._one_copy[storage] = after
-        else:
+            return self._found(storage, self._one_copy[storage], moment)
+        wanted = moment.iteration - slot.distance
+        if wanted < 0:
+            return self.domain.content(storage, wanted)
+        return self._found(storage, self._cell(storage, slot.iterator, wanted, moment), moment)
+
+    def write(self, op: Op, slot: Slot, made: tuple[Datum, ...], moment: Moment) -> None:
+        """An operation begins to fill its slot, or to update it."""
+        storage = slot.storage
+        cell = self._one_copy.get(storage)
+        if cell is None:
             cell = self._claim(storage, slot.iterator, moment)
-            after = self.domain.stored(op, storage, made, cell.datum)
-            cell.datum = after
-        self.trace.writes[op.name, moment.iteration, storage] = after
+        self._land(storage, cell, moment.cycle)
+        self._check_alone(storage, cell, moment)
+        cell.flying.append(Flying(op, moment.iteration, moment.cycle, made))
+        self._land(storage, cell, moment.cycle)
 
     def finish(self) -> None:
-        """Record what storages of one copy hold in the end."""
-        self.trace.final.update(self._one_copy)
+        """Let everything land, and record what storages of one copy hold in the end."""
+        for storage in self.program.loop.storages:
+            name = storage.name
+            for cell in [self._one_copy[name]] if name in self._one_copy else self._cells[name]:
+                self._land(name, cell, None)
+        self.trace.final.update({name: cell.datum for name, cell in self._one_copy.items()})
+
+    # What has landed --------------------------------------------------------------------------
+
+    def _land(self, storage: str, cell: Cell, now: int | None) -> None:
+        """Put on top of each other all writes that are done by now; None: all there are."""
+        done = [w for w in cell.flying if now is None or w.lands <= now]
+        for write in sorted(done, key=lambda w: w.lands):
+            cell.datum = self.domain.stored(write.op, storage, write.made, cell.datum)
+            self.trace.writes[write.op.name, write.iteration, storage] = cell.datum
+            cell.flying.remove(write)
+
+    def _found(self, storage: str, cell: Cell, moment: Moment) -> Datum:
+        """What a reader finds: all that has landed, and what is ready for it in particular."""
+        self._land(storage, cell, moment.cycle)
+        done = moment.cycle + self.program.loop.op(moment.op).completion
+        cell.reading = [r for r in cell.reading if r[2] > moment.cycle]
+        cell.reading.append((moment.op, moment.iteration, done))
+        datum = cell.datum
+        for write in sorted(cell.flying, key=lambda w: w.lands):
+            if self._ready(storage, write, moment):
+                datum = self.domain.stored(write.op, storage, write.made, datum)
+        return datum
+
+    def _ready(self, storage: str, write: Flying, moment: Moment) -> bool:
+        """Whether a reader finds a write that has not landed."""
+        fixed, apart = storage in self._one_copy, moment.iteration - write.iteration
+        if fixed and write.op.name == moment.op:
+            return True
+        latency = self._flows.get((storage, write.op.name, moment.op, apart))
+        if latency is None:
+            latency = write.op.completion if fixed and apart else write.op.ready
+        return write.issued + latency <= moment.cycle
+
+    def _check_alone(self, storage: str, cell: Cell, moment: Moment) -> None:
+        """A write begins when all that touch its slot are done, except its own last update."""
+        fixed = storage in self._one_copy
+        updates = any(read.storage == storage for read in self.program.loop.reads[moment.op])
+        busy = [(w.op.name, w.iteration, w.lands, "writes") for w in cell.flying]
+        busy += [(*reader, "reads") for reader in cell.reading if reader[2] > moment.cycle]
+        for op, iteration, until, what in busy:
+            own = op == moment.op and (iteration == moment.iteration or (fixed and updates))
+            if not own:
+                self.findings.add(
+                    "overwritten",
+                    f"`{moment.op}` of iteration {moment.iteration} writes `{storage}` at "
+                    f"{moment.cycle}; `{op}` of iteration {iteration} {what} it until {until}",
+                    (moment.op, op),
+                    moment.cycle,
+                    storage,
+                )
 
     # Register values --------------------------------------------------------------------------
 
@@ -113,11 +195,12 @@ class Memory:
 
     def take(self, ring: str, iterator: str, wanted: int, moment: Moment) -> Datum:
         """A value comes out of its ring."""
-        return self._take(ring, iterator, wanted, moment)
+        return self._cell(ring, iterator, wanted, moment).datum
 
     # Both -------------------------------------------------------------------------------------
 
-    def _take(self, ring: str, iterator: str | None, wanted: int, moment: Moment) -> Datum:
+    def _cell(self, ring: str, iterator: str | None, wanted: int, moment: Moment) -> Cell:
+        """The slot that is read; it must have the iteration that is wanted."""
         cell = self._cells[ring][self.slot(iterator) if iterator else 0]
         if cell.iteration != wanted:
             empty = cell.iteration is None or cell.iteration < wanted
@@ -130,7 +213,7 @@ class Memory:
                 moment.cycle,
                 ring,
             )
-        return cell.datum
+        return cell
 
     def _claim(self, ring: str, iterator: str | None, moment: Moment) -> Cell:
         """The slot for this iteration; it must be free of the iteration it had."""
@@ -140,14 +223,15 @@ class Memory:
             return cell
         if cell.iteration is not None:
             self._check_free(ring, cell.iteration, moment)
-        fresh = Cell(moment.iteration)
-        self._cells[ring][number] = fresh
-        return fresh
+        if ring not in self._values:
+            self._land(ring, cell, moment.cycle)
+        cell.iteration, cell.datum = moment.iteration, None
+        return cell
 
     def _check_free(self, ring: str, old: int, moment: Moment) -> None:
         for user, distance in self._users[ring]:
             iteration = old + distance
-            if iteration >= moment.trip_count:
+            if iteration >= moment.trip_count or (user, iteration) == (moment.op, moment.iteration):
                 continue
             done = self.program.loop.op(user).completion
             began = self.issued.get((user, iteration))

@@ -132,6 +132,7 @@ class Real:
         functions: Mapping[str, Function] | None = None,
     ) -> None:
         self._types = {value.name: value.type for value in loop.values}
+        self._reads = loop.reads
         self._live_ins = dict(live_ins or {})
         self._initial = dict(initial or {})
         self._contents = dict(contents or {})
@@ -168,7 +169,7 @@ class Real:
             raise StrettoError(f"`{op.name}`: nothing is known of what `{op.kind}` computes")
         held = [
             content
-            for access, content in zip(op.reads, reads, strict=True)
+            for access, content in zip(self._reads[op.name], reads, strict=bool(reads))
             if access.storage in op.writes
         ]
         kind = self._types[op.results[0]] if op.results else None

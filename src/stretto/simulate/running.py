@@ -31,8 +31,9 @@ from stretto.materialize.types import Program
 from stretto.simulate.barriers import Barrier, Counter
 from stretto.simulate.findings import Findings
 from stretto.simulate.issuing import Issuer, Made
-from stretto.simulate.knowledge import Known, Levels, requirements
+from stretto.simulate.knowledge import Known, Levels
 from stretto.simulate.memory import Memory, Moment
+from stretto.simulate.needs import requirements
 from stretto.simulate.outcome import Blocked, Issued
 from stretto.simulate.signals import Signal, Signals
 from stretto.simulate.values import Domain, Trace

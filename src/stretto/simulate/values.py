@@ -151,7 +151,9 @@ class _Sequential:
         if view is not None and view.kind == "storage":
             made: tuple[Datum, ...] = (self._domain.alias(op, iteration),)
         else:
-            reads = [self._read(r.storage, iteration - r.distance) for r in op.reads]
+            reads = [
+                self._read(r.storage, iteration - r.distance) for r in self._loop.reads[op.name]
+            ]
             operands = self._operands(op, iteration, reads)
             made = self._domain.apply(op, iteration, operands, reads)
         self._trace.results[op.name, iteration] = made
