@@ -4,7 +4,7 @@ stretto schedule INPUT            the best schedule found, verified
 stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
-stretto simulate INPUT            run the pipelined program beside the sequential loop
+stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto machines [NAME]           what a machine has
 """
 
@@ -123,8 +123,10 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser: Parser = arguments.parser
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    if arguments.command == "verify" and arguments.input == arguments.schedule == "-":
+    if "schedule" in arguments and arguments.input == arguments.schedule == "-":
         parser.error("INPUT and SCHEDULE cannot both be -")
+    if arguments.command == "simulate" and arguments.schedule and arguments.generator:
+        parser.error("SCHEDULE is given, so --generator has none to make")
     return arguments
 
 
@@ -318,7 +320,16 @@ def _verify(parser: argparse.ArgumentParser) -> None:
 
 def _simulate(parser: argparse.ArgumentParser) -> None:
     _problem(parser)
+    parser.add_argument(
+        "schedule",
+        type=given,
+        metavar="SCHEDULE",
+        nargs="?",
+        help="a stretto.schedule/1 document (default: the schedule that stands in a module, else a "
+        "new one)",
+    )
     _generator(parser)
+    parser.set_defaults(generator=None)
     parser.add_argument(
         "--iterations",
         type=natural,

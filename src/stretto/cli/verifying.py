@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
+from stretto.cli.given import read_document
 from stretto.cli.inputs import about, chosen, is_mlir, read_loops
-from stretto.errors import DocumentError, listed
+from stretto.errors import DocumentError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.api import Prepared
-    from stretto.document import Cursor
-    from stretto.frontends import Source
 
 
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
     from stretto.report.verification import SCHEMA, VerificationReport
-    from stretto.schedule.reading import read_schedule
     from stretto.verify import verify as violations_of
 
     input_file, input_text = read_text(arguments.input)
@@ -29,15 +26,11 @@ def verify(arguments: argparse.Namespace) -> Answer:
         return _verify_attributes(arguments, input_file, input_text)
     whole = read_loops(input_file, input_text, arguments.machine)
     source = chosen(whole, arguments.loop)
-    file, text = read_text(arguments.schedule)
-    entries = _entries(file, text, whole)
+    given = read_document(arguments.schedule, whole)
 
     def work(ready: Prepared) -> VerificationReport:
         loop = ready.loop
-        if loop.name not in entries:
-            names = listed(entries)
-            raise DocumentError(file, "$.loops", f"no schedule of `{loop.name}`", f"has: {names}")
-        analysis = read_schedule(entries[loop.name], {loop.name: loop})
+        analysis = given.of(loop)
         found = violations_of(loop, ready.machine, analysis, max_stages=arguments.max_stages)
         warnings = ready.notes + about(source.notes, loop.name)
         return VerificationReport(loop.name, ready.machine.name, analysis, found, warnings)
@@ -87,33 +80,3 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> A
     answer = each_loop(Source(file, loops), targets, SCHEMA, work)
     answer.errors = placed + answer.errors
     return answer
-
-
-def _entries(file: str, text: str, source: Source) -> dict[str, Cursor]:
-    """Loop name to the entry of that loop in the schedule document.
-
-    Each is read for itself, when its loop is. An entry of no loop, or a second one, is an error.
-    """
-    from stretto.document import parse_json
-    from stretto.schedule.json import SCHEMA
-    from stretto.schedule.reading import parse_schedules
-
-    expected = f'expected schedules ("schema": "{SCHEMA}")'
-    if not text.strip():
-        raise DocumentError(file, "", "is empty", expected)
-    top = parse_json(file, text)
-    if not isinstance(top.value, dict):
-        raise top.fail("is no schedule", expected)
-    rows = list(top.get("loops").items()) if top.has("loops") else []
-    parse_schedules(file, json.dumps({**top.table(), "loops": []}) if rows else text)
-    known = dict.fromkeys(loop.name for loop in source.loops)
-    entries: dict[str, Cursor] = {}
-    for row in rows:
-        name = row.get("name").text()
-        if name not in known:
-            hint = f"the loops of {source.file}: {listed(known)}"
-            raise row.fail(f"is of `{name}`, which is no loop of the input", hint)
-        if name in entries:
-            raise row.fail(f"is a second schedule of `{name}`", f"{entries[name].path} is one")
-        entries[name] = row
-    return entries

@@ -12,7 +12,7 @@ from stretto.document import parse_json, unknown_schema
 from stretto.errors import DocumentError
 from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop import Loop
-from stretto.loop.json import SCHEMA, read_loop
+from stretto.loop.json import SCHEMA, loop_of_file, read_loop
 
 FORMATS = (
     f'expected MLIR, a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
@@ -29,7 +29,7 @@ class Source:
 
 
 def read_source(file: str, text: str) -> Source:
-    """The loops a text holds."""
+    """The loops a text holds; the path of a machine is relative to the folder of `file`."""
     if not text.strip():
         raise DocumentError(file, "", "is empty", FORMATS)
     top = parse_json(file, text)
@@ -42,5 +42,5 @@ def read_source(file: str, text: str) -> Source:
         loops, notes = read_ddg(top)
         return Source(file, loops, notes)
     if top.has("schema"):
-        return Source(file, (read_loop(top),))
+        return Source(file, (loop_of_file(file, read_loop(top)),))
     raise top.fail("is no loop that Stretto knows", FORMATS)

@@ -28,12 +28,14 @@ def read_mlir(
 
     The machine is the one the loops are to be scheduled on, if it is known: what an inner loop
     costs depends on it. An operation that has no encoding there is refused, with its position.
-    A note about a loop begins with its name; one about a loop left alone, with its place.
+    A note about a loop begins with its name; one about a loop left alone, with its place. The path
+    of a machine that a loop names is relative to the folder of `file`.
     """
     starting.load(_PARSING, "stretto.ir.reading.module")
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.ir.reading import read_loops  # noqa: PLC0415
     from stretto.ir.reading.module import refuse_unencoded  # noqa: PLC0415
+    from stretto.loop.json import loop_of_file  # noqa: PLC0415
 
     parsed = parse_module(text, file)
     found = read_loops(parsed, machine)
@@ -45,7 +47,7 @@ def read_mlir(
         for item in found.left_alone
         if item.reason.severity != "remark" or not found.loops
     ]
-    return tuple(item.loop for item in found.loops), tuple(notes)
+    return tuple(loop_of_file(file, item.loop) for item in found.loops), tuple(notes)
 
 
 def write_mlir(loop: Loop, generic: bool = False) -> str:

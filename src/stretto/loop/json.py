@@ -9,7 +9,7 @@ module; reading here says the same with the path of the fault.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from stretto.document import Cursor, parse_json, unknown_schema
@@ -29,7 +29,7 @@ from stretto.loop.types import (
     Use,
     Value,
 )
-from stretto.machine import SPACES, Space
+from stretto.machine import SPACES, Space, machine_beside
 
 SCHEMA = "stretto.loop/1"
 BUFFERS = ("global", *SPACES)
@@ -122,6 +122,13 @@ _REQUIRED: dict[type, tuple[str, ...]] = {
 def parse_loop(file: str, text: str) -> Loop:
     """The loop a JSON text describes."""
     return read_loop(parse_json(file, text))
+
+
+def loop_of_file(file: str, loop: Loop) -> Loop:
+    """A loop as it stands in a file: the path of its machine is relative to that file's folder."""
+    if loop.machine is None:
+        return loop
+    return replace(loop, machine=machine_beside(file, loop.machine))
 
 
 def read_loop(top: Cursor) -> Loop:

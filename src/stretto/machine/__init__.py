@@ -1,6 +1,6 @@
 """Machines as data: slots, capacities, pools, encodings, latencies, budgets."""
 
-from stretto.machine.load import load_machine, machine_names, read_machine
+from stretto.machine.load import load_machine, machine_beside, machine_names, read_machine
 from stretto.machine.model import (
     SPACES,
     Budget,
@@ -32,6 +32,7 @@ __all__ = [
     "Tag",
     "UseCost",
     "load_machine",
+    "machine_beside",
     "machine_names",
     "read_machine",
 ]

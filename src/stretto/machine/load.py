@@ -45,6 +45,10 @@ FORMULA_WANTED = {
 }
 
 
+_NO_FOLDER = ("<", "/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+"""How files begin that are none: stdin, texts, pipes of a shell."""
+
+
 def machine_names() -> tuple[str, ...]:
     """The machines that ship, sorted."""
     files = resources.files("stretto.machine").joinpath("targets").iterdir()
@@ -62,6 +66,18 @@ def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Mac
         message = f"no machine `{name}`; known: {known}; or the path of a .toml file"
         raise MachineError(message)
     return read_machine(name, read_text(name, MACHINE_BYTES)[1], environment)
+
+
+def machine_beside(file: str, name: str) -> str:
+    """The machine that a document names, as `load_machine` takes it.
+
+    A machine that ships stays a name. A path is relative to the folder of the document, or to the
+    working directory where a document has none, as on stdin.
+    """
+    if name in machine_names() or file.startswith(_NO_FOLDER):
+        return name
+    path = os.path.join(os.path.dirname(file), name)
+    return path if name.endswith(".toml") or os.path.exists(path) else name
 
 
 def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machine:

@@ -2,6 +2,7 @@
 
 gemm on b200-pipes, specialized, 9 iterations: equal to sequential execution
   II 256: 256 cycles an iteration; prologue 512 cycles, epilogue 956
+  schedule: a new one by the cost-based generator
   op      agent  cycle 0, a column is 42 cycles
   load_a  tma    0·····1·····2·····3·····      the digit is the iteration that issues, modulo 10
   mma     mma    ···············0·····1··      # two or more iterations in one column
@@ -31,6 +32,8 @@ class SimulationReport:
 
     simulation: Simulation
     warnings: tuple[str, ...] = ()
+    origin: str = ""
+    """Where its schedule comes from, where that is known."""
 
     @property
     def success(self) -> bool:
@@ -52,6 +55,7 @@ class SimulationReport:
                 asdict(blocked) | {"agents": list(blocked.agents)} for blocked in s.blocked
             ],
             "ii": s.ii,
+            "schedule": self.origin,
             "stage_count": s.stage_count,
             "cycles_per_iteration": s.cycles_per_iteration,
             "prologue_cycles": s.prologue_cycles,
@@ -74,6 +78,8 @@ class SimulationReport:
         prologue = "never full" if s.prologue_cycles is None else f"{s.prologue_cycles} cycles"
         shape = f"II {s.ii}: {pace}; prologue {prologue}, epilogue {s.epilogue_cycles}"
         lines += wrapped(shape + ("; deadlock" if s.deadlock else ""), "  ", "  ")
+        if self.origin:
+            lines += wrapped(f"schedule: {self.origin}", "  ", "    ")
         for violation in s.violations[:SHOWN]:
             often = f" ({violation.times} times)" if violation.times > 1 else ""
             lines += wrapped(f"{violation.name}: {violation.message}{often}", "  ", "    ")

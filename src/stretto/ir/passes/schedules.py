@@ -17,7 +17,7 @@ from stretto.ir.passes.published import published
 from stretto.ir.passes.telling import Speaker
 from stretto.ir.reading import LoopInModule, LoopsOfModule, read_loops
 from stretto.loop import Loop
-from stretto.machine import Machine, load_machine
+from stretto.machine import Machine, load_machine, machine_beside
 from stretto.schedule import ScheduleAnalysis
 from stretto.verify import Violation
 
@@ -111,7 +111,8 @@ class _Others:
             return found
         if name not in self.read:
             try:
-                self.read[name] = read_loops(self.parsed, load_machine(name))
+                beside = machine_beside(self.parsed.source.file, name)
+                self.read[name] = read_loops(self.parsed, load_machine(beside))
             except StrettoError as error:
                 told = speaker.at(found.for_op, "error", str(error), attribute=MACHINE)
                 raise MlirError([told]) from None

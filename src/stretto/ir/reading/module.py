@@ -27,7 +27,7 @@ from stretto.ir.reading.inner import FREE, inner_cost
 from stretto.ir.reading.names import Names, function_name
 from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Loop, check
-from stretto.machine import Machine, load_machine
+from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.classify import resolve
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
@@ -228,7 +228,9 @@ class _ModuleReader:
         if isinstance(self.machine, Machine):
             return self.machine
         try:
-            return load_machine(self.machine or named or DEFAULT_MACHINE)
+            if self.machine is None and named is not None:
+                return load_machine(machine_beside(self.parsed.source.file, named))
+            return load_machine(self.machine or DEFAULT_MACHINE)
         except StrettoError as error:
             attribute = STATED + "machine"
             told = self.parsed.diagnose(op, "error", str(error), attribute=attribute)
