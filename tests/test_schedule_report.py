@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from typing import Any, cast
 
 import jsonschema
@@ -15,7 +16,8 @@ from hypothesis import given
 
 import generated
 from stretto import api
-from stretto.errors import DocumentError
+from stretto.errors import DocumentError, LoopError
+from stretto.frontends import read_source
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.schedule import ScheduleReport, tried
@@ -156,6 +158,25 @@ def test_every_report_fits(drawn: generated.Problem) -> None:
 
 
 # No schedule ------------------------------------------------------------------------------
+
+
+def test_a_loop_that_was_not_prepared_holds_what_it_holds() -> None:
+    """Not "none": what an operation holds is looked up where the loop does not say."""
+    file = Path(__file__).parent.parent / "examples" / "gemm.json"
+    (loop,) = read_source(str(file), file.read_text()).loops
+    assert not loop.resolved
+    ready = api.prepare(loop)
+    analysis = api.schedule_prepared(ready)
+    told, known = (ScheduleReport(analysis, one, ready.machine) for one in (loop, ready.loop))
+    assert told.to_text() == known.to_text()
+    assert told.to_json() == known.to_json()
+    assert any("TMA" in line for line in told.to_text())
+
+
+def test_a_report_on_a_machine_that_does_not_know_an_operation() -> None:
+    odd = replace(LOOP, ops=(replace(LOOP.ops[0], uses=None, kind="no.such"), *LOOP.ops[1:]))
+    with pytest.raises(LoopError, match=r"no\.such"):
+        ScheduleReport(made(), odd, MACHINE).to_text()
 
 
 def test_failure() -> None:

@@ -7,15 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from stretto import DocumentError, LoopError, api, build
+from stretto import DocumentError, LoopError, StrettoError, api, build
 from stretto.cli.main import main
+from stretto.exact.case import Case, Solution
+from stretto.exact.options import ProofOptions
+from stretto.exact.search import optimize
+from stretto.exact.values import floor_of, value_of
 from stretto.frontends import read_source
-from stretto.loop import Loop, Op, Storage, TileType, Use, Value, check
+from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
 from stretto.machine import SPACES, Space
 
 ROOT = Path(__file__).parent.parent
@@ -213,3 +218,41 @@ def test_a_new_space_is_known_everywhere_once_it_is_known(tmp_path: Path) -> Non
     assert used == "[('cache', 32768, 40000)]"  # a ring of two
     assert written == "True"
     assert back == "[('cache', 16384)]"
+
+
+# Other words --------------------------------------------------------------------------------------
+
+
+def test_a_buffer_that_is_none() -> None:
+    """It would take the costs of some other one."""
+    loop = made_up("smem")
+    odd = replace(loop, ops=(replace(loop.ops[0], facts=Facts(buffer="shared")),))
+    (fault,) = check(odd)
+    assert (fault.path, fault.code) == ("$.ops[0].facts.buffer", "unknown-buffer")
+    assert fault.message.endswith("which is no buffer; known: global, smem, tmem, register")
+
+
+def test_a_kind_of_dependence_that_is_none() -> None:
+    odd = Dependence("load", "load", 1, 1, cast("Any", "flwo"))
+    (fault,) = check(replace(made_up("smem"), stated=(odd,)))
+    assert (fault.path, fault.code) == ("$.dependences[0].kind", "unknown-kind")
+    assert "no kind `flwo`; known: flow, anti, output, memory, order" in fault.message
+
+
+@pytest.mark.parametrize("prove", [True, False])
+def test_an_objective_that_is_none(prove: bool) -> None:
+    known = "no objective `speed`; known: ii, stages, bytes, registers"
+    loop = filled("64x64xf16", "64x64xf16")
+    with pytest.raises(StrettoError, match=known):
+        api.schedule(loop, prove=prove, objective=cast("Any", "speed"))
+    with pytest.raises(StrettoError, match=known):
+        _ = ProofOptions(cast("Any", "speed")).objectives
+    ready = api.prepare(loop)
+    case, found = Case(ready.loop, ready.machine), Solution(1, (0,))
+    for ask in (
+        lambda: value_of(case, found, cast("Any", "speed")),
+        lambda: floor_of(case, 1, cast("Any", "speed")),
+        lambda: optimize(case, 1, 300, None, (cast("Any", "speed"),)),
+    ):
+        with pytest.raises(StrettoError, match=known):
+            ask()

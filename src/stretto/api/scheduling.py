@@ -88,6 +88,8 @@ def schedule(
         deadline=deadline_after(time_limit),
     )
     asked = prove or generator == EXACT
+    if objective not in OBJECTIVES:
+        raise no_objective(objective)
     proof = ProofOptions(objective, Limits()) if asked else None
     return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from stretto.errors import listed
 from stretto.loop.loop import Loop
 from stretto.loop.numbers import long_iteration, wrong_numbers
-from stretto.loop.types import Access, Op
+from stretto.loop.types import BUFFERS, DEPENDENCE_KINDS, Access, Op
 from stretto.machine import SPACES, Machine
 
 
@@ -42,6 +42,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_values(loop),
         *_storages(loop),
         *_spaces(loop),
+        *_words(loop),
         *_tiles(loop),
         *_accesses(loop),
         *_stated(loop),
@@ -141,6 +142,22 @@ def _spaces(loop: Loop) -> Iterator[Fault]:
             message = f"storage `{storage.name}` is in `{storage.space}`, which is no memory space"
             known = f"; known: {', '.join(SPACES)}"
             yield Fault(f"$.storages[{i}].space", "unknown-space", message + known)
+
+
+def _words(loop: Loop) -> Iterator[Fault]:
+    """Words that costs and orders depend on: one that is none would mean what it does not say."""
+    for i, op in enumerate(loop.ops):
+        buffer = op.facts.buffer
+        if buffer is not None and buffer not in BUFFERS:
+            message = f"`{op.name}` moves data to or from `{buffer}`, which is no buffer"
+            known = f"; known: {', '.join(BUFFERS)}"
+            yield Fault(f"$.ops[{i}].facts.buffer", "unknown-buffer", message + known)
+    for i, dependence in enumerate(loop.stated):
+        if dependence.kind not in DEPENDENCE_KINDS:
+            way = f"dependence {dependence.src} -> {dependence.dst}"
+            known = f"known: {', '.join(DEPENDENCE_KINDS)}"
+            message = f"{way}: no kind `{dependence.kind}`; {known}"
+            yield Fault(f"$.dependences[{i}].kind", "unknown-kind", message)
 
 
 def _tiles(loop: Loop) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
+    BUFFERS,
     DEPENDENCE_KINDS,
     Access,
     Constraint,
@@ -32,7 +33,6 @@ from stretto.loop.types import (
 from stretto.machine import SPACES, Space, machine_beside
 
 SCHEMA = "stretto.loop/1"
-BUFFERS = ("global", *SPACES)
 
 
 # Writing ----------------------------------------------------------------------------------

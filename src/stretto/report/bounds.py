@@ -91,8 +91,10 @@ def limit(witness: Witness) -> str:
             return f"pool {witness.limit}"
         case "cycle":
             return f"the recurrence through {_first_op(witness)}"
-        case _:
+        case "depth":
             return f"the depth limit of {witness.limit}"
+        case "none":
+            return "nothing"
 
 
 def sentence(name: BoundName, witness: Witness) -> str:

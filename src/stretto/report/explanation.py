@@ -185,7 +185,7 @@ def _subject(case: Case, reason: Reason) -> str:
             return f"depth of {cut(reason.name)}"
         case "ring":
             return f"ring of {cut(reason.name)}"
-        case _:
+        case "slot" | "pool":
             return f"{reason.kind} {reason.name}"
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.loop import Loop, Use
+from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine
 from stretto.report.bounds import limiter
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.resources.classify import resolve
 from stretto.schedule import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.schedule.json import analysis_to_json
 
@@ -31,6 +32,7 @@ class ScheduleReport:
 
     analysis: ScheduleAnalysis
     loop: Loop
+    """As it was scheduled, or not yet classified: what its operations hold is then looked up."""
     machine: Machine
     notes: tuple[str, ...] = ()
     """What the front end noted of the loop."""
@@ -38,7 +40,7 @@ class ScheduleReport:
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a schedule document."""
-        entry = analysis_to_json(self.analysis, self.loop, self.machine)
+        entry = analysis_to_json(self.analysis, self._resolved(), self.machine)
         entry["warnings"] += self.notes
         if not self.analysis.success:
             entry["errors"] = [f"{self.analysis.loop}: {self._failure()}"]
@@ -90,15 +92,19 @@ class ScheduleReport:
     def _ops(self) -> list[str]:
         names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
         rows = [[*names, "slots held"]]
-        rows += [self._op(placed) for placed in self.analysis.placements]
+        loop = self._resolved()
+        rows += [self._op(placed, loop.op(placed.op)) for placed in self.analysis.placements]
         return columns(rows, "  ", right=(1, 2, 3))
 
-    def _op(self, placed: Placement) -> list[str]:
+    def _resolved(self) -> Loop:
+        """The loop with its costs; LoopError where the machine does not know an operation."""
+        return self.loop if self.loop.resolved else resolve(self.loop, self.machine).loop
+
+    def _op(self, placed: Placement, op: Op) -> list[str]:
         row = [cut(placed.op), str(placed.stage), str(placed.cycle), str(placed.start)]
         if self.verbose:
             row += [placed.rung, placed.arm]
-        op = self.loop.op(placed.op)
-        held = [_hold(use) for use in op.uses or () if use.duration]
+        held = [_hold(use) for use in op.vector.uses if use.duration]
         group = next((g for g in self.analysis.fused if placed.op in g), ())
         others = [cut(name) for name in group if name != placed.op]
         fused = f"; fused with {', '.join(others)}" if others else ""

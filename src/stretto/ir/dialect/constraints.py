@@ -17,7 +17,7 @@ from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.types import MEMORIES, TokenType, buffer_of, element_of, shape_of
-from stretto.loop.json import BUFFERS
+from stretto.loop.types import BUFFERS
 from stretto.machine import SPACES
 
 _PLACES = {

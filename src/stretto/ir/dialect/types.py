@@ -31,8 +31,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from stretto.loop.json import BUFFERS
 from stretto.loop.tile import TileType, element_bits
+from stretto.loop.types import BUFFERS
 from stretto.machine import SPACES
 
 

@@ -159,7 +159,7 @@ def limiter(witness: Witness) -> str:
             return f"the recurrence through {witness.parts[0].ops[0]}"
         case "depth":
             return f"the depth limit of {witness.limit}"
-        case _:
+        case "none":
             return ""
 
 
