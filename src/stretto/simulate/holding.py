@@ -49,6 +49,22 @@ def check_holds(
         _sweep("pool", name, machine.pool(name).cap, holds, findings)
 
 
+def check_rings(program: Program, machine: Machine, findings: Findings) -> None:
+    """Find every ring that is deeper than its storage may be, and every space that is too full."""
+    for storage in program.loop.storages:
+        depth = program.ring_of[storage.name].depth
+        most = 1 if storage.fixed else storage.depth
+        if most is not None and depth > most:
+            told = f"the ring of `{storage.name}` has {depth} slots; it may have {most}"
+            findings.add("overbooked", told, (), None, storage.name)
+    for budget in machine.budgets:
+        rings = [r for r in program.rings if r.space == budget.space and r.storage is not None]
+        used = sum(ring.bytes * ring.depth for ring in rings)
+        if budget.bytes is not None and budget.space != "register" and used > budget.bytes:
+            told = f"{budget.space} holds {budget.bytes:,} bytes; the rings take {used:,}"
+            findings.add("overbooked", told, (), None, budget.space)
+
+
 def _together(program: Program, issued: Iterable[Issued]) -> list[tuple[tuple[int, int], list[Op]]]:
     """Operations that hold as one: members of a fused group that issued in the same cycle."""
     group = {op: n for n, members in enumerate(program.fused) for op in members}

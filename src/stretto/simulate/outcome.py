@@ -10,7 +10,8 @@ overwritten something is replaced while it is needed, or nothing makes the write
 unordered  a stated order holds by luck, or not at all; an agent goes by another's iterator
 stall      an operation issues later than the schedule says
 early      an operation issues before the schedule says, or in the wrong step
-overbooked a slot or pool is held beyond its capacity in some cycle
+overbooked a slot or pool is held beyond its capacity in some cycle, or a ring or a memory space is
+           larger than it may be
 deadlock   agents wait for one another, for ever
 value      an operation made another value than in sequential execution, or none, or two
 pace       neighbouring iterations are not II cycles apart in the steady state

@@ -19,7 +19,7 @@ from stretto.materialize.instructions import Arrive, Await, Instruction, Issue, 
 from stretto.materialize.region import declaration_faults
 from stretto.schedule import ScheduleAnalysis
 from stretto.simulate.findings import Findings
-from stretto.simulate.holding import check_holds
+from stretto.simulate.holding import check_holds, check_rings
 from stretto.simulate.outcome import Issued, Simulation
 from stretto.simulate.running import Run, run_program
 from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
@@ -74,6 +74,7 @@ def simulate_program(
     expected = run_sequential(program.loop, domain, iterations)
     equal = _compare(program.loop, domain, expected, run.trace, findings)
     check_holds(program, machine, run.issued, findings)
+    check_rings(program, machine, findings)
     _check_iterators(program, findings)
     enough = program.stage_count + STEADY
     long = run if iterations >= enough else run_program(program, starts, Symbolic(), enough)
