@@ -20,6 +20,10 @@ from stretto.deadline import GRACE, Deadline, OverdueError
 from stretto.exact.interrupts import solver_runs
 
 
+class _Alarm(BaseException):
+    """The time is over: no ordinary error, which whoever reads would take for one of the file."""
+
+
 @contextmanager
 def cut_off(deadline: Deadline) -> Generator[None]:
     """Raise OverdueError in whatever runs inside, the grace of a first schedule after the deadline.
@@ -33,12 +37,14 @@ def cut_off(deadline: Deadline) -> Generator[None]:
         return
 
     def ring(_number: int, _frame: object) -> NoReturn:
-        raise OverdueError(deadline.seconds)
+        raise _Alarm
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6))
     try:
         yield
+    except _Alarm:
+        raise OverdueError(deadline.seconds) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
