@@ -16,7 +16,12 @@ from stretto.simulate import simulate
 from stretto.verify import verify
 
 CASES = Path(__file__).parent / "cases"
-MACHINES = {"instant": "one_byte.toml", "one_of_two": None, "huge_holds": None}
+MACHINES = {
+    "instant": "one_byte.toml",
+    "one_of_two": None,
+    "huge_holds": None,
+    "used_before_made": None,
+}
 SOUND = (
     "overwritten_inside",
     "overwritten_fixed",
@@ -25,6 +30,7 @@ SOUND = (
     "capped_writers",
     "instant",
     "one_of_two",
+    "used_before_made",
 )
 
 

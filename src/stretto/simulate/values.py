@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from stretto.loop import Loop, Op
+from stretto.loop import Fault, Loop, Op, topological_order
 from stretto.materialize.origins import Origins
 
 Datum = Any
@@ -126,6 +126,18 @@ def run_sequential(loop: Loop, domain: Domain, iterations: int) -> Trace:
     return _Sequential(loop, domain).run(iterations)
 
 
+def _in_order(loop: Loop) -> Sequence[Op]:
+    """The program's order; where that names values before they are made, one that does not."""
+    made: set[str] = set()
+    for op in loop.ops:
+        taken = {operand.value for operand in op.operands if not operand.distance}
+        if any(value in loop.producers and value not in made for value in taken):
+            order = topological_order(loop)
+            return loop.ops if isinstance(order, Fault) else [loop.ops[i] for i in order]
+        made.update(op.results)
+    return loop.ops
+
+
 class _Sequential:
     def __init__(self, loop: Loop, domain: Domain) -> None:
         self._loop = loop
@@ -138,8 +150,9 @@ class _Sequential:
         self._rotating = rotating & written(loop)
 
     def run(self, iterations: int) -> Trace:
+        order = _in_order(self._loop)
         for iteration in range(iterations):
-            for op in self._loop.ops:
+            for op in order:
                 self._issue(op, iteration)
         for storage in self._loop.storages:
             if storage.name not in self._rotating:
