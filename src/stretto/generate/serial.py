@@ -13,6 +13,7 @@ fit, and its II is where the search for a better one may end.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -164,14 +165,13 @@ class _Holds:
     def seat(self, vector: ResourceVector, low: int) -> int:
         """Hold what a vector holds, at its earliest start from `low` on; that start."""
         claims = self._claims(vector)
-        for key in claims:
-            self._held[key] = [hold for hold in self._held.get(key, ()) if hold.end > low]
-        # Room is gained only where a claim begins as a hold ends.
-        tries = {low}
+        rooms: list[_Room] = []
         for key, wanted in claims.items():
-            ends = [hold.end for hold in self._held[key]]
-            tries.update(end - claim.begin for claim in wanted for end in ends)
-        start = next(t for t in sorted(tries) if t >= low and self._fits(claims, t))
+            self._held[key] = [hold for hold in self._held.get(key, ()) if hold.end > low]
+            rooms.append(_Room(self._limits[key], _levels(wanted), _levels(self._held[key])))
+        start = low
+        while (later := _after(rooms, start)) is not None:
+            start = later
         for key, wanted in claims.items():
             self._held[key] += [_later(claim, start) for claim in wanted]
         return start
@@ -185,19 +185,44 @@ class _Holds:
                 found.setdefault(key, []).append(hold)
         return found
 
-    def _fits(self, claims: dict[tuple[str, str], list[_Hold]], start: int) -> bool:
-        for key, wanted in claims.items():
-            own = [_later(claim, start) for claim in wanted]
-            everything = own + self._held[key]
-            for moment in {hold.begin for hold in everything}:
-                if _load(own, moment) and _load(everything, moment) > self._limits[key]:
-                    return False
-        return True
+
+class _Room(NamedTuple):
+    """A slot or a pool: its limit, what is wanted of it and what is held, in levels."""
+
+    limit: int
+    wanted: list[_Hold]
+    held: list[_Hold]
+
+
+def _after(rooms: Sequence[_Room], start: int) -> int | None:
+    """The next start that may fit where this one does not; None: it fits.
+
+    What is in the way stays in the way until it ends, so no start between the two fits.
+    """
+    for limit, wanted, held in rooms:
+        for claim in wanted:
+            i = bisect_right(held, start + claim.begin, key=lambda hold: hold.end)
+            while i < len(held) and held[i].begin < start + claim.end:
+                if held[i].amount + claim.amount > limit:
+                    return held[i].end - claim.begin
+                i += 1
+    return None
 
 
 def _later(hold: _Hold, start: int) -> _Hold:
     return _Hold(hold.begin + start, hold.end + start, hold.amount)
 
 
-def _load(holds: Sequence[_Hold], moment: int) -> int:
-    return sum(hold.amount for hold in holds if hold.begin <= moment < hold.end)
+def _levels(holds: Sequence[_Hold]) -> list[_Hold]:
+    """The same in pieces that follow each other, each with the sum of all that is held in it."""
+    change: dict[int, int] = {}
+    for hold in holds:
+        change[hold.begin] = change.get(hold.begin, 0) + hold.amount
+        change[hold.end] = change.get(hold.end, 0) - hold.amount
+    levels: list[_Hold] = []
+    begin, amount = 0, 0
+    for moment in sorted(moment for moment, by in change.items() if by):
+        if amount:
+            levels.append(_Hold(begin, moment, amount))
+        begin, amount = moment, amount + change[moment]
+    return levels

@@ -9,6 +9,7 @@ latest end, with the largest occupancy. Whether it may be fused at all is anothe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
@@ -77,8 +78,10 @@ def _own(op: Op, start: int) -> dict[tuple[str, int], Span]:
     """The holds of one operation, numbered slot by slot in order of time."""
     spans: dict[tuple[str, int], Span] = {}
     held = [use for use in op.vector.uses if use.duration > 0]
+    numbers: Counter[str] = Counter()
     for use in sorted(held, key=lambda use: use.offset):
-        number = sum(1 for name, _ in spans if name == use.slot)
+        number = numbers[use.slot]
+        numbers[use.slot] += 1
         begin = start + use.offset
         span = Span((op.name,), begin, begin + use.duration, use.occupancy)
         spans[use.slot, number] = span
