@@ -15,7 +15,7 @@ from time import monotonic
 
 from stretto.errors import StrettoError
 
-GRACE = 0.75
+GRACE = 0.5
 """Seconds by which the first schedule may be late: a limit shorter than loading still answers."""
 
 
