@@ -31,8 +31,8 @@ UNITS = 1_000_000_000
 DISTANCE = 10_000
 """Iterations that a dependence, an operand or a read reaches back."""
 
-INSTRUCTIONS = 1_000_000
-"""Operations × iterations that are written out, in a program or in its simulation."""
+USES_SEARCHED = 256
+"""Uses of one operation; a loop with more in one goes to the serial generator."""
 DENSE_ELEMENTS = 1 << 22
 """Elements of all dense constants of a module together: a splat is expanded."""
 

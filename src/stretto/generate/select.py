@@ -3,6 +3,7 @@
 force_serial          ──►  serial        the loop asks for it
 fewer operations      ──►  serial        than the threshold (2 unless told otherwise)
 nothing to overlap    ──►  serial        no slot that makes pipelining worth while
+one of too many uses  ──►  serial        every try would walk over all of them
 otherwise             ──►  cost-based
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
+from stretto.limits import USES_SEARCHED
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.resources import summarize
@@ -47,6 +49,13 @@ def select(
         return Selection(SERIAL, f"{count}, fewer than the threshold of {serial_threshold}")
     if not summary.worth_pipelining:
         return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}")
+    crowded = max(loop.ops, key=lambda op: len(op.vector.uses))
+    uses = len(crowded.vector.uses)
+    if uses > USES_SEARCHED:
+        told = (
+            f"`{crowded.name}` has {uses:,} uses, more than the {USES_SEARCHED:,} that are searched"
+        )
+        return Selection(SERIAL, told)
     return Selection(COST_BASED, f"worth pipelining: it holds {', '.join(summary.pipelining)}")
 
 
