@@ -80,9 +80,9 @@ class Case:
     max_stages: int | None = None
     latencies: tuple[tuple[int, int], ...] = ()
     """(number of a dependence, latency) to ask what another latency would change."""
-    lingering: bool = False
-    """Whether a carried read of no duration keeps its copy for a cycle: stricter than legal, but
-    no two operations of one cycle then wait for each other."""
+    spaced: bool = False
+    """Whether a carried read of no duration shares no cycle with those who write what it reads:
+    stricter than legal, but no operations of one cycle then wait for each other."""
     deadline: Deadline = NEVER
     """When to stop making models of it and solving them."""
 
@@ -130,10 +130,6 @@ class Case:
             longest[d.src, d.dst, d.distance] if k < len(self._free) else None
             for k, d in enumerate(self.dependences)
         )
-
-    def lasts(self, op: int, distance: int) -> int:
-        """Cycles for which an accessor keeps the instance of a ring."""
-        return max(self.completion[op], int(self.lingering and distance > 0))
 
     def knotted(self, solution: Solution) -> bool:
         """Whether operations that take no time wait for each other in one cycle."""
@@ -237,6 +233,18 @@ class Case:
     def bound_rings(self) -> tuple[Ring, ...]:
         """Rings that are limited: by a budget they share, or by a cap."""
         return tuple(r for r in self._turning if r.space != "register" or r.cap is not None)
+
+    @cached_property
+    def instant_pairs(self) -> tuple[tuple[int, int], ...]:
+        """A carried read of no duration and a writer of what it reads."""
+        found = {
+            (i, writer): None
+            for ring in self._turning
+            for i, distance in ring.accessors
+            for writer in ring.writers
+            if distance > 0 and self.completion[i] == 0 and i != writer
+        }
+        return tuple(found)
 
     @cached_property
     def _turning(self) -> tuple[Ring, ...]:

@@ -84,7 +84,7 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
     for ring in case.bound_rings:
         for i, distance in ring.accessors:
             for writer in ring.writers:
-                yield i, writer, _ceil(case.lasts(i, distance) + ii * distance - ii + ii - 1, ii)
+                yield i, writer, _ceil(case.completion[i] + ii * distance - ii + ii - 1, ii)
     together = [*case.groups, *(c.members for c in case.classes)]
     for members in together:
         for a, b in combinations(members, 2):

@@ -116,6 +116,8 @@ class Model:
         if self.anchor is not None:
             for start in self.start:
                 self.cp.add(start >= self.origin)
+        for reader, writer in case.instant_pairs if case.spaced else ():
+            self.cp.add(self.cycle[reader] != self.cycle[writer])
 
     def _check_range(self) -> None:
         """StrettoError where a start, or bytes times a start, is no number of the solver's."""
@@ -217,7 +219,7 @@ class Model:
             depth = self.cp.new_int_var(1, -(-longest // ii), f"ring_{ring.name}")
             self.rings[ring.name] = depth
             for i, distance in ring.accessors:
-                lives = case.lasts(i, distance) + ii * distance
+                lives = case.completion[i] + ii * distance
                 for writer in ring.writers:
                     if i == writer:
                         self.cp.add(depth * ii >= lives)
@@ -237,7 +239,7 @@ class Model:
         """``cap × II >= lifetime``."""
         for ring in self.case.bound_rings:
             for i, distance in ring.accessors if ring.cap is not None else ():
-                lives = self.case.lasts(i, distance) + self.ii * distance
+                lives = self.case.completion[i] + self.ii * distance
                 for writer in ring.writers:
                     most = (ring.cap or 0) * self.ii
                     if i != writer:

@@ -137,7 +137,10 @@ class _Search:
         if outcome.status == "refuted":
             self._refute(ii, "the solver refutes it")
         else:
-            self.refused.append(Refusal(ii, "the solver could not decide it in time"))
+            why = "the solver could not decide it in time"
+            if outcome.knotted:
+                why = "what the solver found has operations of one cycle that wait for each other"
+            self.refused.append(Refusal(ii, why))
             self.undecided = True
         return False
 

@@ -78,6 +78,8 @@ class Outcome:
     """Of the objective."""
     bound: int = 0
     """No solution has a smaller value."""
+    knotted: bool = False
+    """Whether what was found has operations of one cycle that wait for each other."""
 
 
 class _Watcher(cp_model.CpSolverSolutionCallback):
@@ -112,7 +114,9 @@ def solve(
         return Outcome("undecided")
     solution = model.read(solver.value)
     if model.case.knotted(solution):
-        return Outcome("undecided") if objective is not None else _unknotted(model, clock, share)
+        if objective is not None:
+            return Outcome("undecided", knotted=True)
+        return _unknotted(model, clock, share)
     if objective is None:
         return Outcome("found", solution)
     value, bound = round(solver.objective_value), _up(solver.best_objective_bound)
@@ -121,11 +125,11 @@ def solve(
 
 def _unknotted(model: Model, clock: Clock, share: float) -> Outcome:
     """A schedule in which no two operations of one cycle wait for each other, if one is found."""
-    if model.case.lingering:
-        return Outcome("undecided")
-    stricter = replace(model.case, lingering=True)
+    if model.case.spaced:
+        return Outcome("undecided", knotted=True)
+    stricter = replace(model.case, spaced=True)
     outcome = solve(Model(stricter, model.ii, stages=model.stages), clock, share)
-    return outcome if outcome.solution is not None else Outcome("undecided")
+    return outcome if outcome.solution is not None else Outcome("undecided", knotted=True)
 
 
 def run(
