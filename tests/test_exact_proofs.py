@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -153,23 +150,14 @@ def test_a_loop_that_the_solver_trips_over() -> None:
 # What the solver cannot count, and what cannot wait -----------------------------------------------
 
 
-def test_numbers_beyond_the_solver_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numbers_beyond_the_solver_are_told() -> None:
+    """Loops from files have limits of their own, far below."""
     huge = 10**19
-    document: dict[str, Any] = {
-        "schema": "stretto.loop/1",
-        "name": "huge",
-        "ops": [{"name": n, "kind": "k", "uses": [], "latency": 1} for n in "ab"],
-        "dependences": [
-            {"src": "a", "dst": "b", "latency": huge, "distance": 0, "kind": "order"},
-            {"src": "b", "dst": "a", "latency": 5, "distance": huge, "kind": "order"},
-        ],
-    }
-    file = tmp_path / "huge.json"
-    file.write_text(json.dumps(document), encoding="utf-8")
-    assert main(["explain", str(file), "--machine", "b200-pipes"]) == 1
-    assert "too large for the solver" in capsys.readouterr().err
+    stated = (Dependence("a", "b", huge, 0, "order"), Dependence("b", "a", 5, huge, "order"))
+    loop = Loop("huge", (op("a"), op("b")), stated=stated)
+    machine = Machine("m", "", (Slot(1, "s", 1),))
+    with pytest.raises(StrettoError, match="too large for the solver"):
+        found(Case(loop, machine), 1)
 
 
 def test_a_machine_may_have_more_than_the_solver_can_count() -> None:
