@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from stretto import api
+from stretto.api import scheduling
 from stretto.cli.main import main
 from stretto.deadline import NEVER, Deadline, OverdueError, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact.case import Case
 from stretto.exact.model import Model
+from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
-from stretto.generate.problem import Options
+from stretto.generate.problem import Options, Problem
+from stretto.generate.serial import SerialResult
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
 from stretto.loop.tile import TileType
@@ -183,6 +186,28 @@ def test_a_model_in_the_making_is_cut_too(ticks: Ticks) -> None:
         assert full.ii is not None
         assert found.proof.lower_bound <= full.ii
         assert [row.name for row in found.proof.objectives] in ([], ["ii", "stages"])
+
+
+def test_what_is_proved_stands_when_a_second_look_comes_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limit between the solver and the thorough generators takes nothing away."""
+    loop, machine = crowd()
+    calls: list[bool] = []
+    first = scheduling.serial
+
+    def late(problem: Problem) -> SerialResult:
+        calls.append(True)
+        if len(calls) > 1:
+            raise OverdueError(1.0)
+        return first(problem)
+
+    monkeypatch.setattr(scheduling, "serial", late)
+    proof = ProofOptions("ii", Limits(work=1e-9))
+    found = api.schedule_prepared(api.prepare(loop, machine), "auto", None, None, proof)
+    assert len(calls) == 2
+    assert found.success
+    assert api.overdue(found)
 
 
 def test_a_case_that_is_late_makes_no_model() -> None:

@@ -18,6 +18,9 @@ from stretto.errors import StrettoError
 GRACE = 0.5
 """Seconds by which the first schedule may be late: a limit shorter than loading still answers."""
 
+LATEST = 2.0
+"""Seconds after the limit by which the answer must be out."""
+
 
 class OverdueError(StrettoError):
     """The time limit came first; whoever knows a schedule by then hands it on instead."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stretto.api.job import Job
 from stretto.api.preparing import Prepared, prepare
 from stretto.bounds import compute_bounds
-from stretto.deadline import GRACE, OverdueError, deadline_after
+from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact.options import (
     OBJECTIVES,
@@ -147,7 +147,10 @@ def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) ->
     problem = job.problem
     options = replace(problem.options, quick=False)
     thorough = replace(job, problem=make_problem(problem.loop, problem.machine, options))
-    more = _generate(thorough, progress).analysis
+    try:
+        more = _generate(thorough, progress).analysis
+    except OverdueError:  # before it had anything; what is proved stands
+        return _warned(analysis, OVERDUE)
     better = _better(analysis, more)
     return _warned(better, OVERDUE) if overdue(more) and not overdue(better) else better
 
@@ -190,6 +193,9 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
         return _Heuristic(job.failure((refusal,)), limit)
     serial_ii, at_hand = _serial_schedule(job.problem)
+    job.problem.deadline.later(
+        LATEST - job.finishing
+    ).check()  # or it would not be verified in time
     last = serial_ii if limit is None else limit
     if job.chosen.generator == SERIAL:
         if isinstance(at_hand, Refusal):
