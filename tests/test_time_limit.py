@@ -20,7 +20,7 @@ from stretto.exact.model import Model
 from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
 from stretto.generate.problem import Options, Problem
-from stretto.generate.serial import SerialResult
+from stretto.generate.serial import SerialResult, serial
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
 from stretto.loop.tile import TileType
@@ -194,13 +194,12 @@ def test_what_is_proved_stands_when_a_second_look_comes_too_late(
     """A limit between the solver and the thorough generators takes nothing away."""
     loop, machine = crowd()
     calls: list[bool] = []
-    first = scheduling.serial
 
     def late(problem: Problem) -> SerialResult:
         calls.append(True)
         if len(calls) > 1:
             raise OverdueError(1.0)
-        return first(problem)
+        return serial(problem)
 
     monkeypatch.setattr(scheduling, "serial", late)
     proof = ProofOptions("ii", Limits(work=1e-9))
