@@ -25,7 +25,7 @@ from stretto.ir.opt.main import main as opt
 from stretto.ir.opt.patterns import Pattern, PatternError
 from stretto.ir.opt.reproducer import HARMLESS
 from stretto.ir.parsing import parse_module
-from stretto.loop import Loop, Op, Storage, TileType, Use, Value, check
+from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value, check
 from stretto.machine import load_machine
 from stretto.verify import verify
 
@@ -212,6 +212,11 @@ def test_dense_constants_are_counted(capsys: Capture, tmp_path: Path) -> None:
         assert "a module may have 4,194,304 elements of them" in capsys.readouterr().err
 
 
+def test_a_module_that_is_too_large() -> None:
+    with pytest.raises(MlirError, match="at most 4,194,304 characters"):
+        parse_module(" " * (limits.MODULE_CHARACTERS + 1))
+
+
 # Time and length --------------------------------------------------------------------------
 
 
@@ -258,6 +263,15 @@ def test_the_first_faults_are_told_and_the_others_counted(tmp_path: Path, capsys
     assert told.splitlines()[-1] == f"{file}: error: and 79 faults more"
     assert listed(map(str, range(14))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more"
     assert listed(()) == "none"
+
+
+def test_operations_of_one_name_and_reads_that_stand_twice() -> None:
+    twice = Op("o", "k", uses=(), latency=1, reads=(Access("s"), Access("s")), writes=("s",))
+    taker = Op("o", "k", uses=(), latency=1, operands=(Operand("v"),))
+    storages = (Storage("s", "smem", 1, fixed=True),)
+    assert check(Loop("l", (twice,), storages=storages)) == ()
+    loop = Loop("l", (taker, twice), (Value("v", storage="s"),), storages)
+    assert [fault.code for fault in check(loop)] == ["duplicate-name"]
 
 
 def test_nesting_is_followed_once() -> None:

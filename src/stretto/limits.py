@@ -10,6 +10,8 @@ from __future__ import annotations
 
 FILE_BYTES = 16 * 1024 * 1024
 """A loop, a module, a schedule, a reproducer."""
+MODULE_CHARACTERS = 4 * 1024 * 1024
+"""A module or a chunk of one: each operation takes many times the room of its text."""
 MACHINE_BYTES = 1024 * 1024
 """A machine file; those that ship take some 30,000."""
 

@@ -35,7 +35,7 @@ from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
 from stretto.ir.dialect.kinds import name_of
 from stretto.ir.dominance import undominated
 from stretto.ir.source import Source
-from stretto.limits import DENSE_ELEMENTS
+from stretto.limits import DENSE_ELEMENTS, MODULE_CHARACTERS
 
 _OURS = ("stretto.", "tileas.", "nv_tile.")
 """Prefixes of the attributes whose places are kept."""
@@ -92,6 +92,9 @@ def parse_module(
     verify: bool = True,
 ) -> Parsed:
     """The module a text holds; MlirError with everything that is wrong with it."""
+    if len(text) > MODULE_CHARACTERS:
+        told = f"is too large; a module has at most {MODULE_CHARACTERS:,} characters"
+        raise MlirError([Diagnostic("error", told, file)])
     source = Source(file, text, first_line)
     if is_blank(text):
         raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])

@@ -212,9 +212,14 @@ def _touched(loop: Loop, op: Op) -> Iterator[tuple[str, Access]]:
     yield from ((f"reads[{j}]", read) for j, read in enumerate(op.reads))
     yield from ((f"writes[{j}]", Access(name)) for j, name in enumerate(op.writes))
     home = loop.homes
-    for read in loop.reads.get(op.name, ())[len(dict.fromkeys(op.reads)) :]:
-        j = next(j for j, o in enumerate(op.operands) if home.get(o.value) == read.storage)
-        yield f"operands[{j}]", read
+    stated = frozenset(op.reads)
+    first: dict[str | None, int] = {}
+    for j, operand in enumerate(op.operands):
+        first.setdefault(home.get(operand.value), j)
+    for read in loop.reads.get(op.name, ()):
+        # Of two operations of one name, the reads are those of the other.
+        if read not in stated and read.storage in first:
+            yield f"operands[{first[read.storage]}]", read
 
 
 def _beyond(op: Op, access: Access, depth: int) -> bool:
