@@ -22,7 +22,7 @@ from random_loops import random_loop
 from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.loop import Loop, check
 from stretto.machine import Machine
-from stretto.schedule import BOUND_NAMES
+from stretto.solution import BOUND_NAMES
 
 SEED = 20
 SIZE = 1000

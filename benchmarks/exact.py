@@ -30,13 +30,13 @@ from time import perf_counter
 
 from random_loops import random_loop
 from stretto import Loop, Machine
-from stretto.api import Prepared, explain_prepared, prepare, schedule_prepared
 from stretto.deadline import deadline_after
 from stretto.exact.case import Case
 from stretto.exact.options import Limits, ObjectiveName, ProofOptions
 from stretto.frontends import read_source
 from stretto.generate.problem import Options
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import Prepared, explain_prepared, prepare, schedule_prepared
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from stretto.api import prepare, schedule_prepared
 from stretto.ir.parsing import Parsed, parse_module, verify_module
 from stretto.ir.passes.publish import publish
 from stretto.ir.passes.published import published
 from stretto.ir.passes.telling import Speaker
 from stretto.ir.reading import LoopInModule, read_loops
 from stretto.ir.writing import print_module
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import prepare, schedule_prepared
 from stretto.verify import verify
 
 T = TypeVar("T")

@@ -23,10 +23,10 @@ from time import perf_counter
 
 from random_loops import random_loop
 from stretto import Loop, Machine, compute_bounds, prepare
-from stretto.api import schedule_prepared
 from stretto.frontends import read_source
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
+from stretto.solve import schedule_prepared
 from stretto.verify import verify
 
 HERE = Path(__file__).parent

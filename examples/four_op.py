@@ -8,9 +8,9 @@ from pathlib import Path
 
 from stretto import Loop, ScheduleAnalysis, build, compute_bounds, prepare
 from stretto.loop.json import dump_loop
-from stretto.schedule import Proof
-from stretto.schedule.json import document, dump_document
-from stretto.schedule.views import analyse
+from stretto.solution import Proof
+from stretto.solution.json import document, dump_document
+from stretto.solution.views import analyse
 
 II = 15
 STARTS = {"load": 0, "write": 8, "wgmma": 0, "read": 8}

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from timeline import Timeline, ranks
 
 

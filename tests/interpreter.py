@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from absolute import timeline
 from stretto.loop import Loop
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from timeline import Event, Timeline, ranks
 
 Term = int

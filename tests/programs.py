@@ -13,7 +13,7 @@ from stretto import Loop, Machine, ScheduleAnalysis, build, prepare
 from stretto.loop import Use
 from stretto.machine import Budget, Slot
 from stretto.materialize import Mode, Program, materialize
-from stretto.schedule.views import analyse
+from stretto.solution.views import analyse
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

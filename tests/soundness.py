@@ -25,14 +25,14 @@ import stretto
 from absolute import disagreements, timeline
 from interpreter import misread
 from rich_loops import Rich, features, rich_problem
-from stretto.api import IllegalScheduleError
 from stretto.errors import InfeasibleError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import MODES, MaterializeError, Mode, materialize
-from stretto.schedule import ScheduleAnalysis
-from stretto.schedule.views import analyse
 from stretto.simulate import simulate_program
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.views import analyse
+from stretto.solve import IllegalScheduleError
 from stretto.verify import verify
 
 MUTANTS = 4

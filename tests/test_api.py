@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from hypothesis import given
 
 import generated
 import stretto
-from stretto import api
+from stretto import solve
 from stretto.errors import StrettoError
 from stretto.generate.partial import Partial
 from stretto.generate.problem import Options, Problem
@@ -21,7 +21,7 @@ from stretto.generate.search import Found
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot
-from stretto.schedule import Bounds, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -29,7 +29,7 @@ FOUR_OP = parse_loop("four_op.json", (EXAMPLES / "four_op.json").read_text(encod
 AT_15 = {"load": 0, "write": 8, "wgmma": 0, "read": 8}
 
 
-Search = Callable[[Problem, Bounds, int, api.Progress | None], Found]
+Search = Callable[[Problem, Bounds, int, solve.Progress | None], Found]
 
 
 def stub(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
@@ -40,7 +40,7 @@ def stub(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
 def finds(ii: int, starts: dict[str, int], *refused: Refusal) -> Search:
     """A search that finds these starts."""
 
-    def search(problem: Problem, _b: Bounds, _s: int, _p: api.Progress | None) -> Found:
+    def search(problem: Problem, _b: Bounds, _s: int, _p: solve.Progress | None) -> Found:
         placement = Partial(problem, ii)
         for name, start in starts.items():
             placement.seat([problem.index[name]], start, "rau", "permute")
@@ -59,19 +59,19 @@ def stopped(*_: object) -> Found:
     raise KeyboardInterrupt
 
 
-# One name for the package and the function ------------------------------------------------
+# A plain function -------------------------------------------------------------------------
 
 
-def test_both_ways_to_the_function() -> None:
+def test_the_function_is_a_function() -> None:
     from stretto import schedule  # noqa: PLC0415
 
-    direct = api.schedule(FOUR_OP, "blackwell", "serial")
+    direct = solve.schedule(FOUR_OP, "blackwell", "serial")
     for call in (schedule, stretto.schedule):
+        assert isinstance(call, FunctionType)
         found = call(FOUR_OP, machine="blackwell", generator="serial")
         assert replace(found, seconds=0.0) == replace(direct, seconds=0.0)
-        assert sys.modules["stretto.schedule"] is call
     assert "schedule" in stretto.__all__
-    assert ScheduleAnalysis.__module__ == "stretto.schedule.types"
+    assert ScheduleAnalysis.__module__ == "stretto.solution.types"
 
 
 # What is found ----------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def test_both_ways_to_the_function() -> None:
 def test_a_schedule_at_the_bound_is_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "first guess")
     stub(monkeypatch, finds(15, AT_15, refusal))
-    analysis = api.schedule(FOUR_OP)
+    analysis = solve.schedule(FOUR_OP)
     assert (analysis.ii, analysis.starts, analysis.generator) == (15, AT_15, "cost-based")
     assert analysis.proof == Proof(True, 15, "bound")
     assert (analysis.stage_count, analysis.pipeline_depth) == (1, 2)
@@ -93,13 +93,13 @@ def test_a_schedule_at_the_bound_is_optimal(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_schedule_above_the_bound_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(16, AT_15))
-    analysis = api.schedule(FOUR_OP)
+    analysis = solve.schedule(FOUR_OP)
     assert (analysis.ii, analysis.proof) == (16, Proof(False, 15, "none"))
 
 
 def test_stages_are_counted_from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(15, {name: start + 30 for name, start in AT_15.items()}))
-    assert api.schedule(FOUR_OP).starts == AT_15
+    assert solve.schedule(FOUR_OP).starts == AT_15
 
 
 def test_fused_groups_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_fused_groups_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return Found(placement, 3, ())
 
     stub(monkeypatch, search)
-    analysis = api.schedule(Loop("l", tuple(ops)), machine)
+    analysis = solve.schedule(Loop("l", tuple(ops)), machine)
     assert (analysis.ii, analysis.fused) == (3, (("a", "b"),))
     assert analysis.proof == Proof(True, 3, "bound")
 
@@ -126,7 +126,7 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return Found(None, None, ())
 
     stub(monkeypatch, search)
-    api.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
+    solve.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
     options, mii, serial_ii, progress = seen
     assert isinstance(options, Options)
     assert (options.max_ii, sorted(options.without)) == (30, ["arm:fuse", "rau"])
@@ -139,7 +139,7 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_serial_schedule_when_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "no seat", through=24)
     stub(monkeypatch, finds_nothing(refusal))
-    analysis = api.schedule(FOUR_OP)
+    analysis = solve.schedule(FOUR_OP)
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
     assert analysis.refused == (refusal,)
     assert analysis.rule.endswith("; fell back on the serial schedule")
@@ -149,26 +149,26 @@ def test_the_serial_schedule_when_nothing_is_found(monkeypatch: pytest.MonkeyPat
 
 def test_the_serial_schedule_when_it_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(40, AT_15))
-    assert api.schedule(FOUR_OP, max_ii=50).ii == 24
-    assert api.schedule(FOUR_OP, "blackwell", max_ii=50).generator == "serial"
+    assert solve.schedule(FOUR_OP, max_ii=50).ii == 24
+    assert solve.schedule(FOUR_OP, "blackwell", max_ii=50).generator == "serial"
 
 
 def test_no_schedule_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "no seat", through=20)
     stub(monkeypatch, finds_nothing(refusal))
-    analysis = api.schedule(FOUR_OP, max_ii=20)
+    analysis = solve.schedule(FOUR_OP, max_ii=20)
     assert (analysis.success, analysis.ii, analysis.placements) == (False, None, ())
     assert (analysis.generator, analysis.refused) == ("cost-based", (refusal,))
     assert analysis.bounds is not None
     assert analysis.bounds.mii == 15
-    ready = api.prepare(FOUR_OP)
+    ready = solve.prepare(FOUR_OP)
     assert verify(ready.loop, ready.machine, analysis) != ()
 
 
 def test_a_limit_below_the_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, stopped)
     for generator in ("auto", "serial"):
-        analysis = api.schedule(FOUR_OP, generator=generator, max_ii=14)
+        analysis = solve.schedule(FOUR_OP, generator=generator, max_ii=14)
         told = "below the MII 15 (resource bound: slot tp_smem_wr)"
         assert analysis.refused == (Refusal(1, told, through=14, proved=True),)
         assert not analysis.success
@@ -177,14 +177,14 @@ def test_a_limit_below_the_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch
         (Op("a", "k", uses=(), latency=1),),
         stated=(Dependence("a", "a", 9, 2),),
     )
-    (refusal,) = api.schedule(carried, Machine("m", "m", ()), max_ii=1).refused
+    (refusal,) = solve.schedule(carried, Machine("m", "m", ()), max_ii=1).refused
     told = "below the MII 5 (recurrence bound: latency 9 over distance 2)"
     assert refusal == Refusal(1, told, proved=True)
 
 
 def test_the_serial_generator_within_a_limit() -> None:
-    assert api.schedule(FOUR_OP, generator="serial", max_ii=24).ii == 24
-    analysis = api.schedule(FOUR_OP, generator="serial", max_ii=23)
+    assert solve.schedule(FOUR_OP, generator="serial", max_ii=24).ii == 24
+    analysis = solve.schedule(FOUR_OP, generator="serial", max_ii=23)
     told = "the serial schedule has II 24; the largest II allowed is 23"
     assert (analysis.success, analysis.refused) == (False, (Refusal(23, told),))
 
@@ -203,26 +203,26 @@ def too_much() -> tuple[Loop, Machine]:
 def test_rings_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, machine = too_much()
     told = "serially, at II 4, smem needs 40 bytes; the budget is 32 (m 4 × 10)"
-    analysis = api.schedule(loop, machine, "serial")
+    analysis = solve.schedule(loop, machine, "serial")
     assert (analysis.success, analysis.refused) == (False, (Refusal(4, told),))
     # The search may start `b` before `a`, which is then one copy less.
     stub(monkeypatch, finds(4, {"a": 2, "b": 0}))
-    assert api.schedule(loop, machine).ii == 4
+    assert solve.schedule(loop, machine).ii == 4
     stub(monkeypatch, finds_nothing(Refusal(3, "no")))
-    analysis = api.schedule(loop, machine)
+    analysis = solve.schedule(loop, machine)
     assert analysis.refused == (Refusal(3, "no"), Refusal(4, told))
     stub(monkeypatch, finds_nothing(Refusal(3, "no", through=4)))
-    assert len(api.schedule(loop, machine).refused) == 1
+    assert len(solve.schedule(loop, machine).refused) == 1
     stub(monkeypatch, stopped)
     with pytest.raises(KeyboardInterrupt) as caught:
-        api.schedule(loop, machine)
-    assert not isinstance(caught.value, api.StoppedError)
+        solve.schedule(loop, machine)
+    assert not isinstance(caught.value, solve.StoppedError)
 
 
 def test_ctrl_c_leaves_the_serial_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, stopped)
-    with pytest.raises(api.StoppedError) as caught:
-        api.schedule(FOUR_OP)
+    with pytest.raises(solve.StoppedError) as caught:
+        solve.schedule(FOUR_OP)
     analysis = caught.value.analysis
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
     assert analysis.warnings[-1].startswith("stopped while a better schedule was sought")
@@ -239,10 +239,10 @@ def pending() -> Loop:
 
 def test_strict(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds_nothing(Refusal(15, "no")))
-    analysis = api.schedule(pending(), generator="serial")
+    analysis = solve.schedule(pending(), generator="serial")
     assert analysis.warnings[-1].startswith("`pending` of `load` is not honoured")
     for generator in ("serial", "auto"):
-        strict = api.schedule(pending(), generator=generator, strict=True)
+        strict = solve.schedule(pending(), generator=generator, strict=True)
         assert not strict.success
         assert "`pending` of `load`" in strict.refused[-1].reason
 
@@ -250,15 +250,15 @@ def test_strict(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_force_serial(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(15, AT_15))
     forced = replace(FOUR_OP, force_serial=True)
-    analysis = api.schedule(forced)
+    analysis = solve.schedule(forced)
     assert (analysis.ii, analysis.rule) == (24, "the loop forces serial execution")
-    overridden = api.schedule(forced, generator="cost-based")
+    overridden = solve.schedule(forced, generator="cost-based")
     assert overridden.ii == 15
     assert overridden.warnings == (
         "the loop forces serial execution; generator cost-based overrides it",
     )
     with pytest.raises(StrettoError, match="four_op: the loop forces serial execution"):
-        api.schedule(forced, generator="cost-based", strict=True)
+        solve.schedule(forced, generator="cost-based", strict=True)
 
 
 # Errors -----------------------------------------------------------------------------------
@@ -272,8 +272,8 @@ def test_an_illegal_schedule_is_never_handed_out(monkeypatch: pytest.MonkeyPatch
         return Found(placement, 15, ())
 
     stub(monkeypatch, search)
-    with pytest.raises(api.IllegalScheduleError, match="this is a bug of Stretto") as caught:
-        api.schedule(FOUR_OP)
+    with pytest.raises(solve.IllegalScheduleError, match="this is a bug of Stretto") as caught:
+        solve.schedule(FOUR_OP)
     assert {"dependence", "slot"} == {v.rule for v in caught.value.violations}
     assert "\n  dependence: `" in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -281,22 +281,22 @@ def test_an_illegal_schedule_is_never_handed_out(monkeypatch: pytest.MonkeyPatch
 
 def test_unknown_parts_and_numbers() -> None:
     with pytest.raises(StrettoError) as caught:
-        api.schedule(FOUR_OP, without=["rau", "fuse"])
+        solve.schedule(FOUR_OP, without=["rau", "fuse"])
     assert str(caught.value) == (
         "without: no part `fuse`; known: rau, deepest-depth, initial, cost-based, clear, "
         "initial-again, cost-based-again, arm:permute, arm:fuse, arm:retry, arm:cost-based"
     )
     with pytest.raises(StrettoError, match="max_ii is 0; at least 1 is needed"):
-        api.schedule(FOUR_OP, max_ii=0)
+        solve.schedule(FOUR_OP, max_ii=0)
     with pytest.raises(StrettoError, match="max_stages is -1"):
-        api.schedule(FOUR_OP, max_stages=-1)
+        solve.schedule(FOUR_OP, max_stages=-1)
     with pytest.raises(StrettoError, match="no generator `fast`"):
-        api.schedule(FOUR_OP, generator="fast")
+        solve.schedule(FOUR_OP, generator="fast")
 
 
 @given(generated.problems())
 def test_serial_analyses_are_whole(drawn: generated.Problem) -> None:
-    analysis = api.schedule(drawn.loop, drawn.machine, "serial")
+    analysis = solve.schedule(drawn.loop, drawn.machine, "serial")
     if not analysis.success:
         assert "the budget is" in analysis.refused[0].reason
         return

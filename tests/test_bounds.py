@@ -14,7 +14,7 @@ from generated import Problem, problems
 from stretto.bounds import compute_bounds, fusion_class, remedies
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
-from stretto.schedule import BOUND_NAMES, Bounds, Part, Witness
+from stretto.solution import BOUND_NAMES, Bounds, Part, Witness
 
 MAX_STAGES = st.sampled_from([None, None, 1, 2, 3])
 

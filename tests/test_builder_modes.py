@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 
 from generated import Problem, problems
-from stretto.api import prepare
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine
 from stretto.resources import ConflictError, apply, build, encode_rows
+from stretto.solve import prepare
 
 FOUR = Loop(
     "four_op",

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from stretto.cli.main import main
-from stretto.schedule import Refusal
+from stretto.solution import Refusal
 from test_api import AT_15, finds, finds_nothing, stopped, stub
 from test_ddg import nested
 
@@ -25,7 +25,7 @@ LOOPS = sorted(p for p in EXAMPLES.glob("*.json") if len(p.suffixes) == 1)
 FOUR_OP = str(EXAMPLES / "four_op.json")
 STRETTO = str(Path(sys.executable).parent / "stretto")
 SCHEMA = json.loads(
-    (resources.files("stretto.schedule") / "schedule.schema.json").read_text("utf-8")
+    (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 )
 
 

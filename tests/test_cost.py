@@ -36,8 +36,8 @@ from stretto.loop import Loop, Op, Operand, TileType, Use, Value
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot, load_machine
 from stretto.resources import resolve
-from stretto.schedule.views import placements
-from stretto.schedule.views import register_lives as all_lives
+from stretto.solution.views import placements
+from stretto.solution.views import register_lives as all_lives
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stretto.api import prepare
 from stretto.bounds import compute_bounds
 from stretto.errors import DocumentError
 from stretto.frontends import Source, read_source
 from stretto.loop import Access, Loop, Use
+from stretto.solve import prepare
 
 LAYOUT = "#ttg.blocked<{order = [1, 0]}>"
 

@@ -23,9 +23,9 @@ from stretto.generate.serial import SerialError, serial
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.materialize import MODES, Mode, materialize, plan
-from stretto.schedule import ScheduleAnalysis
-from stretto.schedule.views import analyse
 from stretto.simulate import simulate_program
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.views import analyse
 from stretto.verify import verify
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 
 from generated import Problem, problems
-from stretto import api
+from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
@@ -25,7 +25,8 @@ from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.options import Event, Limits, ProofOptions
 from stretto.exact.search import optimize
-from stretto.exact.solving import Clock, solve
+from stretto.exact.solving import Clock
+from stretto.exact.solving import solve as ask
 from stretto.exact.symmetry import anchor, twins
 from stretto.exact.values import floor_of, value_of
 from stretto.frontends import read_source
@@ -33,7 +34,7 @@ from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.types import Access
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.schedule import Bounds, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Refusal, ScheduleAnalysis
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -49,9 +50,7 @@ def op(name: str, *uses: Use, latency: int = 1, **rest: Any) -> Op:
 
 def feasible(case: Case) -> list[int]:
     """The IIs from 1 to 12 at which there is a schedule."""
-    return [
-        ii for ii in range(1, 13) if solve(Model(case, ii), Clock(Limits())).solution is not None
-    ]
+    return [ii for ii in range(1, 13) if ask(Model(case, ii), Clock(Limits())).solution is not None]
 
 
 ONE = Slot(1, "s", 1)
@@ -198,9 +197,9 @@ def test_twins_may_change_places() -> None:
 
 @given(problems(max_ops=7))
 def test_answers_are_legal_and_never_above_the_heuristic(drawn: Problem) -> None:
-    ready = api.prepare(drawn.loop, drawn.machine)
-    heuristic = api.schedule_prepared(ready, "cost-based")
-    exact = api.schedule_prepared(ready, "exact")
+    ready = solve.prepare(drawn.loop, drawn.machine)
+    heuristic = solve.schedule_prepared(ready, "cost-based")
+    exact = solve.schedule_prepared(ready, "exact")
     assert verify(ready.loop, ready.machine, exact) == ()
     assert exact.success or not heuristic.success
     if not exact.success:
@@ -273,12 +272,12 @@ def test_refused_iis_are_proofs_and_name_what_refutes_them() -> None:
     assert verify(ready.loop, ready.machine, analysis) == ()
 
 
-def harder() -> tuple[api.Prepared, ScheduleAnalysis]:
+def harder() -> tuple[solve.Prepared, ScheduleAnalysis]:
     """Two long holds in one recurrence that cannot be brought into step with the II."""
     ops = (op("a", Use("tensor", 10)), op("b", Use("tensor", 10)))
     stated = (Dependence("a", "b", 21), Dependence("b", "a", 21, 2))
-    ready = api.prepare(Loop("l", ops, stated=stated), machine(Slot(1, "tensor", 1)))
-    return ready, api.schedule_prepared(ready, "exact")
+    ready = solve.prepare(Loop("l", ops, stated=stated), machine(Slot(1, "tensor", 1)))
+    return ready, solve.schedule_prepared(ready, "exact")
 
 
 def test_no_schedule_up_to_a_limit_is_a_proof_too() -> None:
@@ -286,7 +285,7 @@ def test_no_schedule_up_to_a_limit_is_a_proof_too() -> None:
     assert best.ii is not None
     from stretto.generate.problem import Options  # noqa: PLC0415
 
-    below = api.schedule_prepared(ready, "exact", Options(max_ii=best.ii - 1))
+    below = solve.schedule_prepared(ready, "exact", Options(max_ii=best.ii - 1))
     assert not below.success
     assert below.generator == "exact"
     assert all(r.proved for r in below.refused)
@@ -295,7 +294,7 @@ def test_no_schedule_up_to_a_limit_is_a_proof_too() -> None:
 def test_progress_tells_bound_and_incumbent() -> None:
     events: list[Refusal | int | Event] = []
     ready, _ = harder()
-    api.schedule_prepared(ready, "exact", progress=events.append)
+    solve.schedule_prepared(ready, "exact", progress=events.append)
     tried = [e for e in events if isinstance(e, Event) and e.what == "ii"]
     assert tried
     assert all(e.bound <= e.value for e in tried)
@@ -304,10 +303,10 @@ def test_progress_tells_bound_and_incumbent() -> None:
 
 def test_a_forced_serial_loop_is_left_alone_unless_exact_is_asked_for() -> None:
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 2))), force_serial=True)
-    proved = api.schedule(loop, machine(ONE), prove=True)
+    proved = solve.schedule(loop, machine(ONE), prove=True)
     assert proved.generator == "serial"
     assert any("nothing to prove" in warning for warning in proved.warnings)
-    exact = api.schedule(loop, machine(ONE), "exact")
+    exact = solve.schedule(loop, machine(ONE), "exact")
     assert exact.generator == "exact"
     assert any("overrides" in warning for warning in exact.warnings)
 
@@ -315,24 +314,24 @@ def test_a_forced_serial_loop_is_left_alone_unless_exact_is_asked_for() -> None:
 def test_options_that_make_no_sense() -> None:
     loop = Loop("l", (op("a"),))
     with pytest.raises(StrettoError, match="no objective `speed`"):
-        api.schedule(loop, machine(), "exact", objective="speed")  # pyright: ignore
+        solve.schedule(loop, machine(), "exact", objective="speed")  # pyright: ignore
     with pytest.raises(StrettoError, match="time_limit is 0"):
-        api.schedule(loop, machine(), prove=True, time_limit=0)
+        solve.schedule(loop, machine(), prove=True, time_limit=0)
 
 
 # Limits -------------------------------------------------------------------------------------------
 
 
-def attention() -> api.Prepared:
+def attention() -> solve.Prepared:
     path = EXAMPLES / "attention_forward.json"
-    return api.prepare(read_source(path.name, path.read_text(encoding="utf-8")).loops[0])
+    return solve.prepare(read_source(path.name, path.read_text(encoding="utf-8")).loops[0])
 
 
 def test_a_limit_of_work_returns_the_best_with_its_bound() -> None:
     """And the same one on every run."""
     proof = ProofOptions("registers", Limits(work=0.3))
-    first = api.schedule_prepared(attention(), "exact", proof=proof)
-    again = api.schedule_prepared(attention(), "exact", proof=proof)
+    first = solve.schedule_prepared(attention(), "exact", proof=proof)
+    again = solve.schedule_prepared(attention(), "exact", proof=proof)
     assert replace(first, seconds=0.0) == replace(again, seconds=0.0)
     assert first.proof is not None
     row = first.proof.objectives[-1]
@@ -345,8 +344,8 @@ def test_a_limit_of_work_returns_the_best_with_its_bound() -> None:
 
 def test_two_workers_are_deterministic_too() -> None:
     proof = ProofOptions("stages", Limits(workers=2, seed=7))
-    first = api.schedule_prepared(attention(), "exact", proof=proof)
-    again = api.schedule_prepared(attention(), "exact", proof=proof)
+    first = solve.schedule_prepared(attention(), "exact", proof=proof)
+    again = solve.schedule_prepared(attention(), "exact", proof=proof)
     assert replace(first, seconds=0.0) == replace(again, seconds=0.0)
     assert first.stage_count == 4
 
@@ -378,7 +377,7 @@ def test_whoever_asks_for_a_proof_is_not_worse_off(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("stretto.generate.search.search", lazy)
     nothing = ProofOptions("ii", Limits(work=1e-9))
-    analysis = api.schedule_prepared(attention(), "exact", proof=nothing)
+    analysis = solve.schedule_prepared(attention(), "exact", proof=nothing)
     assert (analysis.ii, analysis.generator, analysis.refused) == (1325, "exact", ())
     assert analysis.proof is not None
     assert (analysis.proof.optimal, analysis.proof.method) == (True, "bound")

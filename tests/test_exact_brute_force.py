@@ -18,7 +18,7 @@ from stretto.exact.options import OBJECTIVES, Limits
 from stretto.exact.reasons import KINDS
 from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve
-from stretto.schedule.views import analyse, stage_count
+from stretto.solution.views import analyse, stage_count
 from stretto.verify import verify
 from time_indexed import time_indexed
 from tiny_loops import Tiny, tiny_problem

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stretto import api
+from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.exact import interrupts
@@ -17,7 +17,8 @@ from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
 from stretto.exact.options import OBJECTIVES, Limits
 from stretto.exact.search import optimize
-from stretto.exact.solving import Clock, solve
+from stretto.exact.solving import Clock
+from stretto.exact.solving import solve as ask
 from stretto.generate.problem import Options
 from stretto.loop import (
     Access,
@@ -41,7 +42,7 @@ def op(name: str, *uses: Use, latency: int = 0) -> Op:
 
 
 def found(case: Case, ii: int) -> bool:
-    return solve(Model(case, ii), Clock(Limits())).status == "found"
+    return ask(Model(case, ii), Clock(Limits())).status == "found"
 
 
 @pytest.mark.parametrize("distance", [2, 3, 5])
@@ -91,7 +92,7 @@ def test_what_fused_operations_hold_may_fill_a_slot_that_each_alone_does_not() -
     assert found(case, 1)
     model = Model(case, 1)
     model.cp.add(model.choices[0].joins[1, 0] == 1)
-    assert solve(model, Clock(Limits())).status == "refuted"
+    assert ask(model, Clock(Limits())).status == "refuted"
 
 
 def carried_ring() -> tuple[Loop, Machine]:
@@ -105,7 +106,7 @@ def carried_ring() -> tuple[Loop, Machine]:
 
 
 def test_the_serial_schedule_that_does_not_fit_is_no_end_of_the_search() -> None:
-    analysis = api.schedule(*carried_ring(), "exact")
+    analysis = solve.schedule(*carried_ring(), "exact")
     assert analysis.success
     assert analysis.ii == 6
     assert analysis.proof is not None
@@ -113,8 +114,8 @@ def test_the_serial_schedule_that_does_not_fit_is_no_end_of_the_search() -> None
 
 
 def test_an_ii_that_the_user_allows_is_the_end_of_the_search() -> None:
-    ready = api.prepare(*carried_ring())
-    analysis = api.schedule_prepared(ready, "exact", Options(max_ii=5))
+    ready = solve.prepare(*carried_ring())
+    analysis = solve.schedule_prepared(ready, "exact", Options(max_ii=5))
     assert not analysis.success
     assert max(r.through or r.ii for r in analysis.refused) == 5
 

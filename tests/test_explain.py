@@ -11,8 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from brute_force import legal_schedules, optimum
-from stretto import api
-from stretto.api import explaining
+from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
@@ -25,6 +24,7 @@ from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.explanation import ExplanationReport
+from stretto.solve import explaining
 from tiny_loops import Tiny, tiny_problem
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +93,7 @@ def test_far_below_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_ii_of_one_has_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
     loop = Loop("l", (Op("a", "k", uses=(), latency=1),))
-    explained = api.explain(loop, Machine("m", "", ()))
+    explained = solve.explain(loop, Machine("m", "", ()))
     assert explained.explanation is None
     report = ExplanationReport(explained)
     assert "no II is smaller than 1" in report.to_text()[0]
@@ -107,7 +107,7 @@ def test_an_ii_that_is_none(bad: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["explain", str(EXAMPLES / "four_op.json"), f"--ii={bad}"]) == 2
     assert "is not a whole number of at least 1" in capsys.readouterr().err
     with pytest.raises(StrettoError, match="at least 1"):
-        api.explain(Loop("l", (Op("a", "k", uses=(), latency=1),)), Machine("m", "", ()), ii=0)
+        solve.explain(Loop("l", (Op("a", "k", uses=(), latency=1),)), Machine("m", "", ()), ii=0)
 
 
 def test_a_limit_says_what_it_left_open(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,8 +117,8 @@ def test_a_limit_says_what_it_left_open(capsys: pytest.CaptureFixture[str]) -> N
         stated=tuple(Dependence(f"o{i}", f"o{(i + 1) % 6}", 9, int(i == 5)) for i in range(6)),
     )
     machine = Machine("m", "", (Slot(1, "s", 1),))
-    ready = api.prepare(loop, machine)
-    told = api.explain_prepared(ready, 50, limits=Limits(work=1e-9)).explanation
+    ready = solve.prepare(loop, machine)
+    told = solve.explain_prepared(ready, 50, limits=Limits(work=1e-9)).explanation
     assert told is not None
     assert told.verdict == "undecided"
     capsys.readouterr()
@@ -216,9 +216,9 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
         assert best != 0
         return
     case = case_of(tiny)
-    ready = api.prepare(tiny.loop, tiny.machine)
+    ready = solve.prepare(tiny.loop, tiny.machine)
     seen: list[tuple[Case, Solution]] = []
-    bounds = api.schedule_prepared(ready).bounds
+    bounds = solve.schedule_prepared(ready).bounds
     assert bounds is not None
     told = explain(case, best - 1, bounds, check=lambda case, found: seen.append((case, found)))
     assert told.verdict == "impossible"
@@ -232,7 +232,7 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
 
 
 def explained(loop: Loop, machine: Machine, ii: int | None = None) -> Explanation:
-    told = api.explain(loop, machine, ii=ii).explanation
+    told = solve.explain(loop, machine, ii=ii).explanation
     assert told is not None
     assert told.verdict == "impossible"
     assert told.minimal
@@ -272,7 +272,7 @@ def test_only_the_changed_latency_may_be_broken() -> None:
     check = vars(explaining)["_check"]
     check(replace(case, latencies=((0, 8),)), Solution(8, (0,)))
     for latencies, ii in ((((0, 7),), 7), (((0, 8),), 7), (((1, 8),), 8), ((), 8)):
-        with pytest.raises(api.IllegalScheduleError):
+        with pytest.raises(solve.IllegalScheduleError):
             check(replace(case, latencies=latencies), Solution(ii, (0,)))
 
 
@@ -293,7 +293,7 @@ def test_ctrl_c_between_two_questions_keeps_the_schedule(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(explaining, "_explained", interrupted)
     loop = Loop("l", (Op("a", "k", uses=(), latency=9),), stated=(Dependence("a", "a", 9, 2),))
-    told = api.explain(loop, Machine("m", "", ()))
+    told = solve.explain(loop, Machine("m", "", ()))
     assert told.best.ii == 5
     assert told.explanation == Explanation(4, "undecided", stopped=True)
 

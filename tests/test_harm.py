@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from stretto import limits, schedule
-from stretto.api import prepare
 from stretto.cli.main import main
 from stretto.errors import DocumentError, LoopError, listed
 from stretto.files import read_text
@@ -27,6 +26,7 @@ from stretto.ir.opt.reproducer import HARMLESS
 from stretto.ir.parsing import parse_module
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value, check
 from stretto.machine import load_machine
+from stretto.solve import prepare
 from stretto.verify import verify
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,6 @@ from xdsl.passes import ModulePass
 from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.exceptions import PassFailedException
 
-from stretto.api import IllegalScheduleError
 from stretto.cli.main import main as stretto
 from stretto.ir.diagnostics import Diagnostic, Severity
 from stretto.ir.opt import reproducer
@@ -40,7 +39,8 @@ from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.verify_schedule import VerifySchedule
 from stretto.ir.remarks import Remark
 from stretto.ir.universe import STRETTO
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import IllegalScheduleError
 from stretto.verify import Violation
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.utils.exceptions import PassFailedException
 
 from generated import Problem, problems
-from stretto.api import prepare, schedule, schedule_prepared
 from stretto.ir import read_schedules, write_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.parsing import Parsed, parse_module
@@ -28,7 +27,8 @@ from stretto.ir.remarks import Listener, listening
 from stretto.ir.writing import print_module
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
-from stretto.schedule import Placement, ScheduleAnalysis
+from stretto.solution import Placement, ScheduleAnalysis
+from stretto.solve import prepare, schedule, schedule_prepared
 from stretto.verify import verify
 
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.mlir"))
@@ -192,7 +192,7 @@ def test_options_reach_the_scheduler():
 
 def test_a_bug_of_the_scheduler_is_let_out(monkeypatch: pytest.MonkeyPatch):
     """An illegal schedule is no fault of the input: the driver makes a reproducer of it."""
-    from stretto.api import IllegalScheduleError  # noqa: PLC0415
+    from stretto.solve import IllegalScheduleError  # noqa: PLC0415
 
     def broken(*_: object) -> ScheduleAnalysis:
         raise IllegalScheduleError("f", "cost-based", ())

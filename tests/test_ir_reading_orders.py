@@ -7,10 +7,10 @@ import time
 import pytest
 
 import stretto
-from stretto.api import prepare
 from stretto.ir.parsing import parse_module
 from stretto.ir.reading import read_loops
 from stretto.loop import Access, Loop, Operand
+from stretto.solve import prepare
 
 
 def kernel(text: str) -> Loop:

@@ -15,8 +15,8 @@ from stretto.generate.partial import Partial
 from stretto.generate.problem import RUNGS, Options, Problem, make_problem
 from stretto.loop import Access, Constraint, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
-from stretto.schedule import Refusal
-from stretto.schedule.views import analyse
+from stretto.solution import Refusal
+from stretto.solution.views import analyse
 from stretto.verify import verify
 
 MACHINE = Machine(

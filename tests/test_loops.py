@@ -12,8 +12,8 @@ import pytest
 
 import stretto
 from stretto import Loop, ScheduleAnalysis
-from stretto.api import PARTS
 from stretto.loop.json import parse_loop
+from stretto.solve import PARTS
 
 LOOPS = Path(__file__).parent / "loops"
 

@@ -279,7 +279,7 @@ def test_materializing_loads_no_generator_and_simulating_no_numpy() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
     assert "stretto.simulate.simulator" in loaded
-    unwanted = ("stretto.generate", "stretto.exact", "stretto.api", "numpy", "xdsl", "ortools")
+    unwanted = ("stretto.generate", "stretto.exact", "stretto.solve", "numpy", "xdsl", "ortools")
     assert [name for name in loaded if name.startswith(unwanted)] == []
 
 

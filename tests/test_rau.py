@@ -23,7 +23,7 @@ from stretto.generate.storage import bytes_needed, overflow, ring_depth
 from stretto.generate.tighten import tighten
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.schedule.views import analyse, storage_uses
+from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
 
 

@@ -18,7 +18,7 @@ from programs import TINY
 from rich_loops import features, rich_problem
 from soundness import Outcome, examine
 from stretto.loop import Access, Loop, Op, Operand, Storage, Use, Value, check
-from stretto.schedule.views import analyse
+from stretto.solution.views import analyse
 from stretto.verify import verify
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"

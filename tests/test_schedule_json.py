@@ -18,7 +18,7 @@ from generated import Problem, problems
 from stretto.errors import DocumentError
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.schedule import (
+from stretto.solution import (
     Bounds,
     Objective,
     Part,
@@ -27,17 +27,17 @@ from stretto.schedule import (
     ScheduleAnalysis,
     Witness,
 )
-from stretto.schedule.json import (
+from stretto.solution.json import (
     analysis_to_json,
     bounds_to_json,
     document,
     dump_document,
 )
-from stretto.schedule.reading import parse_schedules
-from stretto.schedule.views import analyse
+from stretto.solution.reading import parse_schedules
+from stretto.solution.views import analyse
 from stretto.verify import verify
 
-_TEXT = (resources.files("stretto.schedule") / "schedule.schema.json").read_text("utf-8")
+_TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 SCHEMA = cast("dict[str, Any]", json.loads(_TEXT))
 VALIDATOR: Any = jsonschema.Draft202012Validator(SCHEMA)
 

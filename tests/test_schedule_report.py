@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given
 
 import generated
-from stretto import api
+from stretto import solve
 from stretto.errors import DocumentError, LoopError
 from stretto.frontends import read_source
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.schedule import ScheduleReport, tried
-from stretto.schedule import Bounds, Part, Proof, Refusal, ScheduleAnalysis, Witness
-from stretto.schedule.json import analysis_to_json, document, dump_document
-from stretto.schedule.reading import parse_schedules
-from stretto.schedule.views import analyse
+from stretto.solution import Bounds, Part, Proof, Refusal, ScheduleAnalysis, Witness
+from stretto.solution.json import analysis_to_json, document, dump_document
+from stretto.solution.reading import parse_schedules
+from stretto.solution.views import analyse
 
-_TEXT = (resources.files("stretto.schedule") / "schedule.schema.json").read_text("utf-8")
+_TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 VALIDATOR: Any = jsonschema.Draft202012Validator(cast("dict[str, Any]", json.loads(_TEXT)))
 
 MACHINE = Machine(
@@ -148,7 +148,7 @@ def test_long_names_are_cut_and_lines_fit() -> None:
 
 @given(generated.problems(max_ops=8))
 def test_every_report_fits(drawn: generated.Problem) -> None:
-    analysis = api.schedule(drawn.loop, drawn.machine, "serial")
+    analysis = solve.schedule(drawn.loop, drawn.machine, "serial")
     for verbose in (False, True):
         report = ScheduleReport(analysis, drawn.loop, drawn.machine, (), verbose)
         assert max(map(len, report.to_text())) <= 100
@@ -165,8 +165,8 @@ def test_a_loop_that_was_not_prepared_holds_what_it_holds() -> None:
     file = Path(__file__).parent.parent / "examples" / "gemm.json"
     (loop,) = read_source(str(file), file.read_text()).loops
     assert not loop.resolved
-    ready = api.prepare(loop)
-    analysis = api.schedule_prepared(ready)
+    ready = solve.prepare(loop)
+    analysis = solve.schedule_prepared(ready)
     told, known = (ScheduleReport(analysis, one, ready.machine) for one in (loop, ready.loop))
     assert told.to_text() == known.to_text()
     assert told.to_json() == known.to_json()

@@ -17,7 +17,7 @@ from brute_force import optimum
 from generated import Problem, problems
 from stretto import LoopError, StrettoError, compute_bounds, prepare
 from stretto.exact.options import Event
-from stretto.schedule import Refusal
+from stretto.solution import Refusal
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

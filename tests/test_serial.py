@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 
 import generated
-from stretto.api import prepare
 from stretto.errors import InfeasibleError, LoopError
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.serial import SerialError, SerialResult, serial
@@ -27,7 +26,8 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.schedule.views import analyse
+from stretto.solution.views import analyse
+from stretto.solve import prepare
 from stretto.verify import verify
 
 MACHINE = Machine(

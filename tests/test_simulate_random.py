@@ -14,9 +14,9 @@ import stretto
 from generated import Problem, problems
 from stretto.loop import Access, Loop, Op, Operand, Value, check
 from stretto.materialize import MODES, MaterializeError, Mode, Program, materialize
-from stretto.schedule import ScheduleAnalysis
 from stretto.simulate import Symbolic, run_sequential, simulate_program
 from stretto.simulate.running import run_program
+from stretto.solution import ScheduleAnalysis
 
 AGENTS = ("tma", "mma", "simt")
 

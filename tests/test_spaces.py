@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from stretto import DocumentError, LoopError, StrettoError, api, build
+from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
 from stretto.exact.case import Case, Solution
 from stretto.exact.options import ProofOptions
@@ -58,7 +58,7 @@ def test_the_builder_knows_its_spaces() -> None:
 
 
 def test_nobody_schedules_or_explains_an_unknown_space() -> None:
-    for work in (api.prepare, api.schedule, api.explain):
+    for work in (solve.prepare, solve.schedule, solve.explain):
         with pytest.raises(LoopError, match="no memory space"):
             work(made_up("shared"))
 
@@ -139,11 +139,11 @@ def test_an_update_of_a_part() -> None:
 
 
 def test_padding_is_meant_where_bytes_are_given_and_is_remarked_on() -> None:
-    ready = api.prepare(filled("64x64xf16", 8448))
+    ready = solve.prepare(filled("64x64xf16", 8448))
     told = "`load` fills `ring`, 8,448 bytes, with 64x64xf16, 8,192 bytes, and nothing else writes"
     assert any(told in note for note in ready.notes)
-    assert any(told in line for line in api.schedule_prepared(ready).warnings)
-    assert not any("fills" in note for note in api.prepare(filled("64x64xf16", 8192)).notes)
+    assert any(told in line for line in solve.schedule_prepared(ready).warnings)
+    assert not any("fills" in note for note in solve.prepare(filled("64x64xf16", 8192)).notes)
 
 
 def test_views_may_be_smaller_and_never_larger() -> None:
@@ -169,14 +169,14 @@ def test_parts_written_by_several() -> None:
     values = tuple(Value(op.name, TileType((4,), "f32"), "x") for op in ops)
     loop = Loop("halves", ops, values, (Storage("x", "smem", 32),))
     assert check(loop) == ()
-    assert not any("fills" in note for note in api.prepare(loop).notes)
+    assert not any("fills" in note for note in solve.prepare(loop).notes)
 
 
 # A space that is new ------------------------------------------------------------------------------
 
 NEW = """
 from dataclasses import replace
-from stretto import api, build
+from stretto import solve, build
 from stretto.ir import read_mlir
 from stretto.ir import write_mlir
 from stretto.machine import Budget, load_machine
@@ -188,7 +188,7 @@ loop.op("use", "math.exp", tile, type="128x64xf16")
 loop = loop.finish()
 machine = load_machine("b200-pipes")
 machine = replace(machine, budgets=(*machine.budgets, Budget("cache", 40000)))
-found = api.schedule(loop, machine)
+found = solve.schedule(loop, machine)
 print([(row.space, row.used, row.budget) for row in found.memory if row.space == "cache"])
 text = write_mlir(loop)
 print("cache>" in text)
@@ -244,10 +244,10 @@ def test_an_objective_that_is_none(prove: bool) -> None:
     known = "no objective `speed`; known: ii, stages, bytes, registers"
     loop = filled("64x64xf16", "64x64xf16")
     with pytest.raises(StrettoError, match=known):
-        api.schedule(loop, prove=prove, objective=cast("Any", "speed"))
+        solve.schedule(loop, prove=prove, objective=cast("Any", "speed"))
     with pytest.raises(StrettoError, match=known):
         _ = ProofOptions(cast("Any", "speed")).objectives
-    ready = api.prepare(loop)
+    ready = solve.prepare(loop)
     case, found = Case(ready.loop, ready.machine), Solution(1, (0,))
     for ask in (
         lambda: value_of(case, found, cast("Any", "speed")),

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto import api
-from stretto.api import scheduling
+from stretto import solve
 from stretto.cli.main import main
 from stretto.deadline import NEVER, Deadline, OverdueError, deadline_after
 from stretto.errors import StrettoError
@@ -25,15 +24,16 @@ from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
 from stretto.loop.tile import TileType
 from stretto.machine import Machine, Slot
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import scheduling
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def example(name: str) -> api.Prepared:
+def example(name: str) -> solve.Prepared:
     file = EXAMPLES / f"{name}.json"
-    return api.prepare(read_source(str(file), file.read_text()).loops[0])
+    return solve.prepare(read_source(str(file), file.read_text()).loops[0])
 
 
 def crowd(ops: int = 40) -> tuple[Loop, Machine]:
@@ -123,10 +123,10 @@ def cut(seconds: float, prove: bool = False) -> ScheduleAnalysis | None:
     """The crowd under a limit; None: no schedule yet. Whatever comes back is legal."""
     loop, machine = crowd()
     try:
-        found = api.schedule(loop, machine, prove=prove, time_limit=seconds)
+        found = solve.schedule(loop, machine, prove=prove, time_limit=seconds)
     except OverdueError:
         return None
-    ready = api.prepare(loop, machine)
+    ready = solve.prepare(loop, machine)
     assert found.success
     assert verify(ready.loop, ready.machine, found) == ()
     return found
@@ -142,14 +142,14 @@ def test_wherever_it_cuts_the_answer_is_legal_and_no_worse_with_more_time(ticks:
         assert found.ii is not None
         assert best is None or found.ii <= best, seconds
         best = found.ii
-        cuts += api.overdue(found)
+        cuts += solve.overdue(found)
     assert cuts >= 3
 
 
 def test_the_serial_schedule_is_the_least_that_comes(ticks: Ticks) -> None:  # noqa: ARG001
     loop, machine = crowd()
-    found = api.schedule(loop, machine, time_limit=0.001)
-    assert found.ii == api.schedule(loop, machine, "serial").ii
+    found = solve.schedule(loop, machine, time_limit=0.001)
+    assert found.ii == solve.schedule(loop, machine, "serial").ii
     assert found.warnings[-1] == (
         "the time limit came while a better schedule was sought: this is the best so far"
     )
@@ -161,16 +161,16 @@ def test_no_schedule_in_time_is_an_error_that_says_so(monkeypatch: pytest.Monkey
     late = Options(deadline=Deadline(50.0, 0.25))
     loop, machine = crowd()
     with pytest.raises(OverdueError, match=r"^crowd: the time limit of 0\.25 s came before any"):
-        api.schedule_prepared(api.prepare(loop, machine), "auto", late)
+        solve.schedule_prepared(solve.prepare(loop, machine), "auto", late)
 
 
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
     loop, machine = crowd()
-    free = api.schedule(loop, machine)
-    assert api.schedule(loop, machine, time_limit=3600) == replace(
+    free = solve.schedule(loop, machine)
+    assert solve.schedule(loop, machine, time_limit=3600) == replace(
         free, seconds=pytest.approx(free.seconds, abs=1e9)
     )
-    assert not api.overdue(free)
+    assert not solve.overdue(free)
 
 
 def test_a_model_in_the_making_is_cut_too(ticks: Ticks) -> None:
@@ -181,7 +181,7 @@ def test_a_model_in_the_making_is_cut_too(ticks: Ticks) -> None:
         ticks.now = 0.0
         found = cut(seconds, prove=True)
         assert found is not None
-        assert api.overdue(found)
+        assert solve.overdue(found)
         assert found.proof is not None
         assert full.ii is not None
         assert found.proof.lower_bound <= full.ii
@@ -203,10 +203,10 @@ def test_what_is_proved_stands_when_a_second_look_comes_too_late(
 
     monkeypatch.setattr(scheduling, "serial", late)
     proof = ProofOptions("ii", Limits(work=1e-9))
-    found = api.schedule_prepared(api.prepare(loop, machine), "auto", None, None, proof)
+    found = solve.schedule_prepared(solve.prepare(loop, machine), "auto", None, None, proof)
     assert len(calls) == 2
     assert found.success
-    assert api.overdue(found)
+    assert solve.overdue(found)
 
 
 def test_a_case_that_is_late_makes_no_model() -> None:
@@ -218,7 +218,7 @@ def test_a_case_that_is_late_makes_no_model() -> None:
 
 def test_an_explanation_that_is_cut_is_undecided(ticks: Ticks) -> None:  # noqa: ARG001
     loop, machine = crowd()
-    told = api.explain(loop, machine, time_limit=0.5)
+    told = solve.explain(loop, machine, time_limit=0.5)
     assert told.explanation is not None
     assert told.explanation.verdict == "undecided"
     assert not told.explanation.settled

@@ -14,7 +14,7 @@ from brute_force import Group, Schedule, legal_schedules
 from generated import Problem, problems
 from stretto.loop import Loop
 from stretto.machine import Budget, Machine
-from stretto.schedule.views import analyse
+from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
 MOST = 2000

@@ -24,8 +24,8 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.schedule import Placement, ScheduleAnalysis, SpaceUse, StorageUse
-from stretto.schedule.views import analyse
+from stretto.solution import Placement, ScheduleAnalysis, SpaceUse, StorageUse
+from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
 MACHINE = Machine(

@@ -14,8 +14,8 @@ from generated import problems
 from stretto.errors import InfeasibleError
 from stretto.loop import Dependence, Loop, Op, Operand, Space, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.schedule import ScheduleAnalysis
-from stretto.schedule.views import analyse, placements
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.views import analyse, placements
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
     from typing import Any
 
-    from stretto.api import Explained, Prepared, explain, prepare, schedule
     from stretto.bounds import closure, compute_bounds, remedies
     from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
     from stretto.frontends import build, read_source
@@ -34,12 +33,13 @@ if TYPE_CHECKING:
     from stretto.machine import Machine, load_machine
     from stretto.materialize import Mutex, Pipe, Program
     from stretto.resources import ReservationTable
-    from stretto.schedule import Bounds, ScheduleAnalysis
+    from stretto.solution import Bounds, ScheduleAnalysis
+    from stretto.solve import Explained, Prepared, explain, prepare, schedule
 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "stretto.api": ("Explained", "Prepared", "explain", "prepare"),
+    "stretto.solve": ("Explained", "Prepared", "explain", "prepare", "schedule"),
     "stretto.bounds": ("closure", "compute_bounds", "remedies"),
     "stretto.errors": ("DocumentError", "InfeasibleError", "LoopError", "StrettoError"),
     "stretto.frontends": ("build", "read_source"),
@@ -62,7 +62,7 @@ _HOMES = {
     "stretto.machine": ("Machine", "load_machine"),
     "stretto.materialize": ("Mutex", "Pipe", "Program"),
     "stretto.resources": ("ReservationTable",),
-    "stretto.schedule": ("Bounds", "ScheduleAnalysis"),
+    "stretto.solution": ("Bounds", "ScheduleAnalysis"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -109,9 +109,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415
 
-    if name == "schedule":
-        # A package and a function in one: whichever way it was first imported, it is the same.
-        return import_module("stretto.schedule")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'stretto' has no attribute {name!r}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from stretto.bounds.graph import Graph
 from stretto.loop import Loop, Op
-from stretto.schedule import Part, Witness
+from stretto.solution import Part, Witness
 
 
 def dependence_bound(loop: Loop, graph: Graph, *, max_stages: int | None) -> Witness:

@@ -17,7 +17,7 @@ from stretto.bounds.resource import fine_bound, resource_bound
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.schedule import Bounds
+from stretto.solution import Bounds
 
 
 def compute_bounds(

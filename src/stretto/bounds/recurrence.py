@@ -13,7 +13,7 @@ from math import gcd
 
 from stretto.bounds.graph import Edge, Graph, components
 from stretto.deadline import NEVER, Deadline
-from stretto.schedule import Part, Witness
+from stretto.solution import Part, Witness
 
 
 def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:

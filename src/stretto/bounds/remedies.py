@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from stretto.bounds.mii import compute_bounds
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.schedule import BOUND_NAMES, BoundName, Bounds, Part, Witness
+from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from stretto.loop import Loop, Op
 from stretto.machine import Machine
-from stretto.schedule import Part, Witness
+from stretto.solution import Part, Witness
 
 FusionClass = tuple[str, tuple[str, ...], int]
 """Kind, slots held (sorted) and bank: operations that agree in all three may fuse."""

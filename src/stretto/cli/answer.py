@@ -12,10 +12,10 @@ from stretto.deadline import NEVER, Deadline
 from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
+    from stretto.solve import Prepared
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ def each_loop(
     The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
     is not prepared by the deadline fails; `work` has its own eye on it.
     """
-    from stretto.api import prepare
     from stretto.machine import load_machine
+    from stretto.solve import prepare
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine

@@ -18,9 +18,9 @@ from stretto.deadline import deadline_after
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared
     from stretto.exact.options import Limits
-    from stretto.schedule import ScheduleAnalysis
+    from stretto.solution import ScheduleAnalysis
+    from stretto.solve import Prepared
 
 
 def bounds(arguments: argparse.Namespace) -> Answer:
@@ -59,12 +59,12 @@ def _limits(arguments: argparse.Namespace) -> Limits:
 
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
-    from stretto.api import StoppedError, overdue, schedule_prepared
     from stretto.cli.progress import Progress
     from stretto.exact.options import ProofOptions
     from stretto.generate.problem import Options
     from stretto.report.schedule import ScheduleReport
-    from stretto.schedule.json import SCHEMA
+    from stretto.solution.json import SCHEMA
+    from stretto.solve import StoppedError, overdue, schedule_prepared
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
@@ -113,10 +113,10 @@ def _proved(analysis: ScheduleAnalysis) -> bool:
 
 def explain(arguments: argparse.Namespace) -> Answer:
     """`stretto explain`."""
-    from stretto.api import explain_prepared
     from stretto.cli.progress import Progress
     from stretto.generate.problem import Options
     from stretto.report.explanation import SCHEMA, ExplanationReport
+    from stretto.solve import explain_prepared
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stretto.document import Cursor
     from stretto.frontends import Source
     from stretto.loop import Loop
-    from stretto.schedule import ScheduleAnalysis
+    from stretto.solution import ScheduleAnalysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Document:
 
     def of(self, loop: Loop) -> ScheduleAnalysis:
         """The schedule of a loop; DocumentError where there is none."""
-        from stretto.schedule.reading import read_schedule
+        from stretto.solution.reading import read_schedule
 
         if loop.name not in self.entries:
             message, names = f"no schedule of `{loop.name}`", listed(self.entries)
@@ -50,8 +50,8 @@ def _entries(file: str, text: str, source: Source) -> dict[str, Cursor]:
     Each is read for itself, when its loop is. An entry of no loop, or a second one, is an error.
     """
     from stretto.document import parse_json
-    from stretto.schedule.json import SCHEMA
-    from stretto.schedule.reading import parse_schedules
+    from stretto.solution.json import SCHEMA
+    from stretto.solution.reading import parse_schedules
 
     expected = f'expected schedules ("schema": "{SCHEMA}")'
     if not text.strip():

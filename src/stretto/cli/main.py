@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, "--json" in argv)
     if arguments.command != "machines":
-        starting.load("stretto.api", "stretto.frontends")
+        starting.load("stretto.solve", "stretto.frontends")
     starting.release()
     try:
         answer = COMMANDS[arguments.command](arguments)

@@ -110,7 +110,7 @@ def given(text: str) -> str:
 def part(text: str) -> str:
     """A rung or an arm of the cost-based generator."""
     # Known only to the generator, which is not loaded unless asked about.
-    from stretto.api import PARTS
+    from stretto.solve import PARTS
 
     if text not in PARTS:
         raise argparse.ArgumentTypeError(f"no part {text!r}; known: {', '.join(PARTS)}")

@@ -15,7 +15,7 @@ from types import TracebackType
 from stretto.exact.options import Event
 from stretto.report.schedule import tried
 from stretto.report.text import WIDTH, printable
-from stretto.schedule import Refusal
+from stretto.solution import Refusal
 
 
 @dataclass(slots=True)

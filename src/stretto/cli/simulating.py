@@ -20,11 +20,11 @@ from stretto.errors import DocumentError, StrettoError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared
     from stretto.frontends import Source
     from stretto.ir.passes.schedules import PublishedLoop
     from stretto.machine import Machine
-    from stretto.schedule import ScheduleAnalysis
+    from stretto.solution import ScheduleAnalysis
+    from stretto.solve import Prepared
 
 PROGRAM = "nv_tileas.async.pipeline.program"
 """What a materialized loop is in a module."""
@@ -90,7 +90,7 @@ def _checked(
     arguments: argparse.Namespace, ready: Prepared, given: ScheduleAnalysis | None, origin: str
 ) -> ScheduleAnalysis:
     """A schedule from elsewhere, if it is legal; its numbers are worked out anew."""
-    from stretto.schedule.views import analyse
+    from stretto.solution.views import analyse
     from stretto.verify import verify
 
     loop = ready.loop
@@ -115,9 +115,9 @@ def _checked(
 
 def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleAnalysis:
     """A schedule of our own."""
-    from stretto.api import schedule_prepared
     from stretto.cli.progress import Progress
     from stretto.generate.problem import Options
+    from stretto.solve import schedule_prepared
 
     options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
     with Progress(ready.loop.name, arguments.verbose) as progress:

@@ -13,7 +13,7 @@ from stretto.errors import DocumentError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
-    from stretto.api import Prepared
+    from stretto.solve import Prepared
 
 
 def verify(arguments: argparse.Namespace) -> Answer:

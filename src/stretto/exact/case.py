@@ -20,7 +20,7 @@ from stretto.bounds.resource import fine_bound, fusion_class, resource_bound
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
-from stretto.schedule.views import knot
+from stretto.solution.views import knot
 
 
 @dataclass(frozen=True, slots=True)

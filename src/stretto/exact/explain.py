@@ -16,7 +16,7 @@ from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.relax import relax
 from stretto.exact.solving import Clock
-from stretto.schedule import BOUND_NAMES, Bounds, Witness
+from stretto.solution import BOUND_NAMES, Bounds, Witness
 
 FOR_CONFLICT = 0.5
 """Of the work, what the conflict may take; the rest is for what would resolve it."""

@@ -31,7 +31,7 @@ from stretto.exact.options import (
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
-from stretto.schedule import Objective, Refusal
+from stretto.solution import Objective, Refusal
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""

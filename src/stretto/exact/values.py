@@ -12,7 +12,7 @@ from __future__ import annotations
 from stretto.bounds.distances import earliest_starts
 from stretto.exact.case import Case, Solution
 from stretto.exact.options import ObjectiveName, no_objective
-from stretto.schedule import views
+from stretto.solution import views
 
 
 def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:

@@ -36,7 +36,7 @@ from stretto.generate.paths import heights
 from stretto.generate.problem import ARMS, RUNGS, Problem
 from stretto.generate.storage import overflow
 from stretto.generate.tighten import tighten
-from stretto.schedule import Refusal
+from stretto.solution import Refusal
 
 Refine = Callable[[Problem, int], Attempt]
 

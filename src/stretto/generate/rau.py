@@ -25,7 +25,7 @@ from stretto.generate.rings import capped
 from stretto.generate.storage import overflow
 from stretto.generate.tighten import tighten
 from stretto.resources import ReservationTable
-from stretto.schedule import Refusal
+from stretto.solution import Refusal
 
 RUNG = "rau"
 

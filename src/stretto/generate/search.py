@@ -23,7 +23,7 @@ from stretto.generate.partial import Partial
 from stretto.generate.problem import LARGE, Problem
 from stretto.generate.rau import never_fits, refine
 from stretto.generate.rings import least_bytes
-from stretto.schedule import Bounds, Refusal
+from stretto.solution import Bounds, Refusal
 
 AT_THE_BOUND, UP, DOWN = 24, 12, 4
 """Learned plans of a thorough try: at the bound itself, then up from it and down from the best."""

@@ -24,7 +24,7 @@ from stretto.generate.problem import Problem
 from stretto.generate.storage import overflow, ring_depth
 from stretto.loop import ResourceVector
 from stretto.machine import Machine
-from stretto.schedule import views
+from stretto.solution import views
 
 
 @dataclass(frozen=True, slots=True)

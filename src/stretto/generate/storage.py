@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.generate.problem import Problem, StorageRoom
-from stretto.schedule.views import knot
+from stretto.solution.views import knot
 
 
 def ring_depth(problem: Problem, room: StorageRoom, ii: int, starts: Sequence[int]) -> int:

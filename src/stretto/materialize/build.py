@@ -21,7 +21,7 @@ from stretto.materialize.region import require_sound
 from stretto.materialize.rings import lay_out
 from stretto.materialize.solve import Solve
 from stretto.materialize.types import MODES, Agent, Mode, Program
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 
 
 def materialize(

@@ -12,7 +12,7 @@ from functools import cached_property
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
 from stretto.materialize.errors import MaterializeError
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify import verify
 
 

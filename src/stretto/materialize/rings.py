@@ -19,7 +19,7 @@ from stretto.materialize.origins import Raw
 from stretto.materialize.plan import Plan
 from stretto.materialize.solve import Skeleton
 from stretto.materialize.types import Ring
-from stretto.schedule.views import lifetime, ring_depth
+from stretto.solution.views import lifetime, ring_depth
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from stretto.bounds import Remedy
 from stretto.report.text import NO_BREAK, columns, notes, wrapped
-from stretto.schedule import BOUND_NAMES, BoundName, Bounds, Part, Witness
-from stretto.schedule.json import bounds_to_json
+from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
+from stretto.solution.json import bounds_to_json
 
 SCHEMA = "stretto.bounds/1"
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.api import Explained
 from stretto.exact.case import Case, Hold
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.solve import Explained
 
 SCHEMA = "stretto.explanation/1"
 

@@ -19,8 +19,8 @@ from stretto.machine import Machine
 from stretto.report.bounds import limiter
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.classify import resolve
-from stretto.schedule import Objective, Placement, Refusal, ScheduleAnalysis
-from stretto.schedule.json import analysis_to_json
+from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
+from stretto.solution.json import analysis_to_json
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""

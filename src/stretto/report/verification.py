@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.report.text import notes, wrapped
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
 SCHEMA = "stretto.verification/1"

@@ -17,12 +17,12 @@ from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
 from stretto.materialize.instructions import Arrive, Await, Instruction, Issue, Through
 from stretto.materialize.region import declaration_faults
-from stretto.schedule import ScheduleAnalysis
 from stretto.simulate.findings import Findings
 from stretto.simulate.holding import check_holds, check_rings
 from stretto.simulate.outcome import Issued, Simulation
 from stretto.simulate.running import Run, run_program
 from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
+from stretto.solution import ScheduleAnalysis
 
 MOST = 1_000_000
 """Operations that a run may issue: it keeps everything that every one of them made."""

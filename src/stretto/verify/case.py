@@ -21,7 +21,7 @@ from typing import Literal
 
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
-from stretto.schedule.types import ScheduleAnalysis
+from stretto.solution.types import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
 Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.schedule.types import ScheduleAnalysis
+from stretto.solution.types import ScheduleAnalysis
 from stretto.verify.case import Case, Violation
 from stretto.verify.fusing import fusion
 from stretto.verify.holding import pool, slot

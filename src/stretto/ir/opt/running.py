@@ -24,7 +24,6 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
-from stretto.api import IllegalScheduleError
 from stretto.errors import StrettoError
 from stretto.files import write_text
 from stretto.ir.diagnostics import Diagnostic, MlirError
@@ -35,6 +34,7 @@ from stretto.ir.opt.splitting import Chunk
 from stretto.ir.opt.timing import OUTPUT, PARSER, VERIFIER, Timer
 from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module
 from stretto.ir.remarks import Listener, Remark, listening
+from stretto.solve import IllegalScheduleError
 
 
 class _ChunkError(Exception):

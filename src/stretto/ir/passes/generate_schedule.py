@@ -14,7 +14,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from stretto.api import IllegalScheduleError, prepare, schedule_prepared
 from stretto.errors import StrettoError
 from stretto.generate.problem import Options
 from stretto.ir.diagnostics import Diagnostic
@@ -24,7 +23,8 @@ from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.limits import ITERATION_CYCLES
 from stretto.machine import load_machine
-from stretto.schedule import ScheduleAnalysis, Witness
+from stretto.solution import ScheduleAnalysis, Witness
+from stretto.solve import IllegalScheduleError, prepare, schedule_prepared
 
 
 @dataclass(frozen=True)

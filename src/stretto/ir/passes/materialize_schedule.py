@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 from xdsl.passes import ModulePass
 
-from stretto.api import prepare
 from stretto.errors import StrettoError
 from stretto.ir.attributes import AGENT
 from stretto.ir.diagnostics import Diagnostic
@@ -31,7 +30,8 @@ from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.machine import load_machine
 from stretto.materialize import MODES, Mode, Persistent, Program, materialize
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import prepare
 from stretto.verify import verify
 
 

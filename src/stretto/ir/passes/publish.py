@@ -17,7 +17,7 @@ from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Attribute, Operation
 
 from stretto.ir.attributes import SCHEDULE, STATED, to_attribute
-from stretto.schedule import BOUND_NAMES, ScheduleAnalysis
+from stretto.solution import BOUND_NAMES, ScheduleAnalysis
 
 PREFIX = SCHEDULE
 STAGE, ORDER, START = PREFIX + "stage", PREFIX + "order", PREFIX + "start"

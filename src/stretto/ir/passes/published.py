@@ -18,7 +18,7 @@ from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.passes import publish
 from stretto.ir.passes.telling import PassError, Speaker
 from stretto.ir.reading import LoopInModule
-from stretto.schedule import BOUND_NAMES, Placement, ScheduleAnalysis
+from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis
 
 
 def published(speaker: Speaker) -> ScheduleAnalysis:

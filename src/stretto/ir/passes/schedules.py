@@ -18,7 +18,7 @@ from stretto.ir.passes.telling import Speaker
 from stretto.ir.reading import LoopInModule, LoopsOfModule, read_loops
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine, machine_beside
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
 

@@ -19,7 +19,7 @@ from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
 from stretto.ir.parsing import Parsed
 from stretto.ir.reading import LeftAlone, LoopInModule, positioned
 from stretto.ir.remarks import Kind, Remark, note_remark, tell
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
 MOST_NOTES = 8

@@ -14,7 +14,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from stretto.api import prepare
 from stretto.errors import StrettoError
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.passes.publish import published_on
@@ -23,7 +22,8 @@ from stretto.ir.passes.telling import PassError, left_alone
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.machine import load_machine
-from stretto.schedule import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
+from stretto.solve import prepare
 from stretto.verify import verify
 
 

@@ -15,7 +15,6 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import OpResult, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.api import Prepared, prepare
 from stretto.bounds import compute_bounds
 from stretto.errors import StrettoError
 from stretto.ir.attributes import LENGTH, STATED, TRIP_COUNT, StatedLoop
@@ -23,6 +22,7 @@ from stretto.ir.reading.body import Inner
 from stretto.ir.reading.values import UnreadableError
 from stretto.loop import Demand, Loop, Op, Use, topological_order
 from stretto.machine import Machine
+from stretto.solve import Prepared, prepare
 
 FREE = Inner(Op("", "", uses=(), latency=0), ())
 """For a loop whose text states all it costs."""

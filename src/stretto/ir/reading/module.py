@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Operation
 
-from stretto.api import DEFAULT_MACHINE
 from stretto.errors import LoopError, StrettoError
 from stretto.ir.attributes import CONSTRAINT, STATED, stated_loop, stated_op, verify_attributes
 from stretto.ir.diagnostics import Diagnostic, MlirError
@@ -29,6 +28,7 @@ from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Loop, check
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.classify import resolve
+from stretto.solve import DEFAULT_MACHINE
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 

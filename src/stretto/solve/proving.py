@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.api.job import Job, lower_bound
 from stretto.exact.case import Case, Solution
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
 from stretto.exact.options import ObjectiveName, Progress, ProofOptions
 from stretto.exact.values import floor_of, value_of
 from stretto.generate.select import EXACT
-from stretto.schedule import Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solve.job import Job, lower_bound
 
 
 def proved(

@@ -8,10 +8,10 @@ Front ends and the command line go through here, so that nobody computes on a lo
 classified and checked first, and nobody is handed a schedule that was not verified.
 """
 
-from stretto.api.explaining import Explained, explain, explain_prepared
-from stretto.api.job import IllegalScheduleError
-from stretto.api.preparing import DEFAULT_MACHINE, Prepared, prepare
-from stretto.api.scheduling import (
+from stretto.solve.explaining import Explained, explain, explain_prepared
+from stretto.solve.job import IllegalScheduleError
+from stretto.solve.preparing import DEFAULT_MACHINE, Prepared, prepare
+from stretto.solve.scheduling import (
     PARTS,
     Progress,
     StoppedError,

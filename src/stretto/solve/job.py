@@ -15,8 +15,8 @@ from stretto.generate.problem import LARGE, Problem
 from stretto.generate.select import SERIAL, Selection
 from stretto.generate.serial import SerialResult
 from stretto.machine import SPACES
-from stretto.schedule import Bounds, Proof, Refusal, ScheduleAnalysis
-from stretto.schedule.views import analyse
+from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
+from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:

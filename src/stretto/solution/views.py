@@ -15,7 +15,7 @@ from typing import cast
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, Storage, topological_order
 from stretto.machine import Machine
-from stretto.schedule.types import (
+from stretto.solution.types import (
     Bounds,
     Placement,
     Pressure,

@@ -8,9 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from stretto.api.job import IllegalScheduleError
-from stretto.api.preparing import Prepared, prepare
-from stretto.api.scheduling import Progress, StoppedError, overdue, schedule_prepared
 from stretto.deadline import OverdueError, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
@@ -21,8 +18,11 @@ from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.schedule import ScheduleAnalysis
-from stretto.schedule.views import analyse
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.views import analyse
+from stretto.solve.job import IllegalScheduleError
+from stretto.solve.preparing import Prepared, prepare
+from stretto.solve.scheduling import Progress, StoppedError, overdue, schedule_prepared
 from stretto.verify import Violation, verify
 
 STORAGE_KINDS = ("memory", "anti", "output")

@@ -17,9 +17,9 @@ from typing import TypeVar, cast
 from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop import SPACES, Loop, Op, Use
 from stretto.loop.json import read_use
-from stretto.schedule import views
-from stretto.schedule.json import SCHEMA
-from stretto.schedule.types import (
+from stretto.solution import views
+from stretto.solution.json import SCHEMA
+from stretto.solution.types import (
     BOUND_NAMES,
     WITNESS_KINDS,
     Bounds,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from stretto.loop import Loop, Use
 from stretto.machine import Machine
-from stretto.schedule.types import (
+from stretto.solution.types import (
     BOUND_NAMES,
     Bounds,
     Placement,

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from stretto.api.job import Job
-from stretto.api.preparing import Prepared, prepare
 from stretto.bounds import compute_bounds
 from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
 from stretto.errors import StrettoError
@@ -25,7 +23,9 @@ from stretto.generate.select import EXACT, SERIAL, select
 from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.schedule import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solve.job import Job
+from stretto.solve.preparing import Prepared, prepare
 
 if TYPE_CHECKING:
     from stretto.generate.search import Found
@@ -263,7 +263,7 @@ def _prove(
         return _warned(at_hand, told)
     if found.last < job.bounds.mii:
         return at_hand
-    from stretto.api.proving import proved  # noqa: PLC0415 - only who proves needs it
+    from stretto.solve.proving import proved  # noqa: PLC0415 - only who proves needs it
 
     try:
         analysis, stopped = proved(job, at_hand, found.last, proof, progress)

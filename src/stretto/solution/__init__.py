@@ -1,0 +1,35 @@
+"""Results: schedules, bounds with their witnesses, proofs, refusals, and what follows from them."""
+
+from stretto.solution.types import (
+    BOUND_NAMES,
+    BoundName,
+    Bounds,
+    Objective,
+    Part,
+    Placement,
+    Pressure,
+    Proof,
+    Refusal,
+    ScheduleAnalysis,
+    SpaceUse,
+    StorageUse,
+    Witness,
+    WitnessKind,
+)
+
+__all__ = [
+    "BOUND_NAMES",
+    "BoundName",
+    "Bounds",
+    "Objective",
+    "Part",
+    "Placement",
+    "Pressure",
+    "Proof",
+    "Refusal",
+    "ScheduleAnalysis",
+    "SpaceUse",
+    "StorageUse",
+    "Witness",
+    "WitnessKind",
+]
