@@ -630,4 +630,4 @@ def test_more_cycles_than_there_is_memory_for_is_no_crash(
     assert "at most 10,000,000 is allowed" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == [file]
     assert stretto(["schedule", "long.mlir", "--machine", "b200-pipes"]) == 1
-    assert capsys.readouterr().err.startswith("error: not enough memory")
+    assert "at most 10,000,000 is allowed" in capsys.readouterr().err
