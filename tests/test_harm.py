@@ -212,6 +212,18 @@ def test_dense_constants_are_counted(capsys: Capture, tmp_path: Path) -> None:
         assert "a module may have 4,194,304 elements of them" in capsys.readouterr().err
 
 
+def test_a_program_of_millions_of_stages(tmp_path: Path, capsys: Capture) -> None:
+    file, machine = tmp_path / "l.json", tmp_path / "m.toml"
+    machine.write_text('[machine]\nname = "m"\n[slots.s]\ncapacity = 1\n[slots.t]\ncapacity = 1\n')
+    first = op("a", results=["x"], latency=9_000_000, uses=[{"slot": "s", "duration": 1}])
+    second = op("b", operands=[{"value": "x"}], uses=[{"slot": "t", "duration": 1}])
+    file.write_text(document(first, second, values=[{"name": "x"}]))
+    assert run(capsys, "schedule", str(file), "--machine", str(machine))[0] == 0
+    for iterations in ([], ["--iterations", "2"]):
+        code, told = run(capsys, "simulate", str(file), "--machine", str(machine), *iterations)
+        assert (code, "9,000,001 stages of 2 operations are too many" in told) == (1, True)
+
+
 def test_a_module_that_is_too_large() -> None:
     with pytest.raises(MlirError, match="at most 4,194,304 characters"):
         parse_module(" " * (limits.MODULE_CHARACTERS + 1))

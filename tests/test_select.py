@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+import stretto
 from stretto.errors import StrettoError
 from stretto.generate.select import select
+from stretto.limits import USES_SEARCHED
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine
 
@@ -91,3 +93,17 @@ def test_overrides() -> None:
 def test_unknown_generator() -> None:
     with pytest.raises(StrettoError, match="no generator `fast`; known: auto, serial, cost-based"):
         select(made("async"), MACHINE, generator="fast")
+
+
+def test_an_operation_of_very_many_uses_is_not_searched() -> None:
+    """Neither by the generators nor by the solver: the serial schedule, and that is said."""
+    crowded = tuple(Use("TC", 1, offset=2 * i) for i in range(USES_SEARCHED + 1))
+    ops = (Op("a", "k", uses=crowded, latency=1), Op("b", "k", uses=(Use("CUDA", 1),), latency=1))
+    loop = Loop("crowded", ops)
+    analysis = stretto.schedule(loop, "b200-pipes", prove=True)
+    assert analysis.generator == "serial"
+    assert any("the solver was not asked" in warning for warning in analysis.warnings)
+    with pytest.raises(StrettoError, match="only the serial generator takes it"):
+        stretto.schedule(loop, "b200-pipes", "exact")
+    with pytest.raises(StrettoError, match="`a` has 257 uses"):
+        stretto.explain(loop, "b200-pipes")

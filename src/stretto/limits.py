@@ -35,6 +35,8 @@ DISTANCE = 10_000
 
 USES_SEARCHED = 256
 """Uses of one operation; a loop with more in one goes to the serial generator."""
+INSTRUCTIONS = 200_000
+"""Operations × stages of a program, operations × iterations of a run: all of them are kept."""
 DENSE_ELEMENTS = 1 << 22
 """Elements of all dense constants of a module together: a splat is expanded."""
 

@@ -49,18 +49,26 @@ def select(
         return Selection(SERIAL, f"{count}, fewer than the threshold of {serial_threshold}")
     if not summary.worth_pipelining:
         return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}")
-    crowded = max(loop.ops, key=lambda op: len(op.vector.uses))
-    uses = len(crowded.vector.uses)
-    if uses > USES_SEARCHED:
-        told = (
-            f"`{crowded.name}` has {uses:,} uses, more than the {USES_SEARCHED:,} that are searched"
-        )
+    told = too_many_uses(loop)
+    if told:
         return Selection(SERIAL, told)
     return Selection(COST_BASED, f"worth pipelining: it holds {', '.join(summary.pipelining)}")
 
 
+def too_many_uses(loop: Loop) -> str:
+    """Which operation has more uses than any search or solver is asked to place; empty: none."""
+    crowded = max(loop.ops, key=lambda op: len(op.vector.uses))
+    uses = len(crowded.vector.uses)
+    if uses <= USES_SEARCHED:
+        return ""
+    return f"`{crowded.name}` has {uses:,} uses, more than the {USES_SEARCHED:,} that are searched"
+
+
 def _asked_for(loop: Loop, generator: str) -> Selection:
     warnings: tuple[str, ...] = ()
+    told = too_many_uses(loop)
+    if told and generator != SERIAL:
+        raise StrettoError(f"{loop.name}: {told}; only the serial generator takes it")
     if loop.force_serial and generator != SERIAL:
         warnings = (f"the loop forces serial execution; generator {generator} overrides it",)
     return Selection(generator, "asked for", warnings)

@@ -106,7 +106,7 @@ def _through_views(
     views = storage_views(ops, values)
     named = {op.results[0]: views[op.name] for op in ops if op.name in views}
     for op in ops:
-        for operand in op.operands:
+        for operand in op.operands if op.name not in views else ():
             at, distance, steps = operand.value, operand.distance, 0
             while at in named and steps < len(ops):
                 distance += named[at].distance

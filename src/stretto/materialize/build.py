@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stretto.limits import INSTRUCTIONS
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize.agents import Crew, assign, one_agent
@@ -44,6 +45,10 @@ def materialize(
     if persistent is not None:
         persistent.require(loop.name)
     plan = make_plan(loop, machine, analysis)
+    if plan.stage_count * len(loop.ops) > INSTRUCTIONS:
+        told = f"{plan.stage_count:,} stages of {len(loop.ops):,} operations are too many"
+        limit = f"a program has room for {INSTRUCTIONS:,} operations; --max-stages asks for fewer"
+        raise MaterializeError(f"{loop.name}: {told}; {limit}")
     crew = assign(loop, agents, simt_groups) if mode == "specialized" else one_agent(loop)
     program = _build(plan, crew, mode, persistent)
     _within_cap(program, machine)

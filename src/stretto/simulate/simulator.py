@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stretto.errors import StrettoError
+from stretto.limits import INSTRUCTIONS
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
@@ -23,9 +24,6 @@ from stretto.simulate.outcome import Issued, Simulation
 from stretto.simulate.running import Run, run_program
 from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
 from stretto.solution import ScheduleAnalysis
-
-MOST = 1_000_000
-"""Operations that a run may issue: it keeps everything that every one of them made."""
 
 STEADY = 3
 """Iterations beyond the number of stages that show the steady state."""
@@ -62,9 +60,10 @@ def simulate_program(
     if iterations < 0:
         raise StrettoError(f"{program.loop.name}: {iterations} iterations; 0 or more are needed")
     count = iterations * len(program.loop.ops)
-    if count > MOST:
+    if count > INSTRUCTIONS:
         told = f"{iterations:,} iterations of {len(program.loop.ops)} operations"
-        raise StrettoError(f"{program.loop.name}: {told} are {count:,}; a run has at most {MOST:,}")
+        limit = f"a run has at most {INSTRUCTIONS:,}"
+        raise StrettoError(f"{program.loop.name}: {told} are {count:,}; {limit}")
     faults = declaration_faults(program)
     if faults:
         raise StrettoError(f"{program.loop.name}: the program cannot run: {'; '.join(faults)}")

@@ -19,7 +19,7 @@ from stretto.exact.options import (
     no_objective,
 )
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
-from stretto.generate.select import EXACT, SERIAL, select
+from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
 from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -263,6 +263,10 @@ def _prove(
         return _warned(at_hand, told)
     if found.last < job.bounds.mii:
         return at_hand
+    crowded = too_many_uses(job.problem.loop)
+    if crowded:
+        told = f"{crowded}: the solver was not asked"
+        return replace(at_hand, warnings=(*at_hand.warnings, told))
     from stretto.solve.proving import proved  # noqa: PLC0415 - only who proves needs it
 
     try:

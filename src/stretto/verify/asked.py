@@ -47,7 +47,7 @@ def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:
     made_by = {result: op for op in loop.ops for result in op.results}
     found: dict[str, set[tuple[str, str, int]]] = {s.name: set() for s in loop.storages}
     for op in loop.ops:
-        for operand in op.operands:
+        for operand in () if _only_names(op, home) else op.operands:
             storage, back, at = home.get(operand.value), operand.distance, operand.value
             maker = made_by.get(at)
             for _ in loop.ops:
@@ -107,8 +107,10 @@ def _lies_in(loop: Loop, home: dict[str, str | None]) -> dict[str, tuple[str, in
     """
     made_by = {result: op for op in loop.ops for result in op.results}
     found: dict[str, tuple[str, int]] = {}
+    # Only what is taken by more than a name matters.
+    taken = {o.value for op in loop.ops if not _only_names(op, home) for o in op.operands}
     for value, storage in home.items():
-        if storage is None:
+        if storage is None or value not in taken:
             continue
         back, at, steps = 0, value, 0
         while (op := made_by.get(at)) is not None and _only_names(op, home):

@@ -1,0 +1,372 @@
+"""What the exact model and the generators may lose: each constraint, each look at a rule.
+
+tiny loop ──► solver ──► schedule ──► the verifier refuses it: the model is too loose
+                                 └──► brute force has another optimum: too loose or too strict
+rich loop ──► generators ──► schedule ──► the verifier refuses it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import stretto
+from brute_force import optimum
+from mutants_verify import RARITIES
+from mutation import (
+    Case,
+    Harness,
+    Mutant,
+    Patch,
+    all_of,
+    around,
+    giving,
+    replaced,
+    silent,
+)
+from programs import TINY
+from rich_loops import rich_problem
+from stretto.errors import InfeasibleError
+from stretto.exact.case import Case as Exact
+from stretto.exact.options import Limits
+from stretto.exact.search import optimize
+from stretto.generate.problem import Problem
+from stretto.loop import Constraint, Dependence, Facts, Loop, Op, ResourceVector, Use
+from stretto.machine import Machine, Slot
+from stretto.solve import IllegalScheduleError
+from tiny_loops import tiny_problem
+
+LIMIT = 40
+"""No tiny loop needs a larger II."""
+BY_VERIFIER = "the verifier"
+BY_THEMSELVES = "the generators themselves"
+LOOSE, STRICT = "brute force (II too small)", "brute force (II too large)"
+
+
+def _refused(loop: Loop, machine: Machine, generator: str, **options: Any) -> bool:
+    """Whether the verifier refuses what a generator makes."""
+    try:
+        stretto.schedule(loop, machine, generator, **options)
+    except IllegalScheduleError:
+        return True
+    except InfeasibleError:
+        pass
+    return False
+
+
+def _fusible(name: str, *chain: Dependence, kinds: str, **parents: str) -> Loop:
+    """Operations that hold a slot of their kind for four cycles each."""
+    ops = [
+        Op(
+            f"{kind}{n}",
+            kind,
+            uses=(Use(kind, 4),),
+            latency=0,
+            facts=Facts(bank=0),
+            parent=parents.get(f"{kind}{n}"),
+        )
+        for n, kind in enumerate(kinds)
+    ]
+    return Loop(name, tuple(ops), stated=chain)
+
+
+FUSING = replace(TINY, slots=(Slot(1, "a", 1, fusion_cap=2), Slot(2, "b", 1, fusion_cap=2)))
+_circle = (Dependence("a0", "b2", 0), Dependence("b3", "a1", 0))
+HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
+    loop.name: (loop, FUSING)
+    for loop in (
+        _fusible("three alike, two may fuse", kinds="aaa"),
+        _fusible("one encloses the other", kinds="aa", a1="a0"),
+        _fusible("one waits for the other", Dependence("a0", "a1", 0), kinds="aa"),
+        _fusible("two pairs in a circle", *_circle, kinds="aabb"),
+    )
+}
+"""Loops that few random ones are like, each with its machine."""
+
+
+# The solver ---------------------------------------------------------------------------------
+
+
+@cache
+def _best(seed: Case) -> int | None:
+    if isinstance(seed, str):
+        return None
+    tiny = tiny_problem(seed, 4)
+    return optimum(tiny.loop, tiny.machine, tiny.fuse, LIMIT, tiny.max_stages)
+
+
+def _solved(seed: Case) -> tuple[str, ...]:
+    if isinstance(seed, str):
+        loop, machine = HAND[seed]
+        return (BY_VERIFIER,) if _refused(replace(loop), machine, "exact") else ()
+    tiny, told = tiny_problem(seed, 4), list[str]()
+    options = {"fuse": tiny.fuse, "max_stages": tiny.max_stages}
+    if _refused(tiny.loop, tiny.machine, "exact", **options):
+        told.append(BY_VERIFIER)
+    case = Exact(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    solution = optimize(case, 1, LIMIT, None, ("ii",), Limits()).solution
+    found, best = LIMIT + 1 if solution is None else solution.ii, _best(seed) or LIMIT + 1
+    if found != best:
+        told.append(LOOSE if found < best else STRICT)
+    return tuple(told)
+
+
+def _tiny_cases(count: int) -> Iterator[Case]:
+    yield from HAND
+    yield from range(count)
+
+
+EXACT = Harness(_solved, (BY_VERIFIER, LOOSE), _tiny_cases, _best)
+
+
+def _generated(case: Case) -> tuple[str, ...]:
+    if isinstance(case, str):
+        loop, machine = HAND[case]
+        loop, options = replace(loop), dict[str, Any]()
+    else:
+        rich = rich_problem(case)
+        loop, machine = rich.loop, rich.machine
+        options = {"fuse": rich.fuse, "max_stages": rich.max_stages}
+    told: set[str] = set()
+    for generator in ("auto", "serial"):
+        try:
+            told |= {BY_VERIFIER} if _refused(loop, machine, generator, **options) else set()
+        except RuntimeError:
+            told.add(BY_THEMSELVES)
+    return tuple(sorted(told))
+
+
+GENERATORS = Harness(_generated, (BY_VERIFIER,), _tiny_cases)
+
+# What is removed ----------------------------------------------------------------------------
+
+MODEL = "stretto.exact.model"
+
+
+def _on_the_class(**fields: object) -> Patch:
+    """Fusion classes that differ in something from what they should be."""
+    return around(
+        f"{MODEL}.choose",
+        lambda original, args: original(*args[:2], replace(args[2], **fields), args[3]),
+    )
+
+
+def _ungrouped(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The rows are turned although operations are tied to stages."""
+    case, ii = args
+    ops = tuple(replace(op, constraint=Constraint()) for op in case.loop.ops)
+    return original(replace(case, loop=replace(case.loop, ops=ops)), ii)
+
+
+def _problem(**fields: Callable[[Problem], object]) -> Patch:
+    """The problem of the generators, with other fields."""
+
+    def make(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        problem = original(*args)
+        return replace(problem, **{name: of(problem) for name, of in fields.items()})
+
+    return around("stretto.solve.scheduling.make_problem", make)
+
+
+def _roomy(machine: Machine) -> Machine:
+    return replace(machine, slots=tuple(replace(slot, capacity=None) for slot in machine.slots))
+
+
+def _plentiful(machine: Machine) -> Machine:
+    return replace(machine, pools=tuple(replace(pool, cap=1000) for pool in machine.pools))
+
+
+def _tables(other: Callable[[Machine], Machine]) -> Patch:
+    """Whatever keeps count of what is held does so for another machine."""
+
+    def init(original: Callable[..., None], args: tuple[Any, ...]) -> None:
+        original(args[0], other(args[1]), *args[2:])
+
+    places = ("resources.table.ReservationTable", "generate.serial._Holds")
+    return all_of(*(around(f"stretto.{place}.__init__", init) for place in places))
+
+
+_SOLVED: dict[str, dict[str, Case]] = {
+    "model: dependence": {BY_VERIFIER: 1, LOOSE: 1},
+    "model: slot": {LOOSE: 0, BY_VERIFIER: 1},
+    "model: pool": {BY_VERIFIER: 117, LOOSE: 206},
+    "model: depth": {BY_VERIFIER: 33, LOOSE: 33},
+    "model: group": {BY_VERIFIER: 84, LOOSE: 84},
+    "model: storage": {LOOSE: 18, BY_VERIFIER: 136},
+    "model: caps, and dependences of capped rings": {BY_VERIFIER: 11, LOOSE: 11},
+    "fusion: acyclic": {BY_VERIFIER: "two pairs in a circle"},
+    "fusion: apart": {BY_VERIFIER: "one encloses the other"},
+    "fusion: cap": {BY_VERIFIER: 126, LOOSE: 126},
+    "fusion: joint holds": {BY_VERIFIER: 33, LOOSE: 33},
+    "slot: round the circle": {BY_VERIFIER: 3, LOOSE: 3},
+    "symmetry: groups": {STRICT: 14},
+    "symmetry: twins": {STRICT: 1},
+    "horizon": {STRICT: 4},
+    "lifetimes": {STRICT: 1},
+    "knots": {BY_VERIFIER: "a knot of a ring"},
+}
+
+_GENERATED: dict[str, dict[str, Case]] = {
+    "rings": {BY_VERIFIER: 12},
+    "knots": {BY_VERIFIER: "a knot of a ring"},
+    "depth": {BY_VERIFIER: 9},
+    "group": {BY_VERIFIER: 88},
+    "slot": {BY_VERIFIER: "three alike, two may fuse"},
+    "pool": {BY_VERIFIER: 1},
+    "dependence": {BY_VERIFIER: "behind an updater"},
+    "fusion: may fuse": {BY_VERIFIER: "one encloses the other"},
+    "fusion: cap": {BY_VERIFIER: "three alike, two may fuse"},
+    "fusion: joint holds": {BY_VERIFIER: 60, BY_THEMSELVES: 38},
+}
+
+CAPS = silent(f"{MODEL}.Model._caps")
+BOTH_CAPS = "model: caps, and dependences of capped rings"
+
+
+def _exact(name: str, removed: str, patch: Patch, covered: str = "", shown_by: str = "") -> Mutant:
+    return Mutant(
+        "exact model", name, removed, patch, EXACT, _SOLVED.get(name, {}), covered, shown_by
+    )
+
+
+def _generator(name: str, removed: str, patch: Patch) -> Mutant:
+    return Mutant("generators", name, removed, patch, GENERATORS, _GENERATED.get(name, {}))
+
+
+def _constraints() -> Iterator[Mutant]:
+    for name, removed in (
+        ("dependence", "No dependence is a constraint."),
+        ("slot", "No slot is a constraint."),
+        ("pool", "No pool is a constraint."),
+        ("depth", "Neither max_depth nor max_stages is a constraint."),
+        ("group", "Groups need not share a stage."),
+        ("storage", "Rings may have any depth and take any bytes."),
+    ):
+        yield _exact(f"model: {name}", removed, silent(f"{MODEL}.Model._{name}"))
+    yield _exact(
+        "model: caps",
+        "Rings may exceed their caps.",
+        CAPS,
+        "The dependences of capped rings, from readers to the next writer, ask for the same.",
+        BOTH_CAPS,
+    )
+    yield _exact(
+        BOTH_CAPS,
+        "Both of: rings may exceed their caps, and dependences of capped rings are not derived.",
+        all_of(CAPS, silent("stretto.loop.derive._ring_reuse")),
+    )
+    yield _exact(
+        "fusion: acyclic",
+        "Fused groups may wait for one another.",
+        silent(f"{MODEL}.keep_acyclic"),
+    )
+    yield _exact(
+        "fusion: apart",
+        "Operations may be fused with a path or nesting between them.",
+        _on_the_class(apart=frozenset[tuple[int, int]]()),
+    )
+    yield _exact(
+        "fusion: cap", "Any number of operations may share a hold.", _on_the_class(cap=1000)
+    )
+    yield _exact(
+        "fusion: joint holds",
+        "A fused group holds what its leader holds.",
+        around("stretto.exact.fusion._shapes", lambda _, args: [args[0]]),
+    )
+    yield _exact(
+        "slot: round the circle",
+        "What is held over the end of the II is not held at its start.",
+        around(
+            "stretto.exact.circular._intervals", lambda original, args: islice(original(*args), 1)
+        ),
+    )
+    yield _exact(
+        "symmetry: groups",
+        "The rows are turned although groups tie operations to stages.",
+        around(f"{MODEL}.anchor", _ungrouped),
+    )
+    yield _exact(
+        "symmetry: twins",
+        "Any two operations are taken to be able to change places.",
+        around(f"{MODEL}.twins", lambda _, args: (tuple(range(args[0].size)),)),
+    )
+    yield _exact(
+        "horizon",
+        "Every operation stands in the first stage.",
+        around(f"{MODEL}.last_stages", lambda _, args: (0,) * args[0].size),
+    )
+    yield _exact(
+        "lifetimes",
+        "An access lasts a cycle longer than it does.",
+        replaced(
+            "stretto.exact.case.Case.completion",
+            property(lambda case: tuple(op.completion + 1 for op in case.loop.ops)),
+        ),
+    )
+    yield _exact(
+        "knots", "No schedule ties a knot in one cycle.", silent("stretto.exact.case.knot")
+    )
+
+
+def _generating() -> Iterator[Mutant]:
+    modules = ("rau", "ladder", "serial")
+    fits = [giving(f"stretto.generate.{m}.overflow", "") for m in modules]
+    yield _generator("rings", "Rings always fit.", all_of(*fits))
+    yield _generator(
+        "knots",
+        "No placement ties a knot in one cycle.",
+        all_of(
+            silent("stretto.generate.storage.knot"),
+            replaced("stretto.generate.problem.Problem.instant", {}),
+        ),
+    )
+    yield _generator(
+        "depth",
+        "No operation has a last stage.",
+        _problem(max_stage=lambda problem: (None,) * problem.size),
+    )
+    yield _generator(
+        "group",
+        "No operations share a stage.",
+        _problem(group=lambda problem: (None,) * problem.size),
+    )
+    yield _generator("slot", "Every slot is unlimited.", _tables(_roomy))
+    yield _generator("pool", "Every pool has plenty.", _tables(_plentiful))
+    yield _generator(
+        "dependence",
+        "Nothing waits for anything.",
+        _problem(
+            preds=lambda problem: ((),) * problem.size, succs=lambda problem: ((),) * problem.size
+        ),
+    )
+    yield _generator(
+        "fusion: may fuse",
+        "Whatever is alike may be fused.",
+        giving("stretto.generate.fusing.may_fuse", True),
+    )
+    yield _generator(
+        "fusion: cap",
+        "Any number of operations may share a hold.",
+        giving("stretto.generate.fusing.fusion_cap", 1000),
+    )
+    yield _generator(
+        "fusion: joint holds",
+        "A fused group holds what its first member holds.",
+        all_of(
+            *(
+                around(f"stretto.generate.{m}.fused_vector", _first_vector)
+                for m in ("partial", "fusing", "arms", "cost", "evaluators")
+            )
+        ),
+    )
+
+
+def _first_vector(_: object, args: tuple[Any, ...]) -> ResourceVector:
+    problem, members = args
+    return problem.vectors[members[0]]
+
+
+MUTANTS = (*_constraints(), *_generating())
