@@ -333,7 +333,7 @@ def _without_stated(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return original(replace(args[0], stated=()))
 
 
-def _by_gid_alone(_: object) -> property:
+def _by_gid_alone(_: object) -> Callable[[Loop], tuple[tuple[str, ...], ...]]:
     def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
         members: dict[int, list[str]] = {}
         for op in loop.ops:
@@ -341,7 +341,7 @@ def _by_gid_alone(_: object) -> property:
                 members.setdefault(op.constraint.gid, []).append(op.name)
         return tuple(tuple(names) for names in members.values() if len(names) > 1)
 
-    return property(groups)
+    return groups
 
 
 def _touching_now(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -621,8 +621,8 @@ def _holding() -> Iterator[Mutant]:
     )
     yield _mutant(
         "group: leaders",
-        "leader_gid joins nothing, for whoever asks the loop for its groups.",
-        changed("stretto.loop.Loop.groups", _by_gid_alone),
+        "leader_gid joins nothing.",
+        changed(f"{VERIFY}.placing.groups", _by_gid_alone),
     )
 
 

@@ -317,3 +317,25 @@ def test_a_write_that_never_happens_is_caught_though_nobody_reads_it() -> None:
     assert violation.name == "value"
     assert violation.message == "`fill` of iteration 0 wrote nothing to `box`"
     assert violation.times == 12
+
+
+def test_a_run_too_short_for_the_steady_state_still_tells_of_a_deadlock() -> None:
+    case = ready("gemm")
+    broken = faults.other_phase(case.program("specialized"), "a_tile.mma.take")
+    found = simulate_program(broken, case.machine, case.analysis.starts, 0)
+    assert found.deadlock
+    assert not found.success
+
+
+def test_a_read_that_an_operation_has_not_is_told() -> None:
+    case = ready("gemm")
+    program = case.program("unspecialized")
+    (agent,) = program.agents
+    kernel = tuple(
+        replace(i, reads=()) if isinstance(i, Issue) and i.op == "mma" else i
+        for i in agent.stream.kernel
+    )
+    stream = replace(agent.stream, kernel=kernel)
+    broken = replace(program, agents=(replace(agent, stream=stream),))
+    with pytest.raises(StrettoError, match="from a read that it has not"):
+        simulate_program(broken, case.machine, case.analysis.starts, 3)

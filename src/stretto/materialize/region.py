@@ -18,6 +18,7 @@ from stretto.materialize.instructions import (
     Await,
     Instruction,
     Issue,
+    Stored,
     Stream,
     Through,
 )
@@ -123,6 +124,14 @@ def _used(program: Program) -> Iterator[str]:
             for name in _names_of(i):
                 if name not in known:
                     yield f"`{name}` is used and not declared"
+            if isinstance(i, Issue):
+                yield from _unread(i)
+
+
+def _unread(issue: Issue) -> Iterator[str]:
+    for source in issue.operands:
+        if isinstance(source, Stored) and source.read >= len(issue.reads):
+            yield f"`{issue.op}` takes `{source.value}` from a read that it has not"
 
 
 def _names_of(i: Instruction) -> Iterator[str]:

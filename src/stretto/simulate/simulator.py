@@ -82,7 +82,7 @@ def simulate_program(
     last = _last_completion(program.loop, run.issued)
     epilogue = last - iterations * program.ii if iterations else 0
     _check_shape(program, starts, iterations, (gaps, full, epilogue), findings)
-    _tell_deadlock(run, findings)
+    _tell_deadlock(run if run.blocked else long, findings)
     return Simulation(
         loop=program.loop.name,
         machine=machine.name,
@@ -95,7 +95,7 @@ def simulate_program(
         prologue_cycles=full,
         epilogue_cycles=epilogue,
         violations=findings.all(),
-        blocked=run.blocked,
+        blocked=run.blocked or long.blocked,
         issued=run.issued,
         trace=run.trace,
     )

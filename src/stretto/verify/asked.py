@@ -61,6 +61,31 @@ def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:
     return found
 
 
+def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
+    """Operations that must share a stage: all that a chain of common group numbers joins."""
+    numbers = {op.name: (op.constraint.gid, op.constraint.leader_gid) for op in loop.ops}
+    asking: dict[int | None, list[str]] = {}
+    for name, both in numbers.items():
+        for number in both:
+            asking.setdefault(number, []).append(name)
+    asking.pop(None, None)
+    found: list[tuple[str, ...]] = []
+    seen: set[str] = set()
+    for name in numbers:
+        if name in seen:
+            continue
+        joined, front = {name: None}, [name]
+        while front:
+            for number in numbers[front.pop()]:
+                near = [other for other in asking.pop(number, ()) if other not in joined]
+                joined.update(dict.fromkeys(near))
+                front += near
+        seen.update(joined)
+        if len(joined) > 1:
+            found.append(tuple(sorted(joined, key=lambda other: loop.index[other])))
+    return tuple(found)
+
+
 # Storages ---------------------------------------------------------------------------------
 
 

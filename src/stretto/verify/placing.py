@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from stretto.verify.asked import groups
 from stretto.verify.case import Case, Violation
 
 # order ------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def depth(case: Case) -> Iterator[Violation]:
 
 def group(case: Case) -> Iterator[Violation]:
     """Operations of one leader group share a stage."""
-    for members in case.loop.groups:
+    for members in groups(case.loop):
         placed = [name for name in members if name in case.starts]
         if len({case.stage(name) for name in placed}) > 1:
             where = ", ".join(
