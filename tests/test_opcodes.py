@@ -9,7 +9,7 @@ from stretto.ir.dialect import NvTileas
 from stretto.loop import Op
 from stretto.machine import load_machine, machine_names
 from stretto.materialize.agents import role_of
-from stretto.opcodes import OPCODES, UNKNOWN, opcode
+from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, opcode
 
 DIALECT = sorted(op.name.removeprefix("nv_tileas.") for op in NvTileas.operations)
 
