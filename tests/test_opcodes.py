@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -146,12 +147,15 @@ def test_who_makes_and_renames_what() -> None:
 
 # Real values --------------------------------------------------------------------------------------
 
-X = np.array([[1, 4], [9, 16]], dtype=np.float32)
-Y = np.array([[2, 2], [3, 5]], dtype=np.float32)
-Z = np.array([[1, 0], [0, 1]], dtype=np.float32)
-COMPUTED: dict[str, tuple[tuple[Array, ...], list[object]]] = {
+
+def array(numbers: Sequence[object]) -> Array:
+    return np.asarray(numbers, dtype=np.float32)
+
+
+X, Y, Z = array([[1, 4], [9, 16]]), array([[2, 2], [3, 5]]), array([[1, 0], [0, 1]])
+COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
     "add": ((X, Y), [[3, 6], [12, 21]]),
-    "broadcast": ((np.float32([[7], [8]]),), [[7, 7], [8, 8]]),
+    "broadcast": ((array([[7], [8]]),), [[7, 7], [8, 8]]),
     "exp2": ((Y,), [[4, 4], [8, 32]]),
     "fma": ((X, Y, Z), [[3, 8], [27, 81]]),
     "greatest": ((X, Y), [[2, 4], [9, 16]]),
@@ -160,7 +164,7 @@ COMPUTED: dict[str, tuple[tuple[Array, ...], list[object]]] = {
     "load": ((), [[2, 2], [3, 5]]),
     "multiply": ((X, Y), [[2, 8], [27, 80]]),
     "product": ((X, Y), [[15, 22], [66, 99]]),
-    "reshape": ((np.float32([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
+    "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
     "rsqrt": ((X,), [[1, 1 / 2], [1 / 3, 1 / 4]]),
     "same": ((X,), [[1, 4], [9, 16]]),
     "subtract": ((X, Y), [[-1, 2], [6, 11]]),
@@ -175,7 +179,7 @@ def test_every_row_with_real_values_computes_them(kind: str) -> None:
     operands, wanted = COMPUTED[row.computes]
     total = Z if row.accumulator is not None else None  # product: + 1 on the diagonal
     call = Call(Op("op", kind), operands, TileType((2, 2), "f32"), total, lambda: Y)
-    np.testing.assert_allclose(FUNCTIONS[row.computes](call), np.float32(wanted), rtol=1e-6)
+    np.testing.assert_allclose(FUNCTIONS[row.computes](call), array(wanted), rtol=1e-6)
 
 
 def test_every_function_is_some_rows() -> None:

@@ -70,7 +70,7 @@ def _space_of(record: _Record, row: Cursor) -> Space:
     if record.row.lands is not None:
         return record.row.lands
     words = re.findall(r"#[\w.]+", record.types[0])
-    named = [FOREIGN[word] for word in words if word in FOREIGN]
+    named: list[Space] = [FOREIGN[word] for word in words if word in FOREIGN]
     if len(named) != 1:
         hint = "expected one of " + ", ".join(FOREIGN)
         raise row.fail(f"makes a buffer in no known memory space: {record.types[0]}", hint)

@@ -60,7 +60,7 @@ SPACES = Spaces(
 )
 FOREIGN: dict[str, Space] = {word: row.name for row in SPACES.values() for word in row.foreign}
 """Spaces by what other people's dialects call them."""
-MEMORIES = tuple(row.name for row in SPACES.values() if row.budgeted)
+MEMORIES: tuple[Space, ...] = tuple(row.name for row in SPACES.values() if row.budgeted)
 """Spaces whose tiles are buffers with an address, and bytes of a budget."""
 BUFFERS = (GLOBAL, *SPACES)
 """Wherever a tile may be."""

@@ -32,13 +32,13 @@ from stretto.ir.dialect.constraints import (
     same_elements,
     same_shape,
 )
-from stretto.ir.dialect.transfers import FILL, MADE, FillOp, FillSmemOp, FillTmemOp
+from stretto.ir.dialect.transfers import FILL, MADE, FillingOp, FillingSmemOp, FillingTmemOp
 from stretto.ir.dialect.types import buffer_of
 from stretto.vocabulary.spaces import GLOBAL, SPACES
 
 
 @irdl_op_definition
-class SmemWriteOp(FillSmemOp):
+class SmemWriteOp(FillingSmemOp):
     """A tile of registers into shared memory."""
 
     name = "nv_tileas.async.smem_write"
@@ -84,7 +84,7 @@ class TmemLoadOp(_ReadOp):
 
 
 @irdl_op_definition
-class TmemStoreOp(FillTmemOp):
+class TmemStoreOp(FillingTmemOp):
     """A tile of registers into tensor memory."""
 
     name = "nv_tileas.async.tmem_store"
@@ -99,7 +99,7 @@ class TmemStoreOp(FillTmemOp):
 
 
 @irdl_op_definition
-class TmemCopyOp(FillTmemOp):
+class TmemCopyOp(FillingTmemOp):
     """A tile of shared memory into tensor memory."""
 
     name = "nv_tileas.async.tmem_copy"
@@ -114,7 +114,7 @@ class TmemCopyOp(FillTmemOp):
 
 
 @irdl_op_definition
-class CopyOp(FillOp):
+class CopyOp(FillingOp):
     """A tile from one buffer to another; the machine looks at where it goes."""
 
     name = "nv_tileas.async.copy"

@@ -63,7 +63,7 @@ def check_coordinates(op: IRDLOperation, memory: SSAValue, coordinates: int) -> 
 # `destination`. Whoever overrides a field that is not the first, overrides those before it as well.
 
 
-class FillOp(IRDLOperation):
+class FillingOp(IRDLOperation):
     """Fills a buffer: that of `into`, or one of its own."""
 
     T: ClassVar = VarConstraint("T", ANY_TILE)
@@ -76,7 +76,7 @@ class FillOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
 
-class FillSmemOp(FillOp):
+class FillingSmemOp(FillingOp):
     """Fills a buffer in shared memory."""
 
     T: ClassVar = VarConstraint("T", SMEM)
@@ -85,7 +85,7 @@ class FillSmemOp(FillOp):
     result = result_def(T)
 
 
-class FillTmemOp(FillOp):
+class FillingTmemOp(FillingOp):
     """Fills a buffer in tensor memory."""
 
     T: ClassVar = VarConstraint("T", TMEM)
@@ -94,7 +94,7 @@ class FillTmemOp(FillOp):
     result = result_def(T)
 
 
-class _LoadTileOp(FillSmemOp):
+class _LoadTileOp(FillingSmemOp):
     source = operand_def(OFF_CHIP)
     coordinates = var_operand_def(I32)
 
@@ -133,7 +133,7 @@ class TiledTmaLoadOp(_LoadTileOp):
 
 
 @irdl_op_definition
-class TmaGatherOp(FillSmemOp):
+class TmaGatherOp(FillingSmemOp):
     """Rows of global memory, picked by index, into shared memory."""
 
     name = "nv_tileas.async.tma_gather"
