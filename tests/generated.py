@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from stretto.loop import (
-    SPACES,
     Access,
     Constraint,
     Demand,
@@ -24,6 +23,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
+from stretto.vocabulary.spaces import MEMORIES
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _with_storages(draw: st.DrawFn, ops: list[Op]) -> tuple[list[Op], list[Stora
     for s in range(draw(st.integers(0, 2))):
         fixed = draw(st.booleans())
         depth = None if fixed else draw(st.sampled_from([None, None, 1, 2]))
-        space = draw(st.sampled_from(SPACES[:2]))
+        space = draw(st.sampled_from(MEMORIES))
         name = f"m{s}"
         storages.append(Storage(name, space, draw(st.integers(1, 4)), fixed, depth))
         first = draw(st.integers(0, len(ops) - 1))

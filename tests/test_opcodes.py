@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
 import pytest
+from xdsl.irdl import IRDLOperation
 
 from stretto.ir import read_mlir
 from stretto.ir.dialect import NvTileas
-from stretto.loop import Op
+from stretto.ir.dialect.kinds import row_of
+from stretto.ir.parsing import parse_module
+from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
 from stretto.materialize.agents import role_of
-from stretto.opcodes import OPCODES, UNKNOWN, opcode
+from stretto.simulate.functions import FUNCTIONS, Array, Call
+from stretto.vocabulary.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
+from stretto.vocabulary.spaces import SPACES
 
 DIALECT = sorted(op.name.removeprefix("nv_tileas.") for op in NvTileas.operations)
 
@@ -81,3 +92,120 @@ def test_a_barrier_orders_all_that_may_touch_memory(operation: str, ordered: boo
     first = loops[0].ops[0].name
     near = {d.src for d in loops[0].stated} | {d.dst for d in loops[0].stated}
     assert (first in near) == ordered
+
+
+# Rows and the operations of the dialect -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", DIALECT)
+def test_what_a_row_says_of_operands_is_what_the_dialect_defines(kind: str) -> None:
+    """Where the buffer to fill and the sum stand, and that views have a source and one result."""
+    row = OPCODES[kind]
+    (defined,) = (op for op in NvTileas.operations if op.name == f"nv_tileas.{kind}")
+    assert issubclass(defined, IRDLOperation)
+    operands = [name for name, _ in defined.get_irdl_definition().operands]
+    results = [name for name, _ in defined.get_irdl_definition().results]
+    for name, place in (("destination", row.destination), ("accumulator", row.accumulator)):
+        assert (operands.index(name) if name in operands else None) == place
+    if row.view:
+        assert (operands[0], results) == ("source", ["result"])
+    if row.destination is not None:
+        assert (operands[-1], results) == ("after", ["result", "token"])
+    if row.accumulator is not None:
+        assert operands == ["a", "b", "accumulator", "destination", "after"]
+
+
+def test_of_other_peoples_operations_nothing_is_known() -> None:
+    """Not even of one whose text has an opcode's name: it need not have its operands."""
+    loops = "func.func @f(%x: tensor<4xf32>) { OP\n return }"
+    for text in (
+        '"tt.trans"(%x) : (tensor<4xf32>) -> tensor<4xf32>',
+        'nv_tileas.generic "async.wgmma"(%x) : (tensor<4xf32>) -> tensor<4xf32>',
+    ):
+        module = parse_module(loops.replace("OP", text)).module
+        (op,) = (op for op in module.walk() if op.operands)
+        assert row_of(op) is UNKNOWN
+
+
+def test_who_makes_and_renames_what() -> None:
+    def named(*fields: str) -> set[str]:
+        return {kind for kind, row in OPCODES.items() if any(getattr(row, f) for f in fields)}
+
+    assert named("allocates") == {"alloc_tensor", "ttg.local_alloc", "ttng.tmem_alloc"}
+    assert {kind for kind in named("view") if kind in DIALECT} == {
+        "slice",
+        "view",
+        "transpose",
+        "broadcast",
+        "expand_dims",
+        "splat",
+    }
+    assert not any(OPCODES[kind].memory for kind in named("view", "allocates"))
+    assert {row.lands for row in OPCODES.values() if row.lands is not None} <= set(SPACES)
+    assert get_args(Issuer) == ISSUERS
+
+
+# Real values --------------------------------------------------------------------------------------
+
+
+def array(numbers: Sequence[object]) -> Array:
+    return np.asarray(numbers, dtype=np.float32)
+
+
+X, Y, Z = array([[1, 4], [9, 16]]), array([[2, 2], [3, 5]]), array([[1, 0], [0, 1]])
+COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
+    "add": ((X, Y), [[3, 6], [12, 21]]),
+    "broadcast": ((array([[7], [8]]),), [[7, 7], [8, 8]]),
+    "exp2": ((Y,), [[4, 4], [8, 32]]),
+    "fma": ((X, Y, Z), [[3, 8], [27, 81]]),
+    "greatest": ((X, Y), [[2, 4], [9, 16]]),
+    "greatest_of_row": ((X,), [4, 16]),
+    "least": ((X, Y), [[1, 2], [3, 5]]),
+    "load": ((), [[2, 2], [3, 5]]),
+    "multiply": ((X, Y), [[2, 8], [27, 80]]),
+    "product": ((X, Y), [[15, 22], [66, 99]]),
+    "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
+    "rsqrt": ((X,), [[1, 1 / 2], [1 / 3, 1 / 4]]),
+    "same": ((X,), [[1, 4], [9, 16]]),
+    "subtract": ((X, Y), [[-1, 2], [6, 11]]),
+    "sum_of_row": ((X,), [5, 25]),
+    "transpose": ((X,), [[1, 9], [4, 16]]),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, row in OPCODES.items() if row.computes])
+def test_every_row_with_real_values_computes_them(kind: str) -> None:
+    row = OPCODES[kind]
+    operands, wanted = COMPUTED[row.computes]
+    total = Z if row.accumulator is not None else None  # product: + 1 on the diagonal
+    call = Call(Op("op", kind), operands, TileType((2, 2), "f32"), total, lambda: Y)
+    np.testing.assert_allclose(FUNCTIONS[row.computes](call), array(wanted), rtol=1e-6)
+
+
+def test_every_function_is_some_rows() -> None:
+    assert {row.computes for row in OPCODES.values()} - {""} == set(FUNCTIONS)
+
+
+# Nobody else decides by names ---------------------------------------------------------------------
+
+SOURCES = Path(__file__).parent.parent / "src" / "stretto"
+DEFINING = {"vocabulary/opcodes.py", "vocabulary/spaces.py", "ir/dialect/compute.py"}
+NAMING = {
+    "ir/dialect/constraints.py": {"smem", "tmem"},  # what operations ask of one space
+    "ir/dialect/products.py": {"tmem"},
+    "loop/json.py": {"smem"},  # a storage without any field stated
+    "materialize/origins.py": {"register"},  # a kind of view
+    "report/schedule.py": {"register"},  # a unit
+}
+
+
+def test_opcodes_and_spaces_stand_in_their_tables_alone() -> None:
+    """No other module has a word of them as a string, to compare or to match with."""
+    words = {kind for kind in OPCODES if "." in kind} | set(SPACES)
+    found: dict[str, set[str]] = {}
+    for file in sorted(SOURCES.rglob("*.py")):
+        name = file.relative_to(SOURCES).as_posix()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in words and name not in DEFINING:
+                found.setdefault(name, set()).add(str(node.value))
+    assert found == NAMING

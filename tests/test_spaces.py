@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
@@ -21,7 +21,7 @@ from stretto.exact.search import optimize
 from stretto.exact.values import floor_of, value_of
 from stretto.frontends import read_source
 from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
-from stretto.machine import SPACES, Space
+from stretto.vocabulary.spaces import REGISTERS, SPACES, Space
 
 ROOT = Path(__file__).parent.parent
 
@@ -174,50 +174,148 @@ def test_parts_written_by_several() -> None:
 
 # A space that is new ------------------------------------------------------------------------------
 
+LAST_ROW = "MemorySpace(REGISTERS,"
+ROW = 'MemorySpace("cache", "the cache", foreign=("#my.cache",)),'
+BUDGET = '[budgets.cache]\nbytes = 40000\nsource = "test"\n\n'
+TYPE = """
+@irdl_attr_definition
+class CacheRefType(ParametrizedAttribute, TypeAttribute):
+    name = "nv_tileas.cache_ref"
+
+    shape: ArrayAttr[IntAttr] = param_def()
+    element: StringAttr = param_def()
+
+    def __init__(self, shape, element):
+        super().__init__(*_attributes(shape, element))
+
+    @classmethod
+    def parse_parameters(cls, parser):
+        with parser.in_angle_brackets():
+            return _parse_shape(parser)
+
+    def print_parameters(self, printer):
+        with printer.in_angle_brackets():
+            _print_shape(printer, self.shape, self.element)
+
+
+_OF_ONE_SPACE = (CacheRefType, """
+
 NEW = """
-from dataclasses import replace
+import json
 from stretto import solve, build
+from stretto.frontends import read_source
 from stretto.ir import read_mlir
 from stretto.ir import write_mlir
-from stretto.machine import Budget, load_machine
+from stretto.ir.dialect.constraints import SHARED
 
 loop = build("new", machine="b200-pipes")
 ring = loop.storage("ring", "cache", "128x64xf16")
 tile = loop.op("load", "async.copy", loop.live_in("a", "128x64xf16"), type="128x64xf16", into=ring)
 loop.op("use", "math.exp", tile, type="128x64xf16")
 loop = loop.finish()
-machine = load_machine("b200-pipes")
-machine = replace(machine, budgets=(*machine.budgets, Budget("cache", 40000)))
-found = solve.schedule(loop, machine)
-print([(row.space, row.used, row.budget) for row in found.memory if row.space == "cache"])
+found = solve.schedule(loop)
 text = write_mlir(loop)
-print("cache>" in text)
 (back,), _ = read_mlir("new.mlir", text, None)
-print([(s.space, s.bytes) for s in back.storages])
+record = {
+    "kind": "ttg.local_alloc",
+    "scope": "loop:0",
+    "operands": [],
+    "result_types": ["!ttg.memdesc<128x64xf16, #ttg.nvmma_shared<{}>, #my.cache>"],
+}
+dump = {"schema_version": "ddg-0.1", "kernel": {"name": "k"}, "ops": {"a": record}, "loops": []}
+read_source("dump.json", json.dumps(dump))
+print(json.dumps({
+    "memory": [(row.space, row.used, row.budget) for row in found.memory if row.space == "cache"],
+    "warnings": [line for line in found.warnings if "cache" in line],
+    "types": [word for word in ("cache_ref<", "cache>") if word in text],
+    "back": [(s.space, s.bytes) for s in back.storages],
+    "addressed": "cache" in SHARED.buffers,
+}))
 """
 
 
-def test_a_new_space_is_known_everywhere_once_it_is_known(tmp_path: Path) -> None:
-    """In a copy of the package with one more space: budgeted, counted, written and read back."""
-    package = tmp_path / "stretto"
+def with_cache(
+    folder: Path, row: str = ROW, budget: str = BUDGET, type: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A copy of the package with one more space, each step as it is given, at work."""
+    package = folder / "stretto"
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "stretto", package, ignore=ignore)
-    model = package / "machine" / "model.py"
-    text = model.read_text()
-    assert text.count('"smem", "tmem", "register"') == 2
-    model.write_text(text.replace('"tmem", "register"', '"tmem", "cache", "register"'))
-    done = subprocess.run(
+    for name, before, after in (
+        ("vocabulary/spaces.py", LAST_ROW, f"{row}\n        {LAST_ROW}"),
+        ("machine/targets/b200-pipes.toml", "[budgets.register]", budget + "[budgets.register]"),
+        ("ir/dialect/types.py", "_OF_ONE_SPACE = (", type or "_OF_ONE_SPACE = ("),
+    ):
+        file = package / name
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, after))
+    return subprocess.run(
         [sys.executable, "-c", NEW],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
+
+
+WHOLE = {
+    "memory": [["cache", 32768, 40000]],  # a ring of two
+    "warnings": [],
+    "types": ["cache>"],
+    "back": [["cache", 16384]],
+    "addressed": True,
+}
+
+
+def test_a_new_space_is_known_everywhere_once_it_is_known(tmp_path: Path) -> None:
+    """Budgeted, counted, written and read back: with a row, and bytes on the machine."""
+    done = with_cache(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == WHOLE
+
+
+def test_a_new_space_with_a_type_of_its_own(tmp_path: Path) -> None:
+    done = with_cache(
+        tmp_path, ROW.replace("foreign", 'mlir="nv_tileas.cache_ref", foreign'), type=TYPE
     )
     assert done.returncode == 0, done.stderr
-    used, written, back = done.stdout.splitlines()
-    assert used == "[('cache', 32768, 40000)]"  # a ring of two
-    assert written == "True"
-    assert back == "[('cache', 16384)]"
+    assert json.loads(done.stdout) == {**WHOLE, "types": ["cache_ref<"]}
+
+
+def test_a_row_that_is_forgotten_is_told(tmp_path: Path) -> None:
+    done = with_cache(tmp_path, row="", budget="")
+    assert "`cache`, which is no memory space; known: smem, tmem, register" in done.stderr
+    done = with_cache(tmp_path / "budget", row="")
+    assert "unknown memory space" in done.stderr or "no memory space" in done.stderr
+
+
+def test_bytes_that_are_forgotten_are_told(tmp_path: Path) -> None:
+    done = with_cache(tmp_path, budget="")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [row[2] for row in told["memory"]] == [None]
+    assert told["warnings"] == ["b200-pipes gives no bytes of the cache: nothing limits `cache`"]
+
+
+def test_a_type_that_is_forgotten_is_told(tmp_path: Path) -> None:
+    row = ROW.replace("foreign", 'mlir="nv_tileas.cache_ref", foreign')
+    done = with_cache(tmp_path, row)
+    assert done.returncode != 0
+    assert "nv_tileas.cache_ref" in done.stderr
+
+
+def test_a_word_of_another_dialect_that_is_forgotten_is_told(tmp_path: Path) -> None:
+    done = with_cache(tmp_path, ROW.replace("#my.cache", "#my.cash"))
+    assert "makes a buffer in no known memory space" in done.stderr
+    assert "#my.cash" in done.stderr
+
+
+def test_rows_and_words_of_spaces_agree() -> None:
+    assert tuple(SPACES) == get_args(Space)
+    assert [name for name, row in SPACES.items() if not row.budgeted] == [REGISTERS]
+    with pytest.raises(StrettoError, match="`shared` is no memory space; known: smem, tmem"):
+        _ = SPACES["shared"]
 
 
 # Other words --------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution.views import knot
+from stretto.vocabulary.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +228,12 @@ class Case:
     @cached_property
     def rings(self) -> tuple[Ring, ...]:
         """Rotating storages outside registers that some operation writes."""
-        return tuple(ring for ring in self._turning if ring.space != "register")
+        return tuple(ring for ring in self._turning if SPACES[ring.space].budgeted)
 
     @cached_property
     def bound_rings(self) -> tuple[Ring, ...]:
         """Rings that are limited: by a budget they share, or by a cap."""
-        return tuple(r for r in self._turning if r.space != "register" or r.cap is not None)
+        return tuple(r for r in self._turning if SPACES[r.space].budgeted or r.cap is not None)
 
     @cached_property
     def instant_pairs(self) -> tuple[tuple[int, int], ...]:
@@ -269,7 +270,7 @@ class Case:
         turning = {ring.name for ring in self.rings}
         found: dict[str, int] = {}
         for s in self.loop.storages:
-            if s.space != "register" and s.name not in turning:
+            if SPACES[s.space].budgeted and s.name not in turning:
                 found[s.space] = found.get(s.space, 0) + s.bytes
         return found
 

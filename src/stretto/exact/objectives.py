@@ -18,6 +18,7 @@ from ortools.sat.python import cp_model
 
 from stretto.exact.cp import total
 from stretto.exact.model import Model
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
 def stage_count(model: Model, most: int) -> cp_model.IntVar:
@@ -38,7 +39,7 @@ def register_peak(model: Model, most: int) -> cp_model.IntVar:
     """``P``, the peak of live register bytes in the machine's units."""
     cp, ii = model.cp, model.ii
     lives = _Lives(model)
-    budget = model.case.machine.budget("register")
+    budget = model.case.machine.budget(REGISTERS)
     unit = budget.unit if budget else 1
     peak = cp.new_int_var(0, most, "registers")
     step = gcd(*(life.bytes for life in lives.moving)) if lives.moving else 1
@@ -108,7 +109,7 @@ class _Lives:
     def _storages(self) -> None:
         loop, model = self.model.case.loop, self.model
         for s in loop.storages:
-            if s.space != "register":
+            if SPACES[s.space].budgeted:
                 continue
             writers = [i for i, op in enumerate(loop.ops) if s.name in op.writes]
             if s.fixed or not writers:

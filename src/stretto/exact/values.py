@@ -13,6 +13,7 @@ from stretto.bounds.distances import earliest_starts
 from stretto.exact.case import Case, Solution
 from stretto.exact.options import ObjectiveName, no_objective
 from stretto.solution import views
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
 def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
@@ -57,7 +58,7 @@ def _register_floor(case: Case) -> int:
     """
     loop = case.loop
     always = sum(v.register_bytes for v in loop.values if v.name not in loop.producers)
-    always += sum(s.bytes for s in loop.storages if s.space == "register" and s.fixed)
+    always += sum(s.bytes for s in loop.storages if not SPACES[s.space].budgeted and s.fixed)
     at_once: dict[str, int] = {}
     ready = {(d.src, d.dst, d.distance) for d in loop.dependences if d.latency >= 0}
     for value in loop.values:
@@ -72,6 +73,6 @@ def _register_floor(case: Case) -> int:
         for user, _ in users:
             if loop.op(user).completion > 0:
                 at_once[user] = at_once.get(user, 0) + value.register_bytes
-    budget = case.machine.budget("register")
+    budget = case.machine.budget(REGISTERS)
     unit = budget.unit if budget else 1
     return -(-(always + max(at_once.values(), default=0)) // unit)

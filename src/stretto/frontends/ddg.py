@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from stretto.document import Cursor
 from stretto.frontends.ddg_buffers import Accesses, Buffers
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
+from stretto.vocabulary.opcodes import opcode
 
 SCHEMA_VERSION = "ddg-0.1"
-REGISTER_VIEWS = ("tt.expand_dims", "tt.broadcast", "tt.reshape", "tt.trans")
-"""Nodes whose result is another name of their operand, in registers."""
 PIPES = ("TMA", "TC", "CUDA", "SFU", "NONE")
 
 
@@ -156,7 +155,7 @@ def _viewed(
     node: _Node, operands: dict[tuple[int, int], int], by_id: dict[int, _Node]
 ) -> str | None:
     """The value that a register view is another name of."""
-    if node.kind not in REGISTER_VIEWS or len(operands) != 1:
+    if not opcode(node.kind).renames_registers or len(operands) != 1:
         return None
     return by_id[next(iter(operands))[0]].name
 

@@ -14,27 +14,9 @@ from typing import Any, cast
 
 from stretto.document import Cursor
 from stretto.loop import Space, TileType
+from stretto.vocabulary.opcodes import Opcode, opcode
+from stretto.vocabulary.spaces import FOREIGN
 
-ALLOCS = ("ttg.local_alloc", "ttng.tmem_alloc")
-LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
-VIEWS = (
-    "ttg.memdesc_trans",
-    "ttg.memdesc_subview",
-    "ttg.memdesc_subslice",
-    "ttg.memdesc_index",
-    "ttg.memdesc_reshape",
-    "ttg.memdesc_reinterpret",
-    "ttng.tmem_subslice",
-)
-PRODUCTS = ("ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
-STORES = ("ttng.tmem_store", "ttg.local_store")
-SPACES: dict[str, Space] = {
-    "#ttg.shared_memory": "smem",
-    "#ttng.tensor_memory": "tmem",
-}
-"""Memory spaces of buffer types, as attributes of their own."""
-ACCUMULATOR = 2
-"""Position of a product's accumulator among its operands."""
 FIRST_INIT = 3
 """Position of the first carried value among the operands of scf.for."""
 
@@ -68,6 +50,11 @@ class _Record:
     types: tuple[str, ...]
     segments: tuple[int, ...]
 
+    @property
+    def row(self) -> Opcode:
+        """What is true of its opcode."""
+        return opcode(self.kind)
+
 
 def parse_type(text: str) -> TileType | None:
     """The shape and element of a tensor or buffer type; None for tokens, pointers and the like."""
@@ -79,13 +66,13 @@ def parse_type(text: str) -> TileType | None:
 
 
 def _space_of(record: _Record, row: Cursor) -> Space:
-    """The space of the buffer that an operation makes; a load fills shared memory."""
-    if record.kind in LOADS:
-        return "smem"
+    """The space of the buffer that an operation makes: its opcode tells, or its type."""
+    if record.row.lands is not None:
+        return record.row.lands
     words = re.findall(r"#[\w.]+", record.types[0])
-    named: list[Space] = [SPACES[word] for word in words if word in SPACES]
+    named: list[Space] = [FOREIGN[word] for word in words if word in FOREIGN]
     if len(named) != 1:
-        hint = "expected one of " + ", ".join(SPACES)
+        hint = "expected one of " + ", ".join(FOREIGN)
         raise row.fail(f"makes a buffer in no known memory space: {record.types[0]}", hint)
     return named[0]
 
@@ -135,9 +122,9 @@ class Buffers:
         """Load to the alloc it feeds: one storage, named by the alloc."""
         fed: dict[str, str] = {}
         for key, record in self._records.items():
-            if record.kind in ALLOCS and record.operands:
+            if record.row.allocates and record.operands:
                 source = record.operands[0].get("op")
-                if source in self._records and self._records[source].kind in LOADS:
+                if source in self._records and self._records[source].row.lands is not None:
                     fed.setdefault(cast("str", source), key)
         return fed
 
@@ -155,8 +142,8 @@ class Buffers:
         return inner
 
     def _add_root(self, key: str, record: _Record, row: Cursor) -> None:
-        is_load = record.kind in LOADS and key not in self._fed
-        if not (is_load or record.kind in ALLOCS) or not record.types:
+        is_load = record.row.lands is not None and key not in self._fed
+        if not (is_load or record.row.allocates) or not record.types:
             return
         type = parse_type(record.types[0])
         if type is None:
@@ -174,7 +161,7 @@ class Buffers:
             if key in self._root_name:
                 result = operand.get("result", 0)
                 return self._root_name[key] if result == 0 else None
-            if record.kind not in VIEWS or not record.operands:
+            if not record.row.renames_buffers or not record.operands:
                 return None
             operand = record.operands[0]
             key = operand.get("op")
@@ -185,22 +172,23 @@ class Buffers:
     def _direct(self, ref: str) -> Accesses:
         record = self._records[ref]
         accesses = Accesses()
-        if record.kind in VIEWS or record.kind in ("scf.yield", "scf.for"):
+        row = record.row
+        if row.renames_buffers or record.kind in ("scf.yield", "scf.for"):
             return accesses
         own = self._root({"op": ref})
-        if record.kind in ALLOCS:
+        if row.allocates:
             filled_here = bool(record.operands) and not self._is_fed(ref)
             if own is not None and filled_here:
                 accesses.writes.add(own)
-        elif record.kind in LOADS and own is not None:
+        elif row.lands is not None and own is not None:
             accesses.writes.add(own)
         for position, operand in enumerate(record.operands):
             root = self._root(operand)
-            if root is None or (record.kind in ALLOCS and root == own):
+            if root is None or (row.allocates and root == own):
                 continue
-            if record.kind in STORES and position == 0:
+            if position == row.destination:
                 accesses.writes.add(root)
-            elif record.kind in PRODUCTS and position == ACCUMULATOR:
+            elif position == row.accumulator:
                 accesses.writes.add(root)
                 if self._accumulates(record) is not False:
                     accesses.reads.add(root)
@@ -219,8 +207,9 @@ class Buffers:
             if not self._within(record.scope, inner, outer):
                 continue
             mine = self._direct(key)
-            if record.kind in PRODUCTS and self._accumulates(record, inner) is False:
-                accumulator = self._root(record.operands[ACCUMULATOR])
+            place = record.row.accumulator
+            if place is not None and self._accumulates(record, inner) is False:
+                accumulator = self._root(record.operands[place])
                 mine.reads.discard(cast("str", accumulator))
             total.reads |= mine.reads - overwritten
             total.writes |= mine.writes
@@ -244,9 +233,10 @@ class Buffers:
 
         With `entering`, whether it does in the first iteration of that loop.
         """
-        if len(record.segments) < ACCUMULATOR + 2:
+        place = record.row.accumulator
+        if place is None or len(record.segments) < place + 2:
             return None
-        position = sum(record.segments[: ACCUMULATOR + 2])
+        position = sum(record.segments[: place + 2])  # a token stands between sum and flag
         if position >= len(record.operands):
             return None
         flag = record.operands[position]

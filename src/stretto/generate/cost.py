@@ -28,6 +28,7 @@ from stretto.generate.paths import earliest
 from stretto.generate.problem import Problem
 from stretto.machine import Machine
 from stretto.resources import Conflict, ReservationTable
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
 class CostVector(NamedTuple):
@@ -138,7 +139,7 @@ def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
             )
             lives.append(Life(value.register_bytes, by, seen))
     for s in loop.storages:
-        if s.space != "register":
+        if SPACES[s.space].budgeted:
             continue
         if s.fixed or s.name not in writers:
             always += s.bytes
@@ -153,7 +154,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
     Pressure only rises where something begins to live, which is where its writer is seated: so
     the cycles looked at include the worst one.
     """
-    budget = seats.problem.machine.budget("register")
+    budget = seats.problem.machine.budget(REGISTERS)
     machine = seats.problem.machine
     if budget is None or budget.bytes is None:
         return 0

@@ -18,6 +18,7 @@ from stretto.deadline import NEVER, Deadline
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, ResourceVector, topological_order
 from stretto.machine import Machine
+from stretto.vocabulary.spaces import SPACES
 
 RUNGS = (
     "rau",
@@ -256,7 +257,7 @@ def make_problem(loop: Loop, machine: Machine, options: Options) -> Problem:
         budgets=tuple(
             (b.space, b.bytes)
             for b in machine.budgets
-            if b.bytes is not None and b.space != "register"
+            if b.bytes is not None and SPACES[b.space].budgeted
         ),
         fusion=tuple(fusion_class(op, machine) if options.fuse else None for op in loop.ops),
     )
@@ -278,7 +279,7 @@ def _storages(loop: Loop) -> tuple[tuple[StorageRoom, ...], tuple[tuple[str, int
     rotating: list[StorageRoom] = []
     fixed: dict[str, int] = {}
     for s in loop.storages:
-        if s.space == "register":
+        if not SPACES[s.space].budgeted:
             continue
         if s.fixed or s.name not in writers:
             fixed[s.space] = fixed.get(s.space, 0) + s.bytes

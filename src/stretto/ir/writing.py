@@ -14,13 +14,10 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
-from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import ParseError
 
 from stretto.ir.attributes import (
     CONSTRAINT,
@@ -32,11 +29,12 @@ from stretto.ir.attributes import (
     to_attribute,
 )
 from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.types import BufferTensorType, SmemRefType, TmemRefType, TokenType
+from stretto.ir.dialect.types import TokenType, type_of
 from stretto.ir.reading.body import BodyReader
 from stretto.ir.reading.values import Homes, UnreadableError
-from stretto.loop import Loop, Op, Operand, TileType, Value
+from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
+from stretto.vocabulary.spaces import REGISTERS
 
 LONGEST_CHAIN = 4
 """Operands from further back are stated: each step back is one more argument of the loop."""
@@ -196,22 +194,7 @@ class _Writer:
     def _type(self, value: Value) -> Attribute:
         if value.type is None:
             return TokenType()
-        space = self._spaces.get(value.storage or "", "register")
-        match space:
-            case "smem":
-                return SmemRefType(value.type.shape, value.type.element)
-            case "tmem":
-                return TmemRefType(value.type.shape, value.type.element)
-            case "register":
-                return self._register_type(value.type)
-            case _:  # a space without a type of its own
-                return BufferTensorType(value.type.shape, value.type.element, space)
-
-    def _register_type(self, type: TileType) -> Attribute:
-        element = _builtin_element(type)
-        if element is None:
-            return BufferTensorType(type.shape, type.element, "register")
-        return TensorType(element, type.shape) if type.shape else element
+        return type_of(value.type, self._spaces.get(value.storage or "", REGISTERS))
 
     def _stated_of_loop(self) -> dict[str, Attribute]:
         keys = set(LOOP_FIELDS) & set(self._document)
@@ -225,15 +208,6 @@ class _Writer:
         if self._loop.force_serial:
             stated[CONSTRAINT + FORCE_SERIAL] = to_attribute(True)
         return stated
-
-
-def _builtin_element(type: TileType) -> Attribute | None:
-    """MLIR's own type of that element, if it has one that reads back the same."""
-    try:
-        element = Parser(Context(), type.element).parse_optional_type()
-    except (ParseError, ValueError):
-        return None
-    return element if element is not None and str(element) == type.element else None
 
 
 def _faithful(name: str) -> bool:

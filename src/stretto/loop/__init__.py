@@ -18,7 +18,7 @@ from stretto.loop.types import (
     Use,
     Value,
 )
-from stretto.machine import SPACES, Space
+from stretto.vocabulary.spaces import SPACES, Space
 
 __all__ = [
     "DEPENDENCE_KINDS",

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from stretto.errors import listed
 from stretto.loop.loop import Loop
 from stretto.loop.numbers import long_iteration, wrong_numbers
-from stretto.loop.types import BUFFERS, DEPENDENCE_KINDS, Access, Op
-from stretto.machine import SPACES, Machine
+from stretto.loop.types import DEPENDENCE_KINDS, Access, Op
+from stretto.machine import Machine
+from stretto.vocabulary.spaces import BUFFERS, SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +345,7 @@ def _pools(loop: Loop, machine: Machine) -> Iterator[Fault]:
 def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
     """What cannot fit even with every ring one deep."""
     for budget in machine.budgets:
-        if budget.bytes is None or budget.space == "register":
+        if budget.bytes is None or not SPACES[budget.space].budgeted:
             continue
         inside = [s for s in loop.storages if s.space == budget.space]
         total = sum(s.bytes for s in inside)

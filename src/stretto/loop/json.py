@@ -16,7 +16,6 @@ from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
-    BUFFERS,
     DEPENDENCE_KINDS,
     Access,
     Constraint,
@@ -30,7 +29,8 @@ from stretto.loop.types import (
     Use,
     Value,
 )
-from stretto.machine import SPACES, Space, machine_beside
+from stretto.machine import machine_beside
+from stretto.vocabulary.spaces import BUFFERS, SPACES
 
 SCHEMA = "stretto.loop/1"
 
@@ -179,7 +179,7 @@ def _tile(cursor: Cursor) -> TileType:
 def _storage(row: Cursor) -> Storage:
     storage = Storage(
         name=row.get("name").text(),
-        space=cast("Space", row.get("space").choice(SPACES)),
+        space=SPACES[row.get("space").choice(tuple(SPACES))].name,
         bytes=row.get("bytes").positive(),
         fixed=row.opt("fixed", Cursor.boolean, False),
         depth=row.opt("depth", Cursor.positive, None),

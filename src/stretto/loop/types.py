@@ -14,13 +14,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from stretto.loop.tile import TileType
-from stretto.machine import SPACES, Space
+from stretto.vocabulary.spaces import Space
 
 DependenceKind = Literal["flow", "anti", "output", "memory", "order"]
 DEPENDENCE_KINDS: tuple[DependenceKind, ...] = ("flow", "anti", "output", "memory", "order")
-
-BUFFERS = ("global", *SPACES)
-"""Where data comes from and goes to: the memory spaces, and what lies outside the chip."""
 
 
 @dataclass(frozen=True, slots=True)

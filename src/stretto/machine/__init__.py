@@ -2,7 +2,6 @@
 
 from stretto.machine.load import load_machine, machine_beside, machine_names, read_machine
 from stretto.machine.model import (
-    SPACES,
     Budget,
     Cell,
     Encoding,
@@ -12,10 +11,10 @@ from stretto.machine.model import (
     Need,
     Pool,
     Slot,
-    Space,
     Tag,
     UseCost,
 )
+from stretto.vocabulary.spaces import SPACES, Space
 
 __all__ = [
     "SPACES",

@@ -22,7 +22,6 @@ from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.model import (
-    SPACES,
     Budget,
     Cell,
     Encoding,
@@ -35,6 +34,7 @@ from stretto.machine.model import (
     Tag,
     UseCost,
 )
+from stretto.vocabulary.spaces import SPACES
 
 T = TypeVar("T")
 

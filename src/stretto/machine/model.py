@@ -14,13 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 from stretto.machine.formula import Formula
-
-Space = Literal["smem", "tmem", "register"]
-SPACES: tuple[Space, ...] = ("smem", "tmem", "register")
-"""The memory spaces that may have a budget."""
 
 WORD_BITS = 64
 """Slots that fit one row word; machines with more have no row words."""

@@ -17,7 +17,7 @@ from stretto.loop import Loop, Op
 from stretto.materialize.errors import MaterializeError
 from stretto.materialize.origins import Origins
 from stretto.materialize.types import Role
-from stretto.opcodes import opcode
+from stretto.vocabulary.opcodes import ISSUERS, opcode
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,15 @@ def assign(loop: Loop, given: Mapping[str, str] | None = None, simt_groups: int 
 
 
 def _declared(name: str) -> tuple[int, str]:
-    known = ("tma", "mma", "simt")
-    return (known.index(name) if name in known else len(known), name)
+    return (ISSUERS.index(name) if name in ISSUERS else len(ISSUERS), name)
 
 
 def _role(loop: Loop, agents: Mapping[str, str], name: str) -> Role:
     """An agent's kind: its name's, or that of what it mostly does."""
-    match name:
-        case "tma" | "mma" | "simt":
-            return name
-        case _:
-            roles = [role_of(op) for op in loop.ops if agents[op.name] == name]
-            return max(("simt", "mma", "tma"), key=roles.count)
+    if name in ISSUERS:
+        return name
+    roles = [role_of(op) for op in loop.ops if agents[op.name] == name]
+    return max(reversed(ISSUERS), key=roles.count)
 
 
 def _follow_readers(loop: Loop, given: Mapping[str, str], agents: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ from stretto.materialize.plan import Plan
 from stretto.materialize.solve import Skeleton
 from stretto.materialize.types import Ring
 from stretto.solution.views import lifetime, ring_depth
+from stretto.vocabulary.spaces import REGISTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _of_value(plan: Plan, raw: Raw, pipes: Sequence[Skeleton], taken: set[str]) 
     name = raw.name if raw.name not in taken else f"{raw.name}.value"
     size = value.type.bytes if value.type is not None else 0
     depth = max(1, -(-life // plan.ii), most)
-    return Ring(name, depth, "register", size, value=raw.name, lifetime=life)
+    return Ring(name, depth, REGISTERS, size, value=raw.name, lifetime=life)
 
 
 def reuses(plan: Plan, rings: dict[Raw, Ring]) -> list[Reuse]:

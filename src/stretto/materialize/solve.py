@@ -20,6 +20,7 @@ from stretto.materialize.instructions import After, Alias, Direct, LiveIn, Path,
 from stretto.materialize.origins import Origins, Raw, Seen
 from stretto.materialize.plan import Plan
 from stretto.materialize.types import Consumer, Flavour, Payload
+from stretto.vocabulary.spaces import REGISTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,4 +206,4 @@ def payload(plan: Plan, raw: Raw) -> tuple[Payload, Flavour]:
     value: Value = next(v for v in plan.loop.values if v.name == raw.name)
     size = value.type.bytes if value.type is not None else 0
     tile = value.type is not None and value.type.elements > 1
-    return Payload(raw.name, value.type, size, "register"), "tile" if tile else "scalar"
+    return Payload(raw.name, value.type, size, REGISTERS), "tile" if tile else "scalar"

@@ -16,6 +16,7 @@ from stretto.machine import Machine
 from stretto.materialize.types import Program
 from stretto.simulate.findings import Findings
 from stretto.simulate.outcome import Issued
+from stretto.vocabulary.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def check_rings(program: Program, machine: Machine, findings: Findings) -> None:
     for budget in machine.budgets:
         rings = [r for r in program.rings if r.space == budget.space and r.storage is not None]
         used = sum(ring.bytes * ring.depth for ring in rings)
-        if budget.bytes is not None and budget.space != "register" and used > budget.bytes:
+        if budget.bytes is not None and SPACES[budget.space].budgeted and used > budget.bytes:
             told = f"{budget.space} holds {budget.bytes:,} bytes; the rings take {used:,}"
             findings.add("overbooked", told, (), None, budget.space)
 

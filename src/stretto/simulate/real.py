@@ -9,36 +9,17 @@ module, which nothing else imports.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
-from stretto.loop import Loop, Op, TileType
+from stretto.loop import Loop, Op
+from stretto.simulate.functions import FUNCTIONS, Array, Call, Function
 from stretto.simulate.values import Datum
+from stretto.vocabulary.opcodes import opcode
 
-Array = NDArray[np.float32]
 Given = Array | float | int | Callable[[int], Array | float | int]
 """A value, or a function from the iteration to one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One operation as its function sees it."""
-
-    op: Op
-    operands: tuple[Array, ...]
-    type: TileType | None
-    """Of the result."""
-    accumulator: Array | None
-    """What the storage that it updates in place held."""
-    load: Callable[[], Array]
-    """What it brings from outside."""
-
-
-Function = Callable[[Call], Array]
 
 
 def rounded(array: Array, element: str) -> Array:
@@ -51,71 +32,6 @@ def rounded(array: Array, element: str) -> Array:
         upper = (bits + np.uint32(0x7FFF) + tie) & np.uint32(0xFFFF0000)
         return upper.view(np.float32)
     return array
-
-
-def _product(call: Call) -> Array:
-    product = np.matmul(call.operands[0], call.operands[1])
-    return product if call.accumulator is None else product + call.accumulator
-
-
-def _reduce(combine: Callable[..., Any]) -> Function:
-    """Over the last axis."""
-    return lambda call: np.asarray(combine(call.operands[0], axis=-1), dtype=np.float32)
-
-
-def _shaped(call: Call) -> Array:
-    shape = call.type.shape if call.type is not None else call.operands[0].shape
-    return call.operands[0].reshape(shape)
-
-
-def _broadcast(call: Call) -> Array:
-    array, shape = call.operands[0], call.type.shape if call.type is not None else ()
-    if array.ndim < len(shape) and array.shape == shape[: array.ndim]:
-        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
-    return np.broadcast_to(array, shape)
-
-
-def _folded(combine: Callable[[Any, Any], Any]) -> Function:
-    """All operands, from the left; constants that the loop leaves out do not matter."""
-
-    def function(call: Call) -> Array:
-        result = call.operands[0]
-        for operand in call.operands[1:]:
-            result = combine(result, operand)
-        return result
-
-    return function
-
-
-FUNCTIONS: dict[str, Function] = {
-    "async.tiled_tma_load": lambda call: call.load(),
-    "async.tiled_tma_store": lambda call: call.operands[0],
-    "async.tcgen05_mma": _product,
-    "async.wgmma": _product,
-    "async.dot": _product,
-    "async.tmem_load": lambda call: call.operands[0],
-    "async.tmem_store": lambda call: call.operands[0],
-    "async.smem_read": lambda call: call.operands[0],
-    "async.smem_write": lambda call: call.operands[0],
-    "arith.extf": lambda call: call.operands[0],
-    "arith.truncf": lambda call: call.operands[0],
-    "arith.mulf": _folded(np.multiply),
-    "arith.muli": _folded(np.multiply),
-    "arith.addf": _folded(np.add),
-    "arith.addi": _folded(np.add),
-    "arith.subf": _folded(np.subtract),
-    "arith.maxnumf": _folded(np.maximum),
-    "arith.minnumf": _folded(np.minimum),
-    "math.exp2": lambda call: np.exp2(call.operands[0]),
-    "math.rsqrt": lambda call: np.float32(1) / np.sqrt(call.operands[0]),
-    "math.fma": lambda call: call.operands[0] * call.operands[1] + call.operands[2],
-    "reduce.max": _reduce(np.max),
-    "reduce.sum": _reduce(np.sum),
-    "transpose": lambda call: np.swapaxes(call.operands[0], -1, -2),
-    "expand_dims": _shaped,
-    "broadcast": _broadcast,
-}
-"""What each opcode computes."""
 
 
 class Real:
@@ -137,7 +53,7 @@ class Real:
         self._initial = dict(initial or {})
         self._contents = dict(contents or {})
         self._loads = dict(loads or {})
-        self._functions = FUNCTIONS | dict(functions or {})
+        self._functions = dict(functions or {})
 
     @staticmethod
     def _given(what: str, name: str, known: Mapping[str, Given], iteration: int) -> Array:
@@ -165,8 +81,7 @@ class Real:
         self, op: Op, iteration: int, operands: Sequence[Datum], reads: Sequence[Datum]
     ) -> tuple[Datum, ...]:
         """The function of its opcode, rounded to the type of its result."""
-        if op.kind not in self._functions:
-            raise StrettoError(f"`{op.name}`: nothing is known of what `{op.kind}` computes")
+        function = self._function(op)
         held = [
             content
             for access, content in zip(self._reads[op.name], reads, strict=bool(reads))
@@ -180,8 +95,17 @@ class Real:
             held[0] if held else None,
             lambda: self._loads[op.name](iteration),
         )
-        made = np.asarray(self._functions[op.kind](call), dtype=np.float32)
+        made = np.asarray(function(call), dtype=np.float32)
         return (made if kind is None else rounded(made, kind.element),)
+
+    def _function(self, op: Op) -> Function:
+        """As it was given for the opcode, or as the opcode's row says."""
+        if op.kind in self._functions:
+            return self._functions[op.kind]
+        named = opcode(op.kind).computes
+        if not named:
+            raise StrettoError(f"`{op.name}`: nothing is known of what `{op.kind}` computes")
+        return FUNCTIONS[named]
 
     def alias(self, op: Op, iteration: int) -> Datum:
         """A name has no value of its own."""

@@ -215,7 +215,7 @@ def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
 def _storage(row: Cursor) -> StorageUse:
     storage = StorageUse(
         name=row.get("name").text(),
-        space=row.get("space").choice(SPACES),
+        space=row.get("space").choice(tuple(SPACES)),
         bytes=row.get("bytes").natural(),
         lifetime=row.get("lifetime").natural(),
         ring_depth=row.get("ring_depth").natural(),

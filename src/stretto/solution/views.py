@@ -25,6 +25,7 @@ from stretto.solution.types import (
     SpaceUse,
     StorageUse,
 )
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
 def placements(
@@ -136,7 +137,7 @@ def memory(machine: Machine, uses: Sequence[StorageUse]) -> tuple[SpaceUse, ...]
     """Bytes needed in every space that the machine budgets or the loop uses."""
     spaces = [b.space for b in machine.budgets] + [u.space for u in uses]
     rows: list[SpaceUse] = []
-    for space in dict.fromkeys(s for s in spaces if s != "register"):
+    for space in dict.fromkeys(s for s in spaces if SPACES[s].budgeted):
         budget = machine.budget(space)
         used = sum(u.bytes * u.ring_depth for u in uses if u.space == space)
         rows.append(SpaceUse(space, used, budget.bytes if budget else None))
@@ -161,7 +162,7 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
         ]
         lives.append((value.register_bytes, begin, max(ends)))
     for storage in loop.storages:
-        if storage.space == "register":
+        if not SPACES[storage.space].budgeted:
             writers = [starts[op.name] for op in loop.ops if storage.name in op.writes]
             begin = min(writers, default=0)
             lives.append((storage.bytes, begin, begin + lifetime(loop, storage, ii, starts)))
@@ -186,7 +187,7 @@ def pressure(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -
         live += change[cycle]
         if live > peak:
             peak, peak_cycle = live, cycle
-    budget = machine.budget("register")
+    budget = machine.budget(REGISTERS)
     unit = budget.unit if budget else 1
     limit = budget.bytes // unit if budget and budget.bytes is not None else None
     return Pressure(-(-peak // unit), limit, peak_cycle)

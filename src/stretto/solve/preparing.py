@@ -10,6 +10,7 @@ from stretto.errors import LoopError
 from stretto.loop import Loop, check
 from stretto.machine import Machine, load_machine
 from stretto.resources.classify import resolve
+from stretto.vocabulary.spaces import SPACES
 
 DEFAULT_MACHINE = "blackwell"
 """The machine of a loop that names none."""
@@ -39,6 +40,7 @@ def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
         raise LoopError(loop.name, [(fault.path, fault.message) for fault in faults])
     full = machine.with_slots(loop.slots)
     notes = machine.notes + resolved.notes + tuple(_partly_filled(resolved.loop))
+    notes += tuple(_unlimited(resolved.loop, machine))
     return Prepared(resolved.loop, full, notes)
 
 
@@ -57,3 +59,11 @@ def _partly_filled(loop: Loop) -> Iterator[str]:
                     f"`{op.name}` fills `{home.name}`, {home.bytes:,} bytes, with {value.type}, "
                     f"{value.type.bytes:,} bytes, and nothing else writes it"
                 )
+
+
+def _unlimited(loop: Loop, machine: Machine) -> Iterator[str]:
+    """Spaces that are used and left out among the budgets: legal, but perhaps forgotten."""
+    for space in dict.fromkeys(s.space for s in loop.storages if SPACES[s.space].budgeted):
+        if machine.budgets and machine.budget(space) is None:
+            words = SPACES[space].words
+            yield f"{machine.name} gives no bytes of {words}: nothing limits `{space}`"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from stretto.loop import Storage
 from stretto.verify.case import Case, Span, Violation
+from stretto.vocabulary.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def _caps(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
 def _budgets(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
     for space in dict.fromkeys(k.storage.space for k in kept.values()):
         budget = case.machine.budget(space)
-        if space == "register" or budget is None or budget.bytes is None:
+        if not SPACES[space].budgeted or budget is None or budget.bytes is None:
             continue
         inside = [k for k in kept.values() if k.storage.space == space]
         used = sum(k.bytes for k in inside)
@@ -145,12 +146,12 @@ def _published_budgets(case: Case) -> Iterator[Violation]:
 
 
 def _published_memory(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
-    rows = [row for row in case.analysis.memory if row.space != "register"]
+    rows = [row for row in case.analysis.memory if SPACES[row.space].budgeted]
     if not rows:
         return
     used: Counter[str] = Counter()
     for k in kept.values():
-        if k.storage.space != "register":
+        if SPACES[k.storage.space].budgeted:
             used[k.storage.space] += k.bytes
     for row in rows:
         if row.used != used[row.space]:

@@ -33,7 +33,7 @@ NvTileas = Dialect(
         *transfers.OPERATIONS,
         *memory.OPERATIONS,
         *views.OPERATIONS,
-        *products.PRODUCTS,
+        *products.OPERATIONS,
         *compute.OPERATIONS,
         *pipeline.OPERATIONS,
         *programs.OPERATIONS,

@@ -25,54 +25,39 @@ from stretto.ir.dialect.constraints import (
 )
 from stretto.ir.dialect.types import element_of, shape_of
 
-_REDUCE = "$source `axis` $axis attr-dict `:` type($source) `->` type($result)"
 
+class _Reduce(IRDLOperation):
+    source = operand_def(REGISTER)
+    axis = prop_def(IntegerAttr.constr(i64))
+    result = result_def(NUMBERS)
 
-def check_reduction(op: ReduceMaxOp | ReduceSumOp) -> None:
-    """The axis disappears."""
-    same_elements(op, source=op.source.type, result=op.result.type)
-    shape, axis = shape_of(op.source.type) or (), op.axis.value.data
-    if not 0 <= axis < len(shape):
-        raise VerifyException(f"`{op.name}`: axis {axis} of {len(shape)} dimensions")
-    if (*shape[:axis], *shape[axis + 1 :]) != shape_of(op.result.type):
-        raise VerifyException(
-            f"`{op.name}` of {describe(op.source.type)} along axis {axis} is not "
-            f"{describe(op.result.type)}"
-        )
+    assembly_format = "$source `axis` $axis attr-dict `:` type($source) `->` type($result)"
+
+    def verify_(self) -> None:
+        """The axis disappears."""
+        same_elements(self, source=self.source.type, result=self.result.type)
+        shape, axis = shape_of(self.source.type) or (), self.axis.value.data
+        if not 0 <= axis < len(shape):
+            raise VerifyException(f"`{self.name}`: axis {axis} of {len(shape)} dimensions")
+        if (*shape[:axis], *shape[axis + 1 :]) != shape_of(self.result.type):
+            raise VerifyException(
+                f"`{self.name}` of {describe(self.source.type)} along axis {axis} is not "
+                f"{describe(self.result.type)}"
+            )
 
 
 @irdl_op_definition
-class ReduceMaxOp(IRDLOperation):
+class ReduceMaxOp(_Reduce):
     """The greatest element along an axis."""
 
     name = "nv_tileas.reduce.max"
 
-    source = operand_def(REGISTER)
-    axis = prop_def(IntegerAttr.constr(i64))
-    result = result_def(NUMBERS)
-
-    assembly_format = _REDUCE
-
-    def verify_(self) -> None:
-        """The axis disappears."""
-        check_reduction(self)
-
 
 @irdl_op_definition
-class ReduceSumOp(IRDLOperation):
+class ReduceSumOp(_Reduce):
     """The sum of the elements along an axis."""
 
     name = "nv_tileas.reduce.sum"
-
-    source = operand_def(REGISTER)
-    axis = prop_def(IntegerAttr.constr(i64))
-    result = result_def(NUMBERS)
-
-    assembly_format = _REDUCE
-
-    def verify_(self) -> None:
-        """The axis disappears."""
-        check_reduction(self)
 
 
 # Elementwise ------------------------------------------------------------------------------

@@ -16,16 +16,8 @@ from xdsl.irdl import AttrConstraint, IntConstraint, eq
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.types import MEMORIES, TokenType, buffer_of, element_of, shape_of
-from stretto.loop.types import BUFFERS
-from stretto.machine import SPACES
-
-_PLACES = {
-    "global": "global memory",
-    "smem": "shared memory",
-    "tmem": "tensor memory",
-    "register": "registers",
-}
+from stretto.ir.dialect.types import TokenType, buffer_of, element_of, shape_of
+from stretto.vocabulary.spaces import BUFFERS, GLOBAL, MEMORIES, REGISTERS, SPACES, words_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class InBuffer(AttrConstraint):
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
         """Refuse anything else."""
         if buffer_of(attr) not in self.buffers:
-            places = " or ".join(_PLACES.get(buffer, buffer) for buffer in self.buffers)
+            places = " or ".join(words_of(buffer) for buffer in self.buffers)
             raise VerifyException(f"{attr} is not a tile in {places}")
 
     def mapping_type_vars(
@@ -55,7 +47,7 @@ class Numbers(AttrConstraint):
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
         """Refuse anything else."""
         scalar = isinstance(attr, IntegerType | IndexType | AnyFloat)
-        if not scalar and buffer_of(attr) != "register":
+        if not scalar and buffer_of(attr) != REGISTERS:
             raise VerifyException(f"{attr} is neither a tile in registers nor a scalar")
 
     def mapping_type_vars(
@@ -66,13 +58,13 @@ class Numbers(AttrConstraint):
         return self
 
 
-GLOBAL = InBuffer(("global",))
+OFF_CHIP = InBuffer((GLOBAL,))
 SMEM = InBuffer(("smem",))
 TMEM = InBuffer(("tmem",))
-REGISTER = InBuffer(("register",))
+REGISTER = InBuffer((REGISTERS,))
 ANY_TILE = InBuffer(BUFFERS)
 SHARED = InBuffer(MEMORIES)
-FACTOR = InBuffer(SPACES)
+FACTOR = InBuffer(tuple(SPACES))
 NUMBERS = Numbers()
 TOKEN = eq(TokenType())
 

@@ -11,9 +11,15 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Operation
 
+from stretto.ir.dialect import NvTileas
 from stretto.ir.dialect.barriers import GenericOp
+from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
 
 _PREFIX = "nv_tileas."
+# Looked up by class: xDSL's operations are abstract classes, on which isinstance is slow.
+_ROWS: dict[type[Operation], Opcode] = {
+    defined: OPCODES[defined.name.removeprefix(_PREFIX)] for defined in NvTileas.operations
+}
 
 
 def text_of(attribute: Attribute) -> str:
@@ -35,3 +41,8 @@ def kind_of(op: Operation) -> str:
     if isinstance(op, ConstantOp):
         return "constant"
     return name_of(op).removeprefix(_PREFIX)
+
+
+def row_of(op: Operation) -> Opcode:
+    """What is true of an operation of the dialect; of any other, as its text has it, nothing."""
+    return _ROWS.get(type(op), UNKNOWN)

@@ -7,14 +7,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    VarConstraint,
     base,
     irdl_op_definition,
     operand_def,
@@ -27,7 +23,6 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import (
-    ANY_TILE,
     FACTOR,
     REGISTER,
     SHARED,
@@ -37,24 +32,19 @@ from stretto.ir.dialect.constraints import (
     same_elements,
     same_shape,
 )
-from stretto.ir.dialect.transfers import FILL, MADE, CpAsyncOp, TiledTmaLoadOp, TmaGatherOp
+from stretto.ir.dialect.transfers import FILL, MADE, FillingOp, FillingSmemOp, FillingTmemOp
 from stretto.ir.dialect.types import buffer_of
+from stretto.vocabulary.spaces import GLOBAL, SPACES
 
 
 @irdl_op_definition
-class SmemWriteOp(IRDLOperation):
+class SmemWriteOp(FillingSmemOp):
     """A tile of registers into shared memory."""
 
     name = "nv_tileas.async.smem_write"
-    T: ClassVar = VarConstraint("T", SMEM)
 
     value = operand_def(REGISTER)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = f"$value {FILL} type($value) `->` {MADE}"
 
     def verify_(self) -> None:
@@ -62,56 +52,45 @@ class SmemWriteOp(IRDLOperation):
         same_shape(self, value=self.value.type, result=self.result.type)
 
 
+class _ReadOp(IRDLOperation):
+    source = operand_def(SHARED)
+    after = var_operand_def(TOKEN)
+    result = result_def(REGISTER)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
+
+    def verify_(self) -> None:
+        """The same tile on both sides."""
+        same_shape(self, source=self.source.type, result=self.result.type)
+
+
 @irdl_op_definition
-class SmemReadOp(IRDLOperation):
+class SmemReadOp(_ReadOp):
     """A tile of shared memory into registers."""
 
     name = "nv_tileas.async.smem_read"
 
     source = operand_def(SMEM)
-    after = var_operand_def(TOKEN)
-    result = result_def(REGISTER)
-    token = opt_result_def(TOKEN)
-
-    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
-
-    def verify_(self) -> None:
-        """The same tile on both sides."""
-        same_shape(self, source=self.source.type, result=self.result.type)
 
 
 @irdl_op_definition
-class TmemLoadOp(IRDLOperation):
+class TmemLoadOp(_ReadOp):
     """A tile of tensor memory into registers."""
 
     name = "nv_tileas.async.tmem_load"
 
     source = operand_def(TMEM)
-    after = var_operand_def(TOKEN)
-    result = result_def(REGISTER)
-    token = opt_result_def(TOKEN)
-
-    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
-
-    def verify_(self) -> None:
-        """The same tile on both sides."""
-        same_shape(self, source=self.source.type, result=self.result.type)
 
 
 @irdl_op_definition
-class TmemStoreOp(IRDLOperation):
+class TmemStoreOp(FillingTmemOp):
     """A tile of registers into tensor memory."""
 
     name = "nv_tileas.async.tmem_store"
-    T: ClassVar = VarConstraint("T", TMEM)
 
     value = operand_def(REGISTER)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = f"$value {FILL} type($value) `->` {MADE}"
 
     def verify_(self) -> None:
@@ -120,19 +99,13 @@ class TmemStoreOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TmemCopyOp(IRDLOperation):
+class TmemCopyOp(FillingTmemOp):
     """A tile of shared memory into tensor memory."""
 
     name = "nv_tileas.async.tmem_copy"
-    T: ClassVar = VarConstraint("T", TMEM)
 
     source = operand_def(SMEM)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = f"$source {FILL} type($source) `->` {MADE}"
 
     def verify_(self) -> None:
@@ -141,31 +114,28 @@ class TmemCopyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CopyOp(IRDLOperation):
+class CopyOp(FillingOp):
     """A tile from one buffer to another; the machine looks at where it goes."""
 
     name = "nv_tileas.async.copy"
-    T: ClassVar = VarConstraint("T", ANY_TILE)
 
     source = operand_def(FACTOR)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = f"$source {FILL} type($source) `->` {MADE}"
 
     def verify_(self) -> None:
         """The same tile on both sides; a destination that is memory."""
         same_elements(self, source=self.source.type, result=self.result.type)
         home = buffer_of(self.result.type)
-        if home != "global":
-            same_shape(self, source=self.source.type, result=self.result.type)
-        if self.destination is not None and home == "register":
-            raise VerifyException(f"`{self.name}` into registers has no destination but its result")
-        if self.destination is None and home == "global":
+        if home == GLOBAL and self.destination is None:
             raise VerifyException(f"`{self.name}` to global memory needs `into`")
+        if home is None or home == GLOBAL:
+            return
+        same_shape(self, source=self.source.type, result=self.result.type)
+        space = SPACES[home]
+        if self.destination is not None and not space.budgeted:
+            told = f"`{self.name}` into {space.words} has no destination but its result"
+            raise VerifyException(told)
 
 
 @irdl_op_definition
@@ -191,8 +161,6 @@ class AllocTensorOp(IRDLOperation):
             )
 
 
-FILLS = (TiledTmaLoadOp, TmaGatherOp, CpAsyncOp, SmemWriteOp, TmemStoreOp, TmemCopyOp, CopyOp)
-"""Operations that fill a buffer: that of `into`, or one of their own."""
 OPERATIONS = (
     SmemWriteOp,
     SmemReadOp,

@@ -41,13 +41,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import TOKEN
 from stretto.ir.dialect.types import (
-    MEMORIES,
     IteratorType,
     PipelineType,
     TokenType,
     buffer_of,
     same_slot,
 )
+from stretto.vocabulary.spaces import MEMORIES
 
 ITERATOR = eq(IteratorType())
 PIPELINE = base(PipelineType)

@@ -23,82 +23,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.constraints import FACTOR, SHARED, SMEM, TMEM, TOKEN, InBuffer, describe
 from stretto.ir.dialect.types import shape_of
+from stretto.vocabulary.spaces import REGISTERS
 
-_PRODUCT = (
-    "$a `,` $b (`acc` $accumulator^)? (`into` $destination^)? (`after` $after^)? attr-dict `:` "
-    "type($a) `,` type($b) `->` type($result) (`,` type($token)^)?"
-)
-_SUM = InBuffer(("tmem", "register"))
+# As in `transfers.py`: of what is overridden, everything before it is overridden too.
 
 
-def check_product(op: WgmmaOp | Tcgen05MmaOp | DotOp) -> None:
-    """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
-    if op.accumulator is not None and op.destination is not None:
-        raise VerifyException(f"`{op.name}` has both `acc` and `into`; it fills one buffer")
-    a, b, c = shape_of(op.a.type), shape_of(op.b.type), shape_of(op.result.type)
-    if a is None or b is None or c is None:
-        return
-    told = f"`{op.name}` of {describe(op.a.type)} and {describe(op.b.type)}"
-    if len(a) != 2 or len(b) != 2:
-        raise VerifyException(f"{told}: both must have 2 dimensions")
-    if a[1] != b[0]:
-        raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
-    if c != (a[0], b[1]):
-        raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(op.result.type)}")
+class ProductOp(IRDLOperation):
+    """a[m, k] × b[k, n], added to `acc` in place, or into a buffer."""
 
-
-@irdl_op_definition
-class WgmmaOp(IRDLOperation):
-    """A product by a warpgroup, summed up in tensor memory or registers."""
-
-    name = "nv_tileas.async.wgmma"
-    T: ClassVar = VarConstraint("T", _SUM)
-
-    a = operand_def(FACTOR)
-    b = operand_def(SMEM)
-    accumulator = opt_operand_def(T)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
-
-    def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
-
-
-@irdl_op_definition
-class Tcgen05MmaOp(IRDLOperation):
-    """A product by the fifth-generation tensor cores, summed up in tensor memory."""
-
-    name = "nv_tileas.async.tcgen05_mma"
-    T: ClassVar = VarConstraint("T", TMEM)
-
-    a = operand_def(SHARED)
-    b = operand_def(SMEM)
-    accumulator = opt_operand_def(T)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
-
-    def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
-
-
-@irdl_op_definition
-class DotOp(IRDLOperation):
-    """A product whose factors may still be in registers."""
-
-    name = "nv_tileas.async.dot"
-    T: ClassVar = VarConstraint("T", _SUM)
+    T: ClassVar = VarConstraint("T", InBuffer(("tmem", REGISTERS)))
 
     a = operand_def(FACTOR)
     b = operand_def(FACTOR)
@@ -109,11 +42,56 @@ class DotOp(IRDLOperation):
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = _PRODUCT
+    assembly_format = (
+        "$a `,` $b (`acc` $accumulator^)? (`into` $destination^)? (`after` $after^)? attr-dict "
+        "`:` type($a) `,` type($b) `->` type($result) (`,` type($token)^)?"
+    )
 
     def verify_(self) -> None:
-        """The shapes multiply."""
-        check_product(self)
+        """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
+        if self.accumulator is not None and self.destination is not None:
+            raise VerifyException(f"`{self.name}` has both `acc` and `into`; it fills one buffer")
+        a, b, c = shape_of(self.a.type), shape_of(self.b.type), shape_of(self.result.type)
+        if a is None or b is None or c is None:
+            return
+        told = f"`{self.name}` of {describe(self.a.type)} and {describe(self.b.type)}"
+        if len(a) != 2 or len(b) != 2:
+            raise VerifyException(f"{told}: both must have 2 dimensions")
+        if a[1] != b[0]:
+            raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
+        if c != (a[0], b[1]):
+            raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(self.result.type)}")
 
 
-PRODUCTS = (WgmmaOp, Tcgen05MmaOp, DotOp)
+@irdl_op_definition
+class WgmmaOp(ProductOp):
+    """A product by a warpgroup, summed up in tensor memory or registers."""
+
+    name = "nv_tileas.async.wgmma"
+
+    a = operand_def(FACTOR)
+    b = operand_def(SMEM)
+
+
+@irdl_op_definition
+class Tcgen05MmaOp(ProductOp):
+    """A product by the fifth-generation tensor cores, summed up in tensor memory."""
+
+    name = "nv_tileas.async.tcgen05_mma"
+    T: ClassVar = VarConstraint("T", TMEM)
+
+    a = operand_def(SHARED)
+    b = operand_def(SMEM)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    result = result_def(T)
+
+
+@irdl_op_definition
+class DotOp(ProductOp):
+    """A product whose factors may still be in registers."""
+
+    name = "nv_tileas.async.dot"
+
+
+OPERATIONS = (WgmmaOp, Tcgen05MmaOp, DotOp)

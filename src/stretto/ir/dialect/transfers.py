@@ -30,9 +30,11 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.ir.dialect.constraints import (
-    GLOBAL,
+    ANY_TILE,
+    OFF_CHIP,
     REGISTER,
     SMEM,
+    TMEM,
     TOKEN,
     describe,
     same_elements,
@@ -57,21 +59,45 @@ def check_coordinates(op: IRDLOperation, memory: SSAValue, coordinates: int) -> 
         )
 
 
-@irdl_op_definition
-class TiledTmaLoadOp(IRDLOperation):
-    """A tile of global memory into shared memory, by the tensor memory accelerator."""
+# xDSL lists an operation's own fields first and then those of its bases: so `source` stands before
+# `destination`. Whoever overrides a field that is not the first, overrides those before it as well.
 
-    name = "nv_tileas.async.tiled_tma_load"
-    T: ClassVar = VarConstraint("T", SMEM)
 
-    source = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
+class FillingOp(IRDLOperation):
+    """Fills a buffer: that of `into`, or one of its own."""
+
+    T: ClassVar = VarConstraint("T", ANY_TILE)
+
     destination = opt_operand_def(T)
     after = var_operand_def(TOKEN)
     result = result_def(T)
     token = opt_result_def(TOKEN)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+
+class FillingSmemOp(FillingOp):
+    """Fills a buffer in shared memory."""
+
+    T: ClassVar = VarConstraint("T", SMEM)
+
+    destination = opt_operand_def(T)
+    result = result_def(T)
+
+
+class FillingTmemOp(FillingOp):
+    """Fills a buffer in tensor memory."""
+
+    T: ClassVar = VarConstraint("T", TMEM)
+
+    destination = opt_operand_def(T)
+    result = result_def(T)
+
+
+class _LoadTileOp(FillingSmemOp):
+    source = operand_def(OFF_CHIP)
+    coordinates = var_operand_def(I32)
+
     assembly_format = f"$source `[` $coordinates `]` {FILL} type($source) `->` {MADE}"
 
     def verify_(self) -> None:
@@ -80,21 +106,41 @@ class TiledTmaLoadOp(IRDLOperation):
         same_elements(self, source=self.source.type, result=self.result.type)
 
 
+class _StoreTileOp(IRDLOperation):
+    value = operand_def(REGISTER)
+    target = operand_def(OFF_CHIP)
+    coordinates = var_operand_def(I32)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$value `to` $target `[` $coordinates `]` (`after` $after^)? attr-dict `:` "
+        "type($value) `->` type($target)"
+    )
+
+    def verify_(self) -> None:
+        """Coordinates and elements fit."""
+        check_coordinates(self, self.target, len(self.coordinates))
+        same_elements(self, value=self.value.type, target=self.target.type)
+
+
 @irdl_op_definition
-class TmaGatherOp(IRDLOperation):
+class TiledTmaLoadOp(_LoadTileOp):
+    """A tile of global memory into shared memory, by the tensor memory accelerator."""
+
+    name = "nv_tileas.async.tiled_tma_load"
+
+
+@irdl_op_definition
+class TmaGatherOp(FillingSmemOp):
     """Rows of global memory, picked by index, into shared memory."""
 
     name = "nv_tileas.async.tma_gather"
-    T: ClassVar = VarConstraint("T", SMEM)
 
-    source = operand_def(GLOBAL)
+    source = operand_def(OFF_CHIP)
     indices = operand_def(REGISTER)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         f"$source `[` $indices `]` {FILL} type($source) `[` type($indices) `]` `->` {MADE}"
     )
@@ -118,27 +164,12 @@ def check_rows(op: IRDLOperation, indices: SSAValue, tile: SSAValue) -> None:
 
 
 @irdl_op_definition
-class TiledTmaStoreOp(IRDLOperation):
+class TiledTmaStoreOp(_StoreTileOp):
     """A tile of shared memory into global memory, by the tensor memory accelerator."""
 
     name = "nv_tileas.async.tiled_tma_store"
 
     value = operand_def(SMEM)
-    target = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$value `to` $target `[` $coordinates `]` (`after` $after^)? attr-dict `:` "
-        "type($value) `->` type($target)"
-    )
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.target, len(self.coordinates))
-        same_elements(self, value=self.value.type, target=self.target.type)
 
 
 @irdl_op_definition
@@ -148,7 +179,7 @@ class TmaScatterOp(IRDLOperation):
     name = "nv_tileas.async.tma_scatter"
 
     value = operand_def(SMEM)
-    target = operand_def(GLOBAL)
+    target = operand_def(OFF_CHIP)
     indices = operand_def(REGISTER)
     after = var_operand_def(TOKEN)
     token = result_def(TOKEN)
@@ -165,26 +196,10 @@ class TmaScatterOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CpAsyncOp(IRDLOperation):
+class CpAsyncOp(_LoadTileOp):
     """A tile of global memory into shared memory, copied by threads."""
 
     name = "nv_tileas.async.cp_async"
-    T: ClassVar = VarConstraint("T", SMEM)
-
-    source = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    destination = opt_operand_def(T)
-    after = var_operand_def(TOKEN)
-    result = result_def(T)
-    token = opt_result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = f"$source `[` $coordinates `]` {FILL} type($source) `->` {MADE}"
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.source, len(self.coordinates))
-        same_elements(self, source=self.source.type, result=self.result.type)
 
 
 @irdl_op_definition
@@ -193,7 +208,7 @@ class LoadOp(IRDLOperation):
 
     name = "nv_tileas.load"
 
-    source = operand_def(GLOBAL)
+    source = operand_def(OFF_CHIP)
     coordinates = var_operand_def(I32)
     after = var_operand_def(TOKEN)
     result = result_def(REGISTER)
@@ -211,27 +226,10 @@ class LoadOp(IRDLOperation):
 
 
 @irdl_op_definition
-class StoreOp(IRDLOperation):
+class StoreOp(_StoreTileOp):
     """A tile of registers into global memory."""
 
     name = "nv_tileas.store"
-
-    value = operand_def(REGISTER)
-    target = operand_def(GLOBAL)
-    coordinates = var_operand_def(I32)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$value `to` $target `[` $coordinates `]` (`after` $after^)? attr-dict `:` "
-        "type($value) `->` type($target)"
-    )
-
-    def verify_(self) -> None:
-        """Coordinates and elements fit."""
-        check_coordinates(self, self.target, len(self.coordinates))
-        same_elements(self, value=self.value.type, target=self.target.type)
 
 
 OPERATIONS = (

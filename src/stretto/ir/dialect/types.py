@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -26,14 +27,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
-from xdsl.parser import AttrParser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.loop.tile import TileType, element_bits
-from stretto.loop.types import BUFFERS
-from stretto.machine import SPACES
+from stretto.vocabulary.spaces import BUFFERS, BY_NAME, GLOBAL, REGISTERS, SPACES
 
 
 def _parse_shape(parser: AttrParser) -> tuple[ArrayAttr[IntAttr], StringAttr]:
@@ -165,7 +165,7 @@ class BufferTensorType(ParametrizedAttribute, TypeAttribute):
         """A known buffer; whole dimensions unless it is global."""
         if self.buffer.data not in BUFFERS:
             raise VerifyException(f"`{self.buffer.data}` is no buffer; {', '.join(BUFFERS)} are")
-        _check_shape(self.shape, self.element, dynamic=self.buffer.data == "global")
+        _check_shape(self.shape, self.element, dynamic=self.buffer.data == GLOBAL)
 
 
 @irdl_attr_definition
@@ -219,26 +219,20 @@ class PipelineType(ParametrizedAttribute, TypeAttribute):
         """At least one stage; tiles on the chip, scalars or tokens."""
         if self.stages.data < 1:
             raise VerifyException(f"a pipeline of {self.stages.data} stages; at least 1 is needed")
-        if buffer_of(self.slot) == "global" or isinstance(self.slot, PipelineType):
+        if buffer_of(self.slot) == GLOBAL or isinstance(self.slot, PipelineType):
             told = "its slots hold tiles on the chip, scalars or tokens"
             raise VerifyException(f"a pipeline of {self.slot}; {told}")
 
 
-TYPES = (
-    SmemRefType,
-    TmemRefType,
-    BufferTensorType,
-    TokenType,
-    IteratorType,
-    MutexType,
-    PipelineType,
-)
-Tile = SmemRefType | TmemRefType | BufferTensorType
+_OF_ONE_SPACE = (SmemRefType, TmemRefType)
+"""Types of tiles that the rows of memory spaces name."""
+_TILES = (*_OF_ONE_SPACE, BufferTensorType)
+TYPES = (*_TILES, TokenType, IteratorType, MutexType, PipelineType)
 
 
 def shape_of(type: Attribute) -> tuple[int, ...] | None:
     """The dimensions of a tile or scalar, DYNAMIC_INDEX for `?`; None for what has none."""
-    if isinstance(type, Tile):
+    if isinstance(type, _TILES):
         return tuple(d.data for d in type.shape.data)
     if isa(type, TensorType):
         return tuple(type.get_shape())
@@ -247,7 +241,7 @@ def shape_of(type: Attribute) -> tuple[int, ...] | None:
 
 def element_of(type: Attribute) -> str | None:
     """The element of a tile or scalar, as text."""
-    if isinstance(type, Tile):
+    if isinstance(type, _TILES):
         return type.element.data
     if isa(type, TensorType):
         return element_of(type.element_type)
@@ -266,23 +260,41 @@ def tile_of(type: Attribute) -> TileType | None:
     return TileType(shape, element) if element_bits(element) is not None else None
 
 
-MEMORIES = tuple(space for space in SPACES if space != "register")
-"""Spaces whose tiles are buffers with an address, and bytes of a budget."""
+_NAMED = {defined.name: defined for defined in _OF_ONE_SPACE}
+_BUILT_IN = SPACES[REGISTERS].mlir
+_OWN_TYPE = {
+    space: _NAMED[row.mlir] for space, row in SPACES.items() if row.mlir not in (BY_NAME, _BUILT_IN)
+}
+"""By space; a row that names a type which is none is told when this is loaded."""
+_SPACE_OF = {defined: space for space, defined in _OWN_TYPE.items()}
 
 
 def buffer_of(type: Attribute) -> str | None:
-    """The buffer a tile lives in: global, smem, tmem or register; None for scalars and tokens."""
-    match type:
-        case SmemRefType():
-            return "smem"
-        case TmemRefType():
-            return "tmem"
-        case BufferTensorType():
-            return type.buffer.data
-        case TensorType():
-            return "register"
-        case _:
-            return None
+    """The buffer a tile lives in: global, or a space; None for scalars and tokens."""
+    if isinstance(type, _OF_ONE_SPACE):
+        return _SPACE_OF[type.__class__]
+    if isinstance(type, BufferTensorType):
+        return type.buffer.data
+    return REGISTERS if isinstance(type, TensorType) else None
+
+
+def type_of(tile: TileType, space: str) -> Attribute:
+    """The type of a tile in a space, or of a scalar in registers."""
+    if space in _OWN_TYPE:
+        return _OWN_TYPE[space](tile.shape, tile.element)
+    element = _builtin_element(tile) if SPACES[space].mlir == _BUILT_IN else None
+    if element is None:
+        return BufferTensorType(tile.shape, tile.element, space)
+    return TensorType(element, tile.shape) if tile.shape else element
+
+
+def _builtin_element(tile: TileType) -> Attribute | None:
+    """MLIR's own type of that element, if it has one that reads back the same."""
+    try:
+        element = Parser(Context(), tile.element).parse_optional_type()
+    except (ParseError, ValueError):
+        return None
+    return element if element is not None and str(element) == tile.element else None
 
 
 def same_slot(op: Operation, ring: Attribute, held: Attribute) -> None:

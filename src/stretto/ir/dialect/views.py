@@ -214,6 +214,12 @@ class ConvertLayoutOp(IRDLOperation):
         same_shape(self, source=self.source.type, result=self.result.type)
 
 
-VIEWS = (SliceOp, ViewOp, TransposeOp, BroadcastOp, ExpandDimsOp, SplatOp)
-"""Results that are another name of the first operand."""
-OPERATIONS = (*VIEWS, ConvertLayoutOp)
+OPERATIONS = (
+    SliceOp,
+    ViewOp,
+    TransposeOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    SplatOp,
+    ConvertLayoutOp,
+)

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from stretto.ir.attributes import CONSTRAINT, OP_FIELDS, STATED, to_attribute
-from stretto.ir.dialect.memory import FILLS
+from stretto.ir.dialect.kinds import row_of
 from stretto.ir.dialect.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
@@ -26,9 +26,8 @@ from stretto.ir.dialect.pipeline import (
     ProducerWriteOp,
     YieldOp,
 )
-from stretto.ir.dialect.products import PRODUCTS
 from stretto.ir.dialect.programs import ArriveOp, AwaitOp, FillOp
-from stretto.ir.dialect.types import MEMORIES, IteratorType, PipelineType, TokenType, buffer_of
+from stretto.ir.dialect.types import IteratorType, PipelineType, TokenType, buffer_of
 from stretto.ir.programs import names
 from stretto.ir.programs.declaring import Declared
 from stretto.ir.programs.operands import Bundle, Operands, bare, with_operands
@@ -52,6 +51,7 @@ from stretto.materialize.instructions import (
     Write,
 )
 from stretto.materialize.types import Program, Side
+from stretto.vocabulary.spaces import MEMORIES, SPACES
 
 _PLAIN_OPS: dict[type[Instruction], type[Operation]] = {
     Acquire: ProducerAcquireOp,
@@ -59,7 +59,6 @@ _PLAIN_OPS: dict[type[Instruction], type[Operation]] = {
     Commit: ProducerCommitOp,
     Release: ConsumerReleaseOp,
 }
-_FILLING = (*FILLS, *PRODUCTS)
 
 Tokens = dict[tuple[str, Side], SSAValue]
 """The last token on each side of each pipe."""
@@ -217,7 +216,7 @@ class Bundles:
         ring = self.program.ring_of[self.program.pipe_of[write.pipe].ring]
         home = {value.name: value.storage for value in self.program.loop.values}
         slot = _slot_of(self.declared.pipes[write.pipe])
-        inside = ring.space == "register"
+        inside = not SPACES[ring.space].budgeted
         content = [
             name
             for name in results
@@ -258,7 +257,8 @@ class Bundles:
 
     def _into(self, around: Bundle, source: Operation, made: Operation) -> None:
         """Name the slot to an operation that had a buffer of its own."""
-        if not isinstance(source, _FILLING):
+        at = row_of(source).destination
+        if at is None:
             return
         if destination_of(source) is not None or accumulator_of(source) is not None:
             return
@@ -270,11 +270,9 @@ class Bundles:
         slot = around.slots.get((slots[0].storage, slots[0].iterator))
         if slot is None or slot.type != result.type:
             return
-        defined = [name for name, _ in source.get_irdl_definition().operands]
         segments = made.properties["operandSegmentSizes"]
         assert isinstance(segments, DenseArrayBase)
         sizes = [int(n) for n in segments.get_values()]
-        at = defined.index("destination")
         before = sum(sizes[:at])
         made.operands = [*made.operands[:before], slot, *made.operands[before:]]
         sizes[at] = 1

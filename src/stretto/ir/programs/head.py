@@ -36,6 +36,7 @@ from stretto.materialize.types import (
     Side,
     Waiter,
 )
+from stretto.vocabulary.spaces import REGISTERS
 
 
 @dataclass
@@ -141,7 +142,7 @@ def _ring(head: Head, op: CreateRingOp) -> Ring:
         space, size = cast("str", kept.space), kept.bytes
     else:
         type = next(v.type for v in head.loop.values if v.name == value)
-        space, size = "register", type.bytes if type is not None else 0
+        space, size = REGISTERS, type.bytes if type is not None else 0
     own = storage if storage is not None else value
     return Ring(
         name=text_of(op.called) if op.called is not None else own or "",

@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED
 from stretto.ir.dialect.barriers import GenericOp
+from stretto.ir.dialect.kinds import row_of
 from stretto.ir.dialect.programs import SlotOp
-from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
-from stretto.ir.dialect.views import VIEWS
+from stretto.ir.dialect.types import PipelineType, buffer_of
 from stretto.ir.programs.declaring import Declared
 from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.scope import Numbers, Scope
@@ -35,6 +35,7 @@ from stretto.materialize.instructions import (
     Through,
 )
 from stretto.materialize.types import Program
+from stretto.vocabulary.spaces import MEMORIES
 
 OURS = (STATED, CONSTRAINT, SCHEDULE)
 """Attributes that belong to a loop and its schedule, not to an operation of a program."""
@@ -193,10 +194,10 @@ class Operands:
         original = self.original
         if isinstance(value, OpResult) and original.inside(value):
             op = value.op
-            if isinstance(op, VIEWS):
+            if row_of(op).view:
                 made = bare(op)
                 rest = [self._plain(operand, op) for operand in op.operands[1:]]
-                made.operands = [self._buffer(scope, bundle, op.source, writing), *rest]
+                made.operands = [self._buffer(scope, bundle, op.operands[0], writing), *rest]
                 return scope.add(made)
             filled = destination_of(op) or accumulator_of(op) if value.index == 0 else None
             if filled is not None and filled is not value:

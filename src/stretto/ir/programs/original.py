@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
@@ -21,16 +21,14 @@ from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.kinds import name_of
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import (
-    MEMORIES,
-    BufferTensorType,
-    SmemRefType,
-    TmemRefType,
     TokenType,
     buffer_of,
+    type_of,
 )
 from stretto.ir.reading.flow import Flow
 from stretto.ir.reading.values import Homes, inside, yielded
-from stretto.loop import Loop, Storage
+from stretto.loop import Loop, Storage, TileType
+from stretto.vocabulary.spaces import MEMORIES
 
 
 class UnwritableError(Exception):
@@ -195,18 +193,9 @@ class Original:
         for root, name in self.roots.items():
             if name == storage.name and buffer_of(root.type) in MEMORIES:
                 return root.type
-        byte = IntegerType(8)
-        match storage.space:
-            case _ if storage.bytes < 1:
-                return TokenType()
-            case "smem":
-                return SmemRefType([storage.bytes], "i8")
-            case "tmem":
-                return TmemRefType([storage.bytes], "i8")
-            case "register":
-                return TensorType(byte, [storage.bytes])
-            case _:  # a space without a type of its own
-                return BufferTensorType([storage.bytes], "i8", storage.space)
+        if storage.bytes < 1:
+            return TokenType()
+        return type_of(TileType((storage.bytes,), "i8"), storage.space)
 
 
 def constant_of(value: SSAValue) -> int | None:

@@ -15,10 +15,11 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from stretto.ir.dialect.programs import CreateRingOp, FillOp, SlotOp
-from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
+from stretto.ir.dialect.types import PipelineType, buffer_of
 from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.scope import Numbers, Scope
 from stretto.ir.reading.values import yielded
+from stretto.vocabulary.spaces import MEMORIES
 
 
 @dataclass

@@ -14,8 +14,8 @@ from xdsl.dialects.scf import IfOp
 from xdsl.ir import OpResult, SSAValue
 
 from stretto.ir.dialect.barriers import GenericOp
+from stretto.ir.dialect.kinds import row_of
 from stretto.ir.dialect.pipeline import ConsumerReadOp, ProducerWriteOp
-from stretto.ir.dialect.views import VIEWS
 from stretto.ir.programs.head import Head, issued
 
 
@@ -63,7 +63,7 @@ def trace(head: Head, versions: dict[SSAValue, str], value: SSAValue) -> Trace:
                 value = last.operands[index]
             case SelectOp():
                 value = op.rhs
-            case _ if isinstance(op, (*VIEWS, GenericOp)) and op.operands:
+            case _ if op.operands and (row_of(op).view or isinstance(op, GenericOp)):
                 value = op.operands[0]
             case _:
                 return None

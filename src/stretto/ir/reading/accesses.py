@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.dialects.scf import ForOp
@@ -18,11 +17,10 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop
 from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.memory import FILLS, AllocTensorOp
+from stretto.ir.dialect.kinds import row_of
+from stretto.ir.dialect.memory import AllocTensorOp
 from stretto.ir.dialect.pipeline import BODIES
-from stretto.ir.dialect.products import PRODUCTS
 from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
-from stretto.ir.dialect.views import VIEWS
 from stretto.ir.reading.names import Names
 from stretto.ir.reading.values import (
     Home,
@@ -34,10 +32,10 @@ from stretto.ir.reading.values import (
     through_bodies,
     through_views,
 )
-from stretto.loop import Access, Space, Storage
+from stretto.loop import Access, Storage
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
-_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*VIEWS, *BODIES, ForOp))
-_WRITING: frozenset[type[Operation]] = frozenset((*FILLS, *PRODUCTS, GenericOp))
+_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, ForOp))
 
 
 @dataclass(slots=True)
@@ -89,7 +87,8 @@ class Storages:
         return found
 
     def _touch(self, op: Operation, found: Accesses) -> None:
-        if type(op) in _TOUCHING_NOTHING:
+        row = row_of(op)
+        if row.view or type(op) in _TOUCHING_NOTHING:
             return
         special, total = special_operands(op), accumulator_of(op)
         unknown = isinstance(op, UnregisteredOp)
@@ -98,7 +97,7 @@ class Storages:
             if home is None or i in special:
                 continue
             found.reads[home] = None
-            if unknown and buffer_of(operand.type) != "register":
+            if unknown and buffer_of(operand.type) != REGISTERS:
                 found.writes[home] = None
         if total is not None:
             home = self._home(total)
@@ -107,7 +106,7 @@ class Storages:
                 found.reads[home] = None
         for result in op.results:
             home = self._home(result)
-            writes = type(op) in _WRITING or unknown
+            writes = row.destination is not None or type(op) is GenericOp or unknown
             filled = isinstance(op, AllocTensorOp) and op.init is not None
             if home is not None and (writes or filled):
                 found.writes[home] = None
@@ -164,10 +163,10 @@ class Storages:
     def _storage(self, root: SSAValue, written: bool, names: Names) -> Storage | None:
         sized, depth = space_and_ring(root)
         type = sized.type.slot if isinstance(sized.type, PipelineType) else sized.type
-        tile = tile_of(type)
-        if tile is None:
+        tile, buffer = tile_of(type), buffer_of(type)
+        if tile is None or buffer is None:
             return None
-        space = cast("Space", buffer_of(type))
+        space = SPACES[buffer].name
         return Storage(
             names.give(root.name_hint or f"{space}_{len(self._found)}"),
             space,

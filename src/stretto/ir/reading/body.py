@@ -17,12 +17,11 @@ from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
-from stretto.ir.dialect.kinds import kind_of, name_of
+from stretto.ir.dialect.kinds import kind_of, name_of, row_of
 from stretto.ir.dialect.memory import AllocTensorOp, CopyOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.types import buffer_of, tile_of
-from stretto.ir.dialect.views import VIEWS
 from stretto.ir.reading.accesses import Accesses, Storages
 from stretto.ir.reading.bodies import enclosed, entries
 from stretto.ir.reading.fences import fences
@@ -268,8 +267,8 @@ class BodyReader:
     def _value(self, value: SSAValue) -> Value:
         home = self._homes.of(value)
         viewed = None
-        if isinstance(value, OpResult) and isinstance(value.op, VIEWS) and home is None:
-            source = self._flow.source_of(value.op.source)
+        if isinstance(value, OpResult) and row_of(value.op).view and home is None:
+            source = self._flow.source_of(value.op.operands[0])
             viewed = None if source is None else self._value_names[source[0]]
             viewed = None if not inside(value, self._for.body.block) else viewed
         return Value(

@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 
 from stretto.ir.dialect.barriers import BarrierOp
 from stretto.loop import Dependence, Op
-from stretto.opcodes import opcode
+from stretto.vocabulary.opcodes import opcode
 
 
 def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:

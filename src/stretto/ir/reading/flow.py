@@ -26,6 +26,7 @@ from stretto.ir.reading.values import (
     through_views,
     yielded,
 )
+from stretto.vocabulary.spaces import GLOBAL, REGISTERS
 
 
 class Flow:
@@ -63,7 +64,7 @@ class Flow:
             return False
         own = isinstance(flow[0], OpResult) and flow[0].op is op
         if own and flow[1] > 0:
-            return buffer_of(total.type) == "register" and total not in self.sums
+            return buffer_of(total.type) == REGISTERS and total not in self.sums
         return True
 
     def source_of(self, value: SSAValue) -> tuple[SSAValue, int] | None:
@@ -103,7 +104,7 @@ class Flow:
 
 def _is_data(value: SSAValue) -> bool:
     """Not a descriptor, nor a pipeline."""
-    return buffer_of(value.type) != "global" and not isinstance(value.type, PipelineType)
+    return buffer_of(value.type) != GLOBAL and not isinstance(value.type, PipelineType)
 
 
 def _is_bare(value: SSAValue) -> bool:

@@ -18,12 +18,13 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.memory import FILLS, AllocTensorOp
+from stretto.ir.dialect.kinds import row_of
+from stretto.ir.dialect.memory import AllocTensorOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
-from stretto.ir.dialect.products import PRODUCTS, WgmmaOp
-from stretto.ir.dialect.types import MEMORIES, PipelineType, buffer_of
-from stretto.ir.dialect.views import VIEWS
+from stretto.ir.dialect.products import ProductOp
+from stretto.ir.dialect.types import PipelineType, buffer_of
+from stretto.vocabulary.spaces import MEMORIES, REGISTERS
 
 
 class UnreadableError(Exception):
@@ -43,19 +44,14 @@ class Home:
     distance: int = 0
 
 
-# Looked up by class: xDSL's operations are abstract classes, on which isinstance is slow.
-_FILLING: frozenset[type[Operation]] = frozenset((*FILLS, *PRODUCTS))
-_MULTIPLYING: frozenset[type[Operation]] = frozenset(PRODUCTS)
-
-
 def destination_of(op: Operation) -> SSAValue | None:
     """The buffer an operation fills, if it names one."""
-    return cast("WgmmaOp", op).destination if type(op) in _FILLING else None
+    return None if row_of(op).destination is None else cast("ProductOp", op).destination
 
 
 def accumulator_of(op: Operation) -> SSAValue | None:
     """The tile a product adds to in place."""
-    return cast("WgmmaOp", op).accumulator if type(op) in _MULTIPLYING else None
+    return None if row_of(op).accumulator is None else cast("ProductOp", op).accumulator
 
 
 def special_operands(op: Operation) -> dict[int, SSAValue]:
@@ -100,10 +96,10 @@ def through_bodies(value: SSAValue) -> SSAValue:
 
 def through_views(value: SSAValue) -> SSAValue:
     """The registers a value of registers is another name of."""
-    while isinstance(value, OpResult) and isinstance(value.op, VIEWS):
-        if buffer_of(value.type) != "register":
+    while isinstance(value, OpResult) and row_of(value.op).view:
+        if buffer_of(value.type) != REGISTERS:
             break
-        value = value.op.source
+        value = value.op.operands[0]
     return value
 
 
@@ -124,7 +120,7 @@ def register_sums(loop: ForOp) -> Iterator[tuple[SSAValue, SSAValue]]:
     block = loop.body.block
     for argument in block.args[1:]:
         made = yielded(loop, argument.index - 1)
-        if buffer_of(argument.type) != "register" or not isinstance(made, OpResult):
+        if buffer_of(argument.type) != REGISTERS or not isinstance(made, OpResult):
             continue
         op = made.op
         if made.index or op.parent is not block or accumulator_of(op) is not argument:
@@ -140,7 +136,7 @@ def _reads_before(op: Operation, reader: Operation) -> bool:
     """Whether a reader is done with a value before `op`, and gives it no other name."""
     block = op.parent_block()
     at = None if block is None else block.find_ancestor_op_in_block(reader)
-    return at is not None and at.is_before_in_block(op) and not isinstance(reader, VIEWS)
+    return at is not None and at.is_before_in_block(op) and not row_of(reader).view
 
 
 class Homes:
@@ -180,8 +176,8 @@ class Homes:
                 filled = destination_of(op) or accumulator_of(op)
                 if filled is not None:
                     return filled
-                if isinstance(op, VIEWS):
-                    return op.source
+                if row_of(op).view:
+                    return op.operands[0]
             return Home(value)
         if isinstance(value, BlockArgument):
             parent = value.block.parent_op()

@@ -1,0 +1,238 @@
+"""What an opcode says of an operation: one row each, and no word in its name decides anything.
+
+    async.tiled_tma_load   issued by TMA         touches memory   fills operand 2    real: load
+    async.tcgen05_mma      issued by MMA         touches memory   adds to operand 2  real: product
+    transpose              issued by threads     touches none     another name       real: transpose
+    arith.addf             issued by threads     touches none                        real: add
+
+The rows are the operations of the dialect, and those of other people's dialects that front ends
+read. Of an opcode without a row nothing is known: threads issue it, and it may touch memory.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from stretto.vocabulary.spaces import Space
+
+Issuer = Literal["tma", "mma", "simt"]
+ISSUERS: tuple[Issuer, ...] = ("tma", "mma", "simt")
+"""In the order in which agents are declared."""
+
+
+class Opcode(NamedTuple):
+    """What is true of every operation of one opcode; operands as its definition lists them."""
+
+    issuer: Issuer = "simt"
+    """The kind of agent that issues it in a specialized program."""
+    memory: bool = True
+    """Whether it touches memory even where it names no storage: barriers keep it on its side."""
+    renames_buffers: bool = False
+    """Whether its result is another name of its first operand where that is a buffer."""
+    renames_registers: bool = False
+    """Whether its result is another name of its first operand where that is in registers."""
+    destination: int | None = None
+    """The operand whose buffer it fills; where it is left out, it fills a buffer of its own."""
+    accumulator: int | None = None
+    """The operand to which it, a product, adds in place."""
+    allocates: bool = False
+    """Whether it makes the buffer that its type describes, and fills it with what it is given."""
+    lands: Space | None = None
+    """Where it makes and fills a buffer that its type does not describe."""
+    computes: str = ""
+    """Its function on real values, by its name in `simulate/functions.py`; none if empty."""
+
+    @property
+    def view(self) -> bool:
+        """Whether its result is another name of its first operand."""
+        return self.renames_buffers or self.renames_registers
+
+
+UNKNOWN = Opcode()
+
+_TMA = Opcode("tma")
+_MMA = Opcode("mma")
+_MOVES = Opcode("simt")
+_COMPUTES = Opcode("simt", memory=False)
+_SAME = Opcode("simt", computes="same")
+_PRODUCT = Opcode("mma", accumulator=2, destination=3, computes="product")
+_PRODUCT_IN_PLACE = Opcode("mma", accumulator=2)
+_ALLOCATES = Opcode("simt", memory=False, allocates=True)
+_BUFFER_VIEW = Opcode("simt", memory=False, renames_buffers=True)
+_REGISTER_VIEW = Opcode("simt", memory=False, renames_registers=True)
+_VIEW = Opcode("simt", memory=False, renames_buffers=True, renames_registers=True)
+
+OPCODES: dict[str, Opcode] = {
+    # Between global memory and the chip.
+    "async.tiled_tma_load": Opcode("tma", destination=2, computes="load"),
+    "async.tiled_tma_store": Opcode("tma", computes="same"),
+    "async.tma_gather": Opcode("tma", destination=2),
+    "async.tma_scatter": _TMA,
+    "async.cp_async": Opcode("simt", destination=2),
+    "async.gnic_read": _MOVES,
+    "async.gnic_write": _MOVES,
+    "load": _MOVES,
+    "store": _MOVES,
+    # Products, and what the tensor core copies.
+    "async.wgmma": _PRODUCT,
+    "async.tcgen05_mma": _PRODUCT,
+    "async.dot": _PRODUCT,
+    "async.tmem_copy": Opcode("mma", destination=1),
+    # Between memories of the chip, by threads. `mma_copy` changes the layout of registers.
+    "async.copy": Opcode("simt", destination=1),
+    "async.mma_copy": _MOVES,
+    "async.smem_read": _SAME,
+    "async.smem_write": Opcode("simt", destination=1, computes="same"),
+    "async.tmem_load": _SAME,
+    "async.tmem_store": Opcode("simt", destination=1, computes="same"),
+    # Orders and pipelines.
+    "async.mbarrier_arrive": _MOVES,
+    "async.mbarrier_wait": _MOVES,
+    **dict.fromkeys(
+        (
+            f"async.pipeline.{name}"
+            for name in (
+                "agent_switch",
+                "arrive",
+                "await",
+                "consumer_read",
+                "consumer_release",
+                "consumer_wait",
+                "create_iterator",
+                "create_mutex",
+                "create_pipeline",
+                "create_ring",
+                "fill",
+                "inc_iter",
+                "producer_acquire",
+                "producer_commit",
+                "producer_write",
+                "program",
+                "slot",
+                "trip_count",
+                "yield",
+            )
+        ),
+        _MOVES,
+    ),
+    # Buffers, views, and what else moves nothing.
+    "alloc_tensor": _ALLOCATES,
+    "barrier": _COMPUTES,
+    "broadcast": _REGISTER_VIEW._replace(computes="broadcast"),
+    "constant": _COMPUTES,
+    "convert_layout": _COMPUTES,
+    "expand_dims": _REGISTER_VIEW._replace(computes="reshape"),
+    "slice": _VIEW,
+    "splat": _REGISTER_VIEW,
+    "transpose": _VIEW._replace(computes="transpose"),
+    "view": _VIEW,
+    "work_tile_info": _COMPUTES,
+    "generic": UNKNOWN,  # the text of one names the opcode that is meant
+    # Arithmetic.
+    "reduce.max": _COMPUTES._replace(computes="greatest_of_row"),
+    "reduce.sum": _COMPUTES._replace(computes="sum_of_row"),
+    **{
+        f"arith.{name}": _COMPUTES._replace(computes=function)
+        for name, function in {
+            "addf": "add",
+            "addi": "add",
+            "andi": "",
+            "bitcast": "",
+            "cmpf": "",
+            "cmpi": "",
+            "divf": "",
+            "divsi": "",
+            "divui": "",
+            "extf": "same",
+            "extsi": "",
+            "extui": "",
+            "fptosi": "",
+            "fptoui": "",
+            "index_cast": "",
+            "maximumf": "",
+            "maxnumf": "greatest",
+            "maxsi": "",
+            "maxui": "",
+            "minimumf": "",
+            "minnumf": "least",
+            "minsi": "",
+            "minui": "",
+            "mulf": "multiply",
+            "muli": "multiply",
+            "negf": "",
+            "ori": "",
+            "remsi": "",
+            "remui": "",
+            "select": "",
+            "shli": "",
+            "shrsi": "",
+            "shrui": "",
+            "sitofp": "",
+            "subf": "subtract",
+            "subi": "",
+            "truncf": "same",
+            "trunci": "",
+            "uitofp": "",
+            "xori": "",
+        }.items()
+    },
+    **{
+        f"math.{name}": _COMPUTES._replace(computes=function)
+        for name, function in {
+            "absf": "",
+            "cos": "",
+            "exp": "",
+            "exp2": "exp2",
+            "fma": "fma",
+            "log": "",
+            "log2": "",
+            "rsqrt": "rsqrt",
+            "sin": "",
+            "sqrt": "",
+            "tanh": "",
+        }.items()
+    },
+    # Triton's, as dependence-graph dumps name them.
+    "tt.descriptor_gather": Opcode("tma", lands="smem"),
+    "tt.descriptor_load": Opcode("tma", lands="smem"),
+    "tt.descriptor_store": _TMA,
+    "ttng.async_tma_copy_global_to_local": _TMA,
+    "ttng.async_tma_copy_local_to_global": _TMA,
+    "ttng.async_tma_gather": _TMA,
+    "ttng.async_tma_scatter": _TMA,
+    "tt.dot": _MMA,
+    "tt.dot_scaled": _MMA,
+    "ttng.tc_gen5_mma": _PRODUCT_IN_PLACE,
+    "ttng.tc_gen5_mma_scaled": _PRODUCT_IN_PLACE,
+    "ttng.tmem_copy": _MMA,
+    "ttng.warp_group_dot": _MMA,
+    "ttg.local_load": _MOVES,
+    "ttg.local_store": Opcode("simt", destination=0),
+    "ttng.tmem_load": _MOVES,
+    "ttng.tmem_store": Opcode("simt", destination=0),
+    "tt.broadcast": _REGISTER_VIEW,
+    "tt.expand_dims": _REGISTER_VIEW,
+    "tt.reshape": _REGISTER_VIEW,
+    "tt.trans": _REGISTER_VIEW,
+    "tt.splat": _COMPUTES,
+    "ttg.convert_layout": _COMPUTES,
+    "ttg.local_alloc": _ALLOCATES,
+    "ttg.memdesc_index": _BUFFER_VIEW,
+    "ttg.memdesc_reinterpret": _BUFFER_VIEW,
+    "ttg.memdesc_reshape": _BUFFER_VIEW,
+    "ttg.memdesc_subslice": _BUFFER_VIEW,
+    "ttg.memdesc_subview": _BUFFER_VIEW,
+    "ttg.memdesc_trans": _BUFFER_VIEW,
+    "ttng.tmem_subslice": _BUFFER_VIEW,
+    "ttng.tmem_alloc": _ALLOCATES,
+    # Rows of `blackwell` for tests, one a kind of agent and one for what nobody knows.
+    "test.dma": _MOVES,
+    "test.mma": _MMA,
+    "test.simt": _COMPUTES,
+    "unknown": UNKNOWN,
+}
+
+
+def opcode(kind: str) -> Opcode:
+    """What is known of an opcode."""
+    return OPCODES.get(kind, UNKNOWN)
