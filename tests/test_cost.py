@@ -17,7 +17,6 @@ from stretto.generate.cost import (
     Scorer,
     cost,
     refused,
-    register_lives,
     spill,
     surcharge,
 )
@@ -274,7 +273,9 @@ def test_spill_counts_live_bytes_cycle_by_cycle(
             size for size, begin, end in lives for t in range(begin, end) if t % ii == start % ii
         )
         total += min(4096, 17 * max(0, -(-live // 512) - registers))
-    mine = spill(seats._replace(problem=problem), *register_lives(problem))
+    rooms = problem.rooms
+    lives = (*rooms.values, *rooms.registers)
+    mine = spill(seats._replace(problem=problem), rooms.always, lives)
     assert mine == min(4096, total)
 
 

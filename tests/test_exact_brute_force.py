@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from brute_force import legal_schedules, optimum
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, Solution, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.model import Model
 from stretto.exact.options import OBJECTIVES, Limits
@@ -32,7 +32,7 @@ LIMIT = 40
 
 
 def case_of(tiny: Tiny) -> Case:
-    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    return make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
 
 
 def chunk(k: int) -> Iterator[tuple[int, Tiny]]:

@@ -14,7 +14,7 @@ from brute_force import legal_schedules, optimum
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, Solution, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
 from stretto.exact.explanation import Explanation
@@ -176,7 +176,7 @@ def possible(tiny: Tiny, ii: int) -> bool:
 
 
 def case_of(tiny: Tiny) -> Case:
-    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    return make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
 
 
 def alone(tiny: Tiny, kept: tuple[Reason, ...]) -> Tiny:
@@ -268,7 +268,9 @@ def test_a_hold_of_several_iis_needs_several_units() -> None:
 def test_only_the_changed_latency_may_be_broken() -> None:
     """The verifier's finding is granted by as much as the change allows, and no other is."""
     stated = (Dependence("a", "a", 9, 1, "order"), Dependence("a", "a", 8, 1, "anti"))
-    case = Case(Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ()))
+    case = make_case(
+        Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ())
+    )
     check = vars(explaining)["_check"]
     check(replace(case, latencies=((0, 8),)), Solution(8, (0,)))
     for latencies, ii in ((((0, 7),), 7), (((0, 8),), 7), (((1, 8),), 8), ((), 8)):
@@ -312,7 +314,7 @@ def test_every_kind_of_reason_in_a_few_words() -> None:
         Op("b", "k", uses=(Use("s", 1),), latency=1, constraint=Constraint(gid=0)),
     )
     stated = (Dependence("a", "b", 1), Dependence("b", "a", 1, 1))
-    case = Case(Loop("l", ops, stated=stated), Machine("m", "", (Slot(1, "s", 1),)), True, 2)
+    case = make_case(Loop("l", ops, stated=stated), Machine("m", "", (Slot(1, "s", 1),)), True, 2)
     reasons = (
         Reason("slot", "s"),
         Reason("pool", "p"),

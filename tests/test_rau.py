@@ -14,7 +14,6 @@ from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.packing import stretches
 from stretto.generate.partial import Partial
-from stretto.generate.paths import earliest, heights, stages
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.rau import never_fits, refine
 from stretto.generate.recurrences import recurrences
@@ -23,6 +22,7 @@ from stretto.generate.storage import bytes_needed, overflow, ring_depth
 from stretto.generate.tighten import tighten
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
+from stretto.problem.paths import earliest, heights, stages
 from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
 
@@ -43,7 +43,9 @@ def mii(problem: Problem) -> int:
 def test_earliest_starts_are_longest_paths(generated: Generated, more: int) -> None:
     problem = compiled(generated)
     ii = mii(problem) + more
-    assert problem.starts_by_name(earliest(problem, ii)) == earliest_starts(problem.loop, ii)
+    assert problem.starts_by_name(earliest(problem.between, ii)) == earliest_starts(
+        problem.loop, ii
+    )
 
 
 @given(problems(), st.integers(0, 9))
@@ -57,7 +59,7 @@ def test_heights_reach_the_last_completion(generated: Generated, more: int) -> N
             for j, other in enumerate(problem.names)
             if (distance := table.distance(name, other)) is not None
         ]
-        assert heights(problem, ii)[i] == max(reached)
+        assert heights(problem.between, problem.completion, ii)[i] == max(reached)
 
 
 @given(problems(), st.integers(1, 12), st.data())
@@ -67,7 +69,7 @@ def test_stages_keep_cycles_and_meet_every_dependence(
     problem = compiled(generated)
     assume(ii >= mii(problem))
     cycles = [data.draw(st.integers(0, ii - 1)) for _ in problem.names]
-    starts = stages(problem, ii, cycles)
+    starts = stages(problem.between, ii, cycles)
     if starts is None:
         # Only a recurrence can make cycles impossible.
         assert problem.recurrences

@@ -15,7 +15,7 @@ import pytest
 
 from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Solution, make_case
 from stretto.exact.options import ProofOptions
 from stretto.exact.search import optimize
 from stretto.exact.values import floor_of, value_of
@@ -248,7 +248,7 @@ def test_an_objective_that_is_none(prove: bool) -> None:
     with pytest.raises(StrettoError, match=known):
         _ = ProofOptions(cast("Any", "speed")).objectives
     ready = solve.prepare(loop)
-    case, found = Case(ready.loop, ready.machine), Solution(1, (0,))
+    case, found = make_case(ready.loop, ready.machine), Solution(1, (0,))
     for ask in (
         lambda: value_of(case, found, cast("Any", "speed")),
         lambda: floor_of(case, 1, cast("Any", "speed")),

@@ -41,8 +41,8 @@ def floor_of(case: Case, ii: int, name: ObjectiveName) -> int:
         case "stages":
             return max(earliest_starts(case.loop, ii).values()) // ii + 1
         case "bytes":
-            once = sum(ring.bytes for ring in case.rings)
-            return once + sum(case.single_bytes.values())
+            once = sum(ring.bytes for ring in case.problem.rotating)
+            return once + sum(case.problem.rooms.single_bytes.values())
         case "registers":
             return _register_floor(case)
         case _:  # a caller without types

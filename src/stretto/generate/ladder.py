@@ -32,10 +32,10 @@ from stretto.generate.gates import (
     snapshot,
 )
 from stretto.generate.partial import Partial
-from stretto.generate.paths import heights
 from stretto.generate.problem import ARMS, RUNGS, Problem
 from stretto.generate.storage import overflow
 from stretto.generate.tighten import tighten
+from stretto.problem.paths import heights
 from stretto.solution import Refusal
 
 Refine = Callable[[Problem, int], Attempt]
@@ -94,7 +94,7 @@ class _Ladder:
         problem, ii = self.problem, self.ii
         if self.scorer is None:
             self.scorer = Scorer(problem, ii)
-            height = heights(problem, ii)
+            height = heights(problem.between, problem.completion, ii, problem.deadline)
             keys = zip(problem.pending, height, problem.rank, strict=True)
             self.urgency = [(pending, -far, rank) for pending, far, rank in keys]
         wide = rung == "deepest-depth"

@@ -187,14 +187,13 @@ def _try(problem: Problem, ii: int, effort: int | None) -> Attempt:
 
 def _needs_arms(problem: Problem) -> bool:
     """Whether the loop has what seating by cycle alone does not see."""
-    classes = [c for c in problem.fusion if c is not None]
-    fusable = len(set(classes)) < len(classes)
+    fusable = any(len(members) > 1 for members in problem.fusion.alike.values())
     return fusable or bool(problem.members) or any(s is not None for s in problem.max_stage)
 
 
 def _fits(problem: Problem, ii: int) -> bool:
     needed = least_bytes(problem, ii)
-    return all(needed.get(space, 0) <= budget for space, budget in problem.budgets)
+    return all(needed.get(space, 0) <= budget for space, budget in problem.rooms.budgets.items())
 
 
 def _enough_memory(problem: Problem, first: int, last: int) -> int:
@@ -217,7 +216,7 @@ def _enough_memory(problem: Problem, first: int, last: int) -> int:
 
 def _starved(problem: Problem, first: int, through: int) -> Refusal:
     needed = least_bytes(problem, first)
-    space, budget = next((s, b) for s, b in problem.budgets if needed.get(s, 0) > b)
+    space, budget = next((s, b) for s, b in problem.rooms.budgets.items() if needed.get(s, 0) > b)
     reason = (
         f"any schedule at II {first} needs {needed[space]:,} bytes of {space}; "
         f"the budget is {budget:,}"

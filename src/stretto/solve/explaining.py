@@ -10,7 +10,7 @@ from time import perf_counter
 
 from stretto.deadline import OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, Solution, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
 from stretto.exact.options import Limits, ProofOptions
@@ -77,7 +77,7 @@ def explain_prepared(
         best = schedule_prepared(ready, EXACT, options, progress, proof)
     except StoppedError as stop:
         best, stopped = stop.analysis, True
-    case = Case(
+    case = make_case(
         ready.loop, ready.machine, options.fuse, options.max_stages, deadline=options.deadline
     )
     asked = ii if ii is not None else _next_smaller(best)

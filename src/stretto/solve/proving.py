@@ -29,15 +29,7 @@ def proved(
     progress: Progress | None = None,
 ) -> tuple[ScheduleAnalysis, bool]:
     """The analysis with its proof, improved where the solver can; and whether it was stopped."""
-    loop = job.problem.loop
-    options_of = job.problem.options
-    case = Case(
-        loop,
-        job.problem.machine,
-        options_of.fuse,
-        options_of.max_stages,
-        deadline=job.search_until,
-    )
+    case = Case(job.problem, deadline=job.search_until)
     hint = solution_of(at_hand, case) if at_hand.success else None
     if hint is None and job.problem.options.max_ii is None:
         last = max(last, last_ii(case))
