@@ -20,7 +20,7 @@ from generated import Problem, problems
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution, make_case
+from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.options import Event, Limits, ProofOptions
@@ -34,7 +34,7 @@ from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.types import Access
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.solution import Bounds, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Refusal, Schedule, ScheduleAnalysis
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -219,13 +219,13 @@ def test_answers_are_legal_and_never_above_the_heuristic(drawn: Problem) -> None
 def test_floors_hold(drawn: Problem) -> None:
     case = make_case(drawn.loop, drawn.machine.with_slots(drawn.loop.slots))
     answer = optimize(case, 1, 60)
-    if answer.solution is None:
+    if answer.schedule is None:
         return
     for row in answer.objectives[1:]:
         name = row.name
         assert name in ("stages", "bytes", "registers")
-        assert floor_of(case, answer.solution.ii, name) <= row.value
-        assert row.value == value_of(case, answer.solution, name)
+        assert floor_of(case, answer.schedule.ii, name) <= row.value
+        assert row.value == value_of(case, answer.schedule, name)
         assert row.optimal
 
 
@@ -249,8 +249,8 @@ def test_a_hint_is_improved_in_stages_and_its_ii_kept() -> None:
     """a and b need one stage; the hint takes three."""
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 2))))
     case = make_case(loop, machine(ONE))
-    answer = optimize(case, 4, 4, Solution(4, (0, 10)), ("ii", "stages"))
-    assert answer.solution is not None
+    answer = optimize(case, 4, 4, Schedule(4, {"a": 0, "b": 10}), ("ii", "stages"))
+    assert answer.schedule is not None
     assert [(o.name, o.value, o.optimal) for o in answer.objectives] == [
         ("ii", 4, True),
         ("stages", 1, True),
@@ -356,9 +356,9 @@ def test_no_work_at_all_states_the_gap() -> None:
     ops = tuple(op(f"o{i}", Use("s", rng.randint(2, 9))) for i in range(8))
     stated = (Dependence("o0", "o1", 21), Dependence("o1", "o0", 21, 1))
     case = make_case(Loop("l", ops, stated=stated), machine(ONE))
-    hint = Solution(200, tuple(21 * i for i in range(8)))
+    hint = Schedule(200, {f"o{i}": 21 * i for i in range(8)})
     answer = optimize(case, 42, 200, hint, limits=Limits(work=0.0))
-    assert answer.solution == hint
+    assert answer.schedule == hint
     assert answer.lower_bound == 42
     assert answer.limited
     assert not answer.objectives[0].optimal

@@ -78,8 +78,8 @@ def test_fewer_registers_may_need_a_later_stage_than_any_rule_asks_for(ii: int) 
     answer = optimize(case, ii, ii, None, OBJECTIVES, Limits())
     registers = answer.objectives[-1]
     assert (registers.value, registers.optimal) == (1, True)
-    assert answer.solution is not None
-    assert answer.solution.starts[2] >= 8 - ii
+    assert answer.schedule is not None
+    assert answer.schedule.starts["x"] >= 8 - ii
 
 
 def test_what_fused_operations_hold_may_fill_a_slot_that_each_alone_does_not() -> None:

@@ -14,7 +14,7 @@ from brute_force import legal_schedules, optimum
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution, make_case
+from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
 from stretto.exact.explanation import Explanation
@@ -24,6 +24,7 @@ from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.explanation import ExplanationReport
+from stretto.solution import Schedule
 from stretto.solve import explaining
 from tiny_loops import Tiny, tiny_problem
 
@@ -217,18 +218,18 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
         return
     case = case_of(tiny)
     ready = solve.prepare(tiny.loop, tiny.machine)
-    seen: list[tuple[Case, Solution]] = []
+    seen: list[tuple[Case, Schedule]] = []
     bounds = solve.schedule_prepared(ready).bounds
     assert bounds is not None
     told = explain(case, best - 1, bounds, check=lambda case, found: seen.append((case, found)))
     assert told.verdict == "impossible"
-    assert sorted(solution.ii for _, solution in seen) == [r.ii for r in told.relaxations]
+    assert sorted(schedule.ii for _, schedule in seen) == [r.ii for r in told.relaxations]
     assert all(r.ii < best and r.optimal for r in told.relaxations)
-    for changed, solution in seen:
+    for changed, schedule in seen:
         if changed.latencies:  # brute force knows no changed latency
             continue
         found = optimum(changed.loop, changed.machine, tiny.fuse, best, changed.max_stages)
-        assert found == solution.ii
+        assert found == schedule.ii
 
 
 def explained(loop: Loop, machine: Machine, ii: int | None = None) -> Explanation:
@@ -272,10 +273,10 @@ def test_only_the_changed_latency_may_be_broken() -> None:
         Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ())
     )
     check = vars(explaining)["_check"]
-    check(replace(case, latencies=((0, 8),)), Solution(8, (0,)))
+    check(replace(case, latencies=((0, 8),)), Schedule(8, {"a": 0}))
     for latencies, ii in ((((0, 7),), 7), (((0, 8),), 7), (((1, 8),), 8), ((), 8)):
         with pytest.raises(solve.IllegalScheduleError):
-            check(replace(case, latencies=latencies), Solution(ii, (0,)))
+            check(replace(case, latencies=latencies), Schedule(ii, {"a": 0}))
 
 
 def test_what_is_not_proved_minimal_is_not_settled() -> None:

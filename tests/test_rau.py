@@ -23,6 +23,7 @@ from stretto.generate.tighten import tighten
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.problem.paths import earliest, heights, stages
+from stretto.solution import Schedule
 from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
 
@@ -123,7 +124,7 @@ def test_what_refine_finds_is_legal(generated: Generated, more: int) -> None:
         assert attempt.refusal.reason
         return
     starts = problem.starts_by_name(attempt.placement.whole())
-    analysis = analyse(problem.loop, problem.machine, ii, starts)
+    analysis = analyse(problem.loop, problem.machine, Schedule(ii, starts))
     assert verify(problem.loop, problem.machine, analysis) == ()
     assert {rung for rung, _ in attempt.placement.seated_by.values()} == {"rau"}
 
@@ -274,7 +275,9 @@ def test_tightening_never_takes_more(generated: Generated, more: int) -> None:
     before = sum(bytes_needed(problem, ii, placement.whole()).values())
     tighten(placement, "rau")
     assert sum(bytes_needed(problem, ii, placement.whole()).values()) <= before
-    analysis = analyse(problem.loop, problem.machine, ii, problem.starts_by_name(placement.whole()))
+    analysis = analyse(
+        problem.loop, problem.machine, Schedule(ii, problem.starts_by_name(placement.whole()))
+    )
     assert verify(problem.loop, problem.machine, analysis) == ()
 
 

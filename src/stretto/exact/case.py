@@ -15,12 +15,13 @@ from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.problem import Arc, Class, Compiled, Hold, Room, compile_loop
+from stretto.solution import Schedule
 from stretto.solution.views import knot
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A start for every operation, counted so that the first stage is 0, and the fused groups."""
+    """A schedule by number, while the solver works on it; its first stage is 0."""
 
     ii: int
     starts: tuple[int, ...]
@@ -118,13 +119,20 @@ class Case:
 
     def knotted(self, solution: Solution) -> bool:
         """Whether operations that take no time wait for each other in one cycle."""
-        return bool(knot(self.loop, solution.ii, self.named(solution)[0]))
+        return bool(knot(self.loop, solution.ii, self.schedule(solution).starts))
 
-    def named(self, solution: Solution) -> tuple[dict[str, int], tuple[tuple[str, ...], ...]]:
-        """Starts and fused groups of a solution, by the names of operations."""
-        names = [op.name for op in self.loop.ops]
-        fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
-        return dict(zip(names, solution.starts, strict=True)), fused
+    def schedule(self, solution: Solution) -> Schedule:
+        """A solution as it is handed over."""
+        return self.problem.schedule(solution.ii, solution.starts, solution.fused)
+
+    def solution(self, schedule: Schedule) -> Solution:
+        """A schedule from elsewhere in the solver's terms."""
+        index = self.problem.index
+        return Solution(
+            schedule.ii,
+            tuple(schedule.starts[name] for name in self.problem.names),
+            tuple(tuple(index[name] for name in group) for group in schedule.fused),
+        )
 
     @property
     def mii(self) -> int:

@@ -10,20 +10,19 @@ A schedule that meets the floor is proved without asking the solver.
 from __future__ import annotations
 
 from stretto.bounds.distances import earliest_starts
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case
 from stretto.exact.options import ObjectiveName, no_objective
-from stretto.solution import views
+from stretto.solution import Schedule, views
 
 
-def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
+def value_of(case: Case, schedule: Schedule, name: ObjectiveName) -> int:
     """By the definitions, not by the model."""
-    ii = solution.ii
-    starts, _ = case.named(solution)
+    ii, starts = schedule.ii, schedule.starts
     match name:
         case "ii":
             return ii
         case "stages":
-            return views.stage_count(ii, solution.starts)
+            return views.stage_count(ii, starts.values())
         case "bytes":
             uses = views.storage_uses(case.loop, ii, starts)
             return sum(row.used for row in views.memory(case.machine, uses))

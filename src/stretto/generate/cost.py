@@ -29,6 +29,7 @@ from stretto.machine import Machine
 from stretto.problem import Room
 from stretto.problem.paths import earliest, not_before
 from stretto.resources import Conflict, ReservationTable
+from stretto.solution.profile import profile
 
 
 class CostVector(NamedTuple):
@@ -123,7 +124,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Room]) -> int:
     most = always + sum(size * -(-(end - begin) // ii) for size, begin, end in spans)
     if -(-most // budget.unit) <= limit:
         return 0
-    cycles, live = _profile(spans, always, ii)
+    cycles, live = profile(spans, ii, always)
     total = 0
     for start in seats.starts:
         if start is not None:
@@ -145,28 +146,6 @@ def _span(seats: Seating, life: Room) -> tuple[int, int] | None:
             start = not_before(seats.problem.preds[reader], starts, seats.ii)
         end = max(end, start + completion[reader] + seats.ii * distance)
     return begin, end
-
-
-def _profile(
-    spans: Sequence[tuple[int, int, int]], always: int, ii: int
-) -> tuple[list[int], list[int]]:
-    """Live bytes as steps: from cycles[k] on, live[k]; cycles[0] is 0."""
-    base, change = always, {0: 0}
-    for size, begin, end in spans:
-        turns, rest = divmod(end - begin, ii)
-        base += size * turns
-        if rest:
-            first, last = begin % ii, (begin + rest) % ii
-            change[first] = change.get(first, 0) + size
-            change[last] = change.get(last, 0) - size
-            if last < first:  # around the end: alive at cycle 0 as well (last == 0 cancels out)
-                change[0] += size
-    cycles = sorted(change)
-    live: list[int] = []
-    for cycle in cycles:
-        base += change[cycle]
-        live.append(base)
-    return cycles, live
 
 
 # Structural distance and anchors ------------------------------------------------------------

@@ -15,6 +15,7 @@ from stretto.loop import Demand, ResourceVector
 from stretto.problem.fusion import join, shape
 from stretto.problem.paths import not_after, not_before
 from stretto.resources import ReservationTable
+from stretto.solution import Schedule
 
 UNBOUNDED = 1 << 62
 """A latest start that nothing limits; compared, never added to."""
@@ -119,6 +120,11 @@ class Partial:
             other.seat(members, start, rung, arm)
             done.update(members)
         return other
+
+    @property
+    def schedule(self) -> Schedule:
+        """A complete placement as it is handed over."""
+        return self.problem.schedule(self.ii, self.whole(), self.fused.values())
 
     def whole(self) -> list[int]:
         """The starts of a complete placement, moved by whole stages so that the first is 0."""

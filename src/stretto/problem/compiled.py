@@ -9,7 +9,7 @@ Nothing here depends on an II, nothing is decided, and no part is computed befor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from stretto.problem.fusion import Fusion
 from stretto.problem.graph import Arcs, Graph, dependence_graph
 from stretto.problem.holds import Claim, Holds
 from stretto.problem.rooms import Room, Rooms
+from stretto.solution import Schedule
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ class Compiled:
     def starts_by_name(self, starts: Sequence[int]) -> dict[str, int]:
         """Starts as the rest of the house wants them."""
         return dict(zip(self.names, starts, strict=True))
+
+    def schedule(
+        self, ii: int, starts: Sequence[int], fused: Iterable[Sequence[int]] = ()
+    ) -> Schedule:
+        """A schedule by number as the rest of the house wants it."""
+        groups = tuple(tuple(self.names[i] for i in group) for group in fused)
+        return Schedule(ii, self.starts_by_name(starts), groups)
 
     # Dependences ------------------------------------------------------------------------------
 
