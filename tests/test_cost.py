@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import generated
 from stretto.bounds import closure, compute_bounds
 from stretto.errors import InfeasibleError
-from stretto.generate.cost import (
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.seating.cost import (
     CostVector,
     Scorer,
     cost,
@@ -20,7 +21,7 @@ from stretto.generate.cost import (
     spill,
     surcharge,
 )
-from stretto.generate.evaluators import (
+from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
     bank_caps,
@@ -30,7 +31,6 @@ from stretto.generate.evaluators import (
     seating,
     threshold,
 )
-from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Loop, Op, Operand, TileType, Use, Value
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot, load_machine

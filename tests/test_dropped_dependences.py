@@ -17,9 +17,9 @@ import pytest
 from rich_loops import Rich, rich_problem
 from stretto.bounds import compute_bounds
 from stretto.errors import InfeasibleError
+from stretto.generate.ladder.serial import SerialError, serial
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
-from stretto.generate.serial import SerialError, serial
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.materialize import MODES, Mode, materialize, plan

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import generated
 from stretto.bounds import compute_bounds
-from stretto.generate.attempt import Attempt, refusal_for
-from stretto.generate.ladder import climb, resumed
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.attempt import Attempt, refusal_for
+from stretto.generate.ladder.climb import climb, resumed
 from stretto.generate.problem import RUNGS, Options, Problem, make_problem
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Refusal, Schedule

@@ -12,14 +12,14 @@ from generated import Problem as Generated
 from generated import problems
 from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.packing import stretches
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.packing import stretches
+from stretto.generate.ladder.rau import never_fits, refine
+from stretto.generate.ladder.recurrences import recurrences
+from stretto.generate.ladder.rings import least_bytes, least_depths, with_caps
+from stretto.generate.ladder.storage import bytes_needed, overflow, ring_depth
+from stretto.generate.ladder.tighten import tighten
 from stretto.generate.problem import Options, Problem, make_problem
-from stretto.generate.rau import never_fits, refine
-from stretto.generate.recurrences import recurrences
-from stretto.generate.rings import least_bytes, least_depths, with_caps
-from stretto.generate.storage import bytes_needed, overflow, ring_depth
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.problem.paths import earliest, heights, stages

@@ -10,8 +10,8 @@ from hypothesis import given
 
 import generated
 from stretto.errors import InfeasibleError, LoopError
+from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import Options, Problem, make_problem
-from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import (
     Access,
     Constraint,

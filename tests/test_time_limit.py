@@ -18,8 +18,8 @@ from stretto.exact.case import make_case
 from stretto.exact.model import Model
 from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
+from stretto.generate.ladder.serial import SerialResult, serial
 from stretto.generate.problem import Options, Problem
-from stretto.generate.serial import SerialResult, serial
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
 from stretto.loop.tile import TileType

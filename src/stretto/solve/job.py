@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
+from stretto.generate.ladder.serial import SerialResult
 from stretto.generate.problem import LARGE, Problem
 from stretto.generate.select import SERIAL, Selection
-from stretto.generate.serial import SerialResult
 from stretto.machine import SPACES
 from stretto.solution import Bounds, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse

@@ -18,9 +18,9 @@ from stretto.exact.options import (
     ProofOptions,
     no_objective,
 )
+from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, select
-from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.problem import compile_loop

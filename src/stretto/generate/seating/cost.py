@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stretto.bounds.distances import below_recurrence
-from stretto.generate.evaluators import (
+from stretto.generate.problem import Problem
+from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
     bank_caps,
@@ -23,8 +24,7 @@ from stretto.generate.evaluators import (
     holds,
     pipe_slot,
 )
-from stretto.generate.partial import fused_vector
-from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import fused_vector
 from stretto.machine import Machine
 from stretto.problem import Room
 from stretto.problem.paths import earliest, not_before

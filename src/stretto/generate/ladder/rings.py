@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stretto.bounds.recurrence import recurrence_bound
+from stretto.generate.ladder.storage import ring_depth
 from stretto.generate.problem import Problem
-from stretto.generate.storage import ring_depth
 from stretto.problem import Arc, Room
 from stretto.problem.paths import longest_from
 

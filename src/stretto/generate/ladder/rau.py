@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.packing import Packing, Plan
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder.packing import Packing, Plan
+from stretto.generate.ladder.recurrences import recurrences
+from stretto.generate.ladder.rings import capped
+from stretto.generate.ladder.storage import overflow
+from stretto.generate.ladder.tighten import tighten
 from stretto.generate.problem import LARGE, Problem
-from stretto.generate.recurrences import recurrences
-from stretto.generate.rings import capped
-from stretto.generate.storage import overflow
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest, heights, stages
 from stretto.resources import ReservationTable
 from stretto.solution import Refusal

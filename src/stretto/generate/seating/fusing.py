@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from stretto.generate.gates import Snapshot, seat_window
-from stretto.generate.partial import Partial, fused_vector
 from stretto.generate.problem import Problem
+from stretto.generate.seating.gates import Snapshot, seat_window
+from stretto.generate.seating.partial import Partial, fused_vector
 from stretto.problem import FusionClass
 from stretto.problem.fusion import enclosing
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from stretto.deadline import GRACE
 from stretto.errors import InfeasibleError
+from stretto.generate.ladder.storage import overflow, ring_depth
 from stretto.generate.problem import Problem
-from stretto.generate.storage import overflow, ring_depth
 from stretto.problem import Claim
 from stretto.solution import views
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stretto.generate.partial import Partial
 from stretto.generate.problem import Problem
-from stretto.generate.reach import Reach
+from stretto.generate.seating.partial import Partial
+from stretto.generate.seating.reach import Reach
 
 
 class Gate(Enum):

@@ -18,10 +18,13 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stretto.generate.arms import Bench, propose
-from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.cost import Scorer
-from stretto.generate.gates import (
+from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder.storage import overflow
+from stretto.generate.ladder.tighten import tighten
+from stretto.generate.problem import ARMS, RUNGS, Problem
+from stretto.generate.seating.arms import Bench, propose
+from stretto.generate.seating.cost import Scorer
+from stretto.generate.seating.gates import (
     FIRST_HORIZON,
     Gate,
     deepest,
@@ -31,10 +34,7 @@ from stretto.generate.gates import (
     seek,
     snapshot,
 )
-from stretto.generate.partial import Partial
-from stretto.generate.problem import ARMS, RUNGS, Problem
-from stretto.generate.storage import overflow
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import heights
 from stretto.solution import Refusal
 

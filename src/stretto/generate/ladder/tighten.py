@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.storage import ring_depth
 from stretto.generate.problem import Problem
-from stretto.generate.storage import ring_depth
+from stretto.generate.seating.partial import Partial
 from stretto.problem import Room
 
 

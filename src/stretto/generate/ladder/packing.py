@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
+from stretto.generate.ladder.recurrences import Recurrence
 from stretto.generate.problem import Problem
-from stretto.generate.recurrences import Recurrence
 from stretto.loop import ResourceVector
 from stretto.problem.paths import not_before
 from stretto.resources import ReservationTable

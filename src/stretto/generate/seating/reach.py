@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.generate.partial import UNBOUNDED, Partial
 from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import UNBOUNDED, Partial
 from stretto.problem.paths import earliest, lower_from, raise_from
 
 _ROUNDS = 4
