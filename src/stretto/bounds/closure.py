@@ -66,8 +66,7 @@ def longest_paths(
     import numpy as np  # heavy, and only this function needs it
 
     size = len(graph.names)
-    weights = [arc.latency + ii * arc.distance for arcs in graph.succs for arc in arcs]
-    heaviest = max(weights, default=0)
+    heaviest = max((e.latency + ii * e.distance for e in graph.edges), default=0)
     dtype = np.int64 if heaviest * (size + 1) < _SAFE else object
     reach = np.eye(size, dtype=np.bool_)
     longest: NDArray[Any] = np.zeros((size, size), dtype=dtype)

@@ -49,7 +49,7 @@ def _settle(graph: Graph, ii: int, values: list[int] | list[int | None]) -> None
     A longest path takes no carried arc twice, so values that move after as many sweeps go round
     a cycle.
     """
-    carried = sum(arc.distance > 0 for arcs in graph.succs for arc in arcs)
+    carried = sum(edge.distance > 0 for edge in graph.edges)
     if not settle(graph.order, graph.succs, ii, values, sweeps=min(carried, len(values)) + 1):
         error = below_recurrence(graph, ii)
         raise error if error is not None else AssertionError("settled values still move")

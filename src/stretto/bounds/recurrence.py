@@ -10,20 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import gcd
-from typing import NamedTuple
 
 from stretto.deadline import NEVER, Deadline
-from stretto.problem import Graph
+from stretto.problem import Edge, Graph
 from stretto.solution import Part, Witness
-
-
-class Edge(NamedTuple):
-    """A step of a cycle."""
-
-    src: int
-    dst: int
-    latency: int
-    distance: int
 
 
 def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
@@ -40,8 +30,7 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     best: Sequence[Edge] = ()
     latency, distance = 0, 1
     for members in graph.components:
-        inside = graph.within(members).succs
-        edges = [Edge(src, *arc) for src, arcs in enumerate(inside) for arc in arcs]
+        edges = graph.within(members).edges
         while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
             latency, distance = _ratio(cycle)

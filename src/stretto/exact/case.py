@@ -14,7 +14,7 @@ from stretto.bounds import bounds_of
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.problem import Arc, Class, Compiled, Hold, Room, compile_loop
+from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
 from stretto.solution import Schedule
 from stretto.solution.views import knot
 
@@ -139,10 +139,8 @@ class Case:
         """The largest of the four lower bounds."""
         if not self.latencies:
             return bounds_of(self.problem).mii
-        succs: list[list[Arc]] = [[] for _ in self.loop.ops]
-        for src, dst, d in self.edges:
-            succs[src].append(Arc(dst, d.latency, d.distance))
-        graph = replace(self.problem.graph, succs=tuple(map(tuple, succs)))
+        edges = tuple(Edge(src, dst, d.latency, d.distance) for src, dst, d in self.edges)
+        graph = replace(self.problem.graph, edges=edges)
         return bounds_of(replace(self.problem, graph=graph)).mii
 
     # Slots and pools --------------------------------------------------------------------------

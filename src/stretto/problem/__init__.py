@@ -2,7 +2,7 @@
 
 from stretto.problem.compiled import Compiled, compile_loop
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class
-from stretto.problem.graph import Arc, Graph, dependence_graph, strong_components
+from stretto.problem.graph import Arc, Edge, Graph, dependence_graph, strong_components
 from stretto.problem.holds import Claim, Hold, Holds
 from stretto.problem.rooms import Room, Rooms
 
@@ -11,6 +11,7 @@ __all__ = [
     "Claim",
     "Class",
     "Compiled",
+    "Edge",
     "Fusion",
     "FusionClass",
     "Graph",

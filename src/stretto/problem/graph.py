@@ -18,6 +18,15 @@ from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, topological_order
 
 
+class Edge(NamedTuple):
+    """A dependence between operations by number."""
+
+    src: int
+    dst: int
+    latency: int
+    distance: int
+
+
 class Arc(NamedTuple):
     """A dependence, seen from one end: the operation at the other, and its numbers."""
 
@@ -37,16 +46,23 @@ class Graph:
     names: tuple[str, ...]
     order: tuple[int, ...]
     """Operations in distance-0 topological order."""
-    succs: Arcs
-    """Arcs by their source."""
+    edges: tuple[Edge, ...]
+    """In the order of the loop's dependences."""
+
+    @cached_property
+    def succs(self) -> Arcs:
+        """Arcs by their source."""
+        found: list[list[Arc]] = [[] for _ in self.names]
+        for src, dst, latency, distance in self.edges:
+            found[src].append(Arc(dst, latency, distance))
+        return tuple(map(tuple, found))
 
     @cached_property
     def preds(self) -> Arcs:
         """Arcs by their destination."""
-        found: list[list[Arc]] = [[] for _ in self.succs]
-        for src, arcs in enumerate(self.succs):
-            for dst, latency, distance in arcs:
-                found[dst].append(Arc(src, latency, distance))
+        found: list[list[Arc]] = [[] for _ in self.names]
+        for src, dst, latency, distance in self.edges:
+            found[dst].append(Arc(src, latency, distance))
         return tuple(map(tuple, found))
 
     @cached_property
@@ -68,10 +84,7 @@ class Graph:
 
         Those of an operation to itself hold at every II from the recurrence bound on.
         """
-        succs = tuple(
-            tuple(arc for arc in arcs if arc.other != node) for node, arcs in enumerate(self.succs)
-        )
-        return replace(self, succs=succs)
+        return replace(self, edges=tuple(edge for edge in self.edges if edge.src != edge.dst))
 
     @cached_property
     def components(self) -> tuple[tuple[int, ...], ...]:
@@ -86,19 +99,18 @@ class Graph:
     def within(self, members: Sequence[int]) -> Graph:
         """The part of some operations, numbered 0, 1, ... in the order given, a topological one."""
         local = {node: i for i, node in enumerate(members)}
-        succs = tuple(
-            tuple(Arc(local[other], *rest) for other, *rest in self.succs[node] if other in local)
+        edges = tuple(
+            Edge(local[node], local[other], latency, distance)
             for node in members
+            for other, latency, distance in self.succs[node]
+            if other in local
         )
         names = tuple(self.names[node] for node in members)
-        return Graph(names, tuple(range(len(members))), succs)
+        return Graph(names, tuple(range(len(members))), edges)
 
-    def with_arcs(self, more: Iterable[tuple[int, Arc]]) -> Graph:
-        """The graph with further arcs, each with its source; none of them at distance 0."""
-        succs = [list(arcs) for arcs in self.succs]
-        for src, arc in more:
-            succs[src].append(arc)
-        return replace(self, succs=tuple(map(tuple, succs)))
+    def with_edges(self, more: Iterable[Edge]) -> Graph:
+        """The graph with further dependences, none of them at distance 0."""
+        return replace(self, edges=(*self.edges, *more))
 
 
 def dependence_graph(loop: Loop) -> Graph:
@@ -106,10 +118,9 @@ def dependence_graph(loop: Loop) -> Graph:
     order = topological_order(loop)
     if isinstance(order, Fault):
         raise InfeasibleError(order.message)
-    succs: list[list[Arc]] = [[] for _ in loop.ops]
-    for d in loop.dependences:
-        succs[loop.index[d.src]].append(Arc(loop.index[d.dst], d.latency, d.distance))
-    return Graph(tuple(op.name for op in loop.ops), order, tuple(map(tuple, succs)))
+    index = loop.index
+    edges = [Edge(index[d.src], index[d.dst], d.latency, d.distance) for d in loop.dependences]
+    return Graph(tuple(op.name for op in loop.ops), order, tuple(edges))
 
 
 def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]]:

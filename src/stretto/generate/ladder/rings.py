@@ -15,7 +15,7 @@ from dataclasses import replace
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.ladder.storage import ring_depth
 from stretto.generate.problem import Problem
-from stretto.problem import Arc, Room
+from stretto.problem import Edge, Room
 from stretto.problem.paths import longest_from
 
 
@@ -92,10 +92,10 @@ def _share(
 def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
     """The problem with each rotating storage held to so many copies."""
     caps = [
-        (op, Arc(writer, problem.completion[op], depth - distance))
+        Edge(op, writer, problem.completion[op], depth - distance)
         for room, depth in zip(problem.rotating, depths, strict=True)
         for writer in room.writers
         for op, distance in room.accessors
         if op != writer and depth > distance
     ]
-    return replace(problem, graph=problem.graph.with_arcs(caps))
+    return replace(problem, graph=problem.graph.with_edges(caps))

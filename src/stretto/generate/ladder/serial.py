@@ -107,12 +107,11 @@ def _interval(problem: Problem, starts: Sequence[int]) -> int:
     done = max(start + c for start, c in zip(starts, problem.completion, strict=True))
     # An operation that takes no time at all still has to stand in stage 0.
     ii = max(1, done, max(starts) + 1)
-    for src, arcs in enumerate(problem.graph.succs):
-        for dst, latency, distance in arcs:
-            if distance:
-                # start[dst] >= start[src] + latency - II * distance
-                lag = starts[src] + latency - starts[dst]
-                ii = max(ii, -(-lag // distance))
+    for src, dst, latency, distance in problem.graph.edges:
+        if distance:
+            # start[dst] >= start[src] + latency - II * distance
+            lag = starts[src] + latency - starts[dst]
+            ii = max(ii, -(-lag // distance))
     return ii
 
 
