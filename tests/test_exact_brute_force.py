@@ -75,7 +75,7 @@ def check_later_objectives(seed: int, tiny: Tiny, ii: int) -> None:
     for s in legal_schedules(
         tiny.loop, tiny.machine, ii, fuse=tiny.fuse, max_stages=tiny.max_stages
     ):
-        a = analyse(tiny.loop, tiny.machine, Schedule(ii, s.starts, s.fused))
+        a = analyse(tiny.loop, tiny.machine, s)
         assert a.pressure is not None
         figures.append((a.stage_count, sum(m.used for m in a.memory), a.pressure.peak))
     told = tuple(row.value for row in answer.objectives[1:])

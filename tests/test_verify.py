@@ -10,10 +10,11 @@ import pytest
 from hypothesis import Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
-from brute_force import Group, Schedule, legal_schedules
+from brute_force import Group, legal_schedules
 from generated import Problem, problems
 from stretto.loop import Loop
 from stretto.machine import Budget, Machine
+from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
