@@ -31,7 +31,7 @@ from time import perf_counter
 from random_loops import random_loop
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
-from stretto.exact.case import Case
+from stretto.exact.case import make_case
 from stretto.exact.options import Limits, ObjectiveName, ProofOptions
 from stretto.frontends import read_source
 from stretto.generate.problem import Options
@@ -170,7 +170,7 @@ def against(ready: Prepared) -> Against | None:
         print(f"  {ready.loop.name:40} not built: its rows would have {terms:,} terms")
         return None
     asked = (best.ii, best.ii - 1)
-    case = Case(ready.loop, ready.machine, fuse=False)
+    case = make_case(ready.loop, ready.machine, fuse=False)
     began = perf_counter()
     for ii in asked:
         solve(Model(case, ii), Clock(Limits(), deadline_after(TEXTBOOK_S)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stretto import Loop, ScheduleAnalysis, build, compute_bounds, prepare
 from stretto.loop.json import dump_loop
-from stretto.solution import Proof
+from stretto.solution import Proof, Schedule
 from stretto.solution.json import document, dump_document
 from stretto.solution.views import analyse
 
@@ -39,7 +39,12 @@ def schedule() -> ScheduleAnalysis:
     bounds = compute_bounds(ready.loop, ready.machine)
     proof = Proof(optimal=bounds.mii == II, lower_bound=bounds.mii, method="bound")
     return analyse(
-        ready.loop, ready.machine, II, STARTS, bounds=bounds, proof=proof, generator="by hand"
+        ready.loop,
+        ready.machine,
+        Schedule(II, STARTS),
+        bounds=bounds,
+        proof=proof,
+        generator="by hand",
     )
 
 

@@ -1,6 +1,6 @@
 """Every legal schedule of a tiny loop, by trying them all.
 
-    groups to fuse × cycles (0 .. II-1 each) × stages  ──►  Schedule(starts, fused), Schedule, ...
+    groups to fuse × cycles (0 .. II-1 each) × stages  ──►  Schedule(ii, starts, fused), ...
 
 Naive on purpose, and its own: every rule of legality is written here once more, from its
 statement, and nothing is shared with the code under test except the types of the problem.
@@ -14,21 +14,13 @@ member to the latest end (the longest duration, when offsets agree), with the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, count
 
 from stretto.loop import Dependence, Loop, Op, Storage, Use
 from stretto.machine import Machine
+from stretto.solution import Schedule
 
 Group = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A start for every operation, and the groups that share one hold."""
-
-    starts: dict[str, int]
-    fused: tuple[Group, ...] = ()
 
 
 def legal_schedules(
@@ -55,7 +47,7 @@ def legal_schedules(
             cycle = {name: c for unit, c in zip(units, cycles, strict=True) for name in unit}
             last = _last_stages(loop, ii, cycle, horizon, max_stages)
             for starts in _stages(loop, machine, ii, units=units, cycle=cycle, last=last):
-                yield Schedule({op.name: starts[op.name] for op in loop.ops}, fused)
+                yield Schedule(ii, {op.name: starts[op.name] for op in loop.ops}, fused)
 
 
 def optimum(

@@ -13,6 +13,7 @@ from stretto import Loop, Machine, ScheduleAnalysis, build, prepare
 from stretto.loop import Use
 from stretto.machine import Budget, Slot
 from stretto.materialize import Mode, Program, materialize
+from stretto.solution import Schedule
 from stretto.solution.views import analyse
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -53,7 +54,7 @@ TINY = Machine(
 def placed(loop: Loop, ii: int, starts: dict[str, int], **agents: str) -> Ready:
     """A loop on the tiny machine with a schedule by hand."""
     prepared = prepare(loop, TINY)
-    analysis = analyse(prepared.loop, prepared.machine, ii, starts)
+    analysis = analyse(prepared.loop, prepared.machine, Schedule(ii, starts))
     return Ready(prepared.loop, prepared.machine, analysis, agents)
 
 

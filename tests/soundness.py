@@ -30,7 +30,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import MODES, MaterializeError, Mode, materialize
 from stretto.simulate import simulate_program
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve import IllegalScheduleError
 from stretto.verify import verify
@@ -265,7 +265,7 @@ class _Examination:
                 ii = max(1, ii + rng.choice([-2, -1, -1, 1, 2, rng.randint(1, ii)]))
             else:
                 fused = self._fused(starts, fused)
-            yield analyse(self.loop, self.machine, ii, starts, fused=fused)
+            yield analyse(self.loop, self.machine, Schedule(ii, starts, fused))
 
     def _edge(
         self, starts: dict[str, int], ii: int, fused: tuple[tuple[str, ...], ...]
@@ -275,7 +275,7 @@ class _Examination:
         step = self.rng.choice([-1, 1])
         before: tuple[ScheduleAnalysis, bool] | None = None
         for _ in range(EDGE):
-            found = analyse(self.loop, self.machine, ii, starts, fused=fused)
+            found = analyse(self.loop, self.machine, Schedule(ii, starts, fused))
             limit = self.rich.max_stages
             legal = not verify(self.loop, self.machine, found, max_stages=limit)
             if before is not None and legal != before[1]:
@@ -339,7 +339,7 @@ class _Examination:
         for _ in range(STEPS):
             least = min(starts.values()) // ii * ii
             starts = {name: start - least for name, start in starts.items()}
-            found = analyse(self.loop, self.machine, ii, starts, fused=claims.fused)
+            found = analyse(self.loop, self.machine, Schedule(ii, starts, claims.fused))
             line = timeline(self.loop, found)
             broken = [
                 o for o in line.orders if line.start(o.later) < line.start(o.earlier) + o.least

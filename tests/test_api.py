@@ -15,9 +15,9 @@ import generated
 import stretto
 from stretto import solve
 from stretto.errors import StrettoError
-from stretto.generate.partial import Partial
 from stretto.generate.problem import Options, Problem
 from stretto.generate.search import Found
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot

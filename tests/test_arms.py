@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 import generated
 from stretto.bounds import compute_bounds
-from stretto.generate.arms import Bench, cost_based, cycles, fuse, permute, propose, retry
-from stretto.generate.cost import Scorer
-from stretto.generate.fusing import may_fuse
-from stretto.generate.gates import snapshot
-from stretto.generate.orders import orders
-from stretto.generate.partial import Partial
 from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.seating.arms import Bench, cost_based, cycles, fuse, permute, propose, retry
+from stretto.generate.seating.cost import Scorer
+from stretto.generate.seating.fusing import may_fuse
+from stretto.generate.seating.gates import snapshot
+from stretto.generate.seating.orders import orders
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine
 

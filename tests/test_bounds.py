@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import brute_force
 import naive_bounds
 from generated import Problem, problems
-from stretto.bounds import compute_bounds, fusion_class, remedies
+from stretto.bounds import compute_bounds, remedies
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
+from stretto.problem import fusion_class
 from stretto.solution import BOUND_NAMES, Bounds, Part, Witness
 
 MAX_STAGES = st.sampled_from([None, None, 1, 2, 3])

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 import generated
 from stretto.bounds import closure, compute_bounds
 from stretto.errors import InfeasibleError
-from stretto.generate.cost import (
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.seating.cost import (
     CostVector,
     Scorer,
     cost,
     refused,
-    register_lives,
     spill,
     surcharge,
 )
-from stretto.generate.evaluators import (
+from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
     bank_caps,
@@ -31,7 +31,6 @@ from stretto.generate.evaluators import (
     seating,
     threshold,
 )
-from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Loop, Op, Operand, TileType, Use, Value
 from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot, load_machine
@@ -274,7 +273,9 @@ def test_spill_counts_live_bytes_cycle_by_cycle(
             size for size, begin, end in lives for t in range(begin, end) if t % ii == start % ii
         )
         total += min(4096, 17 * max(0, -(-live // 512) - registers))
-    mine = spill(seats._replace(problem=problem), *register_lives(problem))
+    rooms = problem.rooms
+    lives = (*rooms.values, *rooms.registers)
+    mine = spill(seats._replace(problem=problem), rooms.always, lives)
     assert mine == min(4096, total)
 
 

@@ -17,14 +17,14 @@ import pytest
 from rich_loops import Rich, rich_problem
 from stretto.bounds import compute_bounds
 from stretto.errors import InfeasibleError
+from stretto.generate.ladder.serial import SerialError, serial
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
-from stretto.generate.serial import SerialError, serial
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.materialize import MODES, Mode, materialize, plan
 from stretto.simulate import simulate_program
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.verify import verify
 
@@ -74,7 +74,7 @@ def let_through(rich: Rich, machine: Machine, dropped: Dependence) -> Iterator[S
             starts[dropped.dst] + found.ii * dropped.distance
             < starts[dropped.src] + dropped.latency
         ):
-            yield analyse(forgetful(rich.loop, dropped), machine, found.ii, starts)
+            yield analyse(forgetful(rich.loop, dropped), machine, Schedule(found.ii, starts))
 
 
 def simulated(
@@ -131,7 +131,7 @@ def test_a_forgetful_loop_is_noticed_only_for_what_it_forgot() -> None:
         except SerialError:
             continue
         starts = problem.starts_by_name(result.starts)
-        analysis = analyse(rich.loop, machine, result.ii, starts)
+        analysis = analyse(rich.loop, machine, Schedule(result.ii, starts))
         assert verify(rich.loop, machine, analysis) == () or rich.max_stages is not None
         for mode in MODES:
             assert simulated(rich.loop, machine, analysis, mode) == ()

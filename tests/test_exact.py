@@ -20,7 +20,7 @@ from generated import Problem, problems
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.options import Event, Limits, ProofOptions
@@ -34,7 +34,7 @@ from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.types import Access
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.solution import Bounds, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Refusal, Schedule, ScheduleAnalysis
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -60,43 +60,43 @@ TWO = Slot(1, "s", 2)
 def test_dependence_around_a_cycle() -> None:
     ops = (op("a"), op("b"))
     stated = (Dependence("a", "b", 4), Dependence("b", "a", 5, 2))
-    assert feasible(Case(Loop("l", ops, stated=stated), machine()))[0] == 5
+    assert feasible(make_case(Loop("l", ops, stated=stated), machine()))[0] == 5
 
 
 def test_dependence_on_itself() -> None:
     loop = Loop("l", (op("a"),), stated=(Dependence("a", "a", 7, 2),))
-    assert feasible(Case(loop, machine()))[0] == 4
+    assert feasible(make_case(loop, machine()))[0] == 4
 
 
 def test_exclusive_slot_runs_over_the_end_of_the_circle() -> None:
     """b starts 3 after a and holds 4 of 6 cycles: it must come in again at the start."""
     ops = (op("a", Use("s", 2)), op("b", Use("s", 4)))
     stated = (Dependence("a", "b", 2), Dependence("b", "a", -2, 0))
-    assert feasible(Case(Loop("l", ops, stated=stated[:1]), machine(ONE)))[0] == 6
+    assert feasible(make_case(Loop("l", ops, stated=stated[:1]), machine(ONE)))[0] == 6
 
 
 def test_exclusive_hold_longer_than_the_ii_is_impossible() -> None:
-    assert feasible(Case(Loop("l", (op("a", Use("s", 5)),)), machine(ONE)))[0] == 5
+    assert feasible(make_case(Loop("l", (op("a", Use("s", 5)),)), machine(ONE)))[0] == 5
 
 
 def test_capacity_two_takes_a_hold_of_up_to_two_iis() -> None:
     """5 cycles at II 3 fill one unit all round and another for 2 cycles."""
-    assert feasible(Case(Loop("l", (op("a", Use("s", 5)),)), machine(TWO)))[0] == 3
+    assert feasible(make_case(Loop("l", (op("a", Use("s", 5)),)), machine(TWO)))[0] == 3
     both = Loop("l", (op("a", Use("s", 5)), op("b", Use("s", 1))))
-    assert feasible(Case(both, machine(TWO)))[0] == 3
+    assert feasible(make_case(both, machine(TWO)))[0] == 3
     wide = Loop("l", (op("a", Use("s", 5)), op("b", Use("s", 2))))
-    assert feasible(Case(wide, machine(TWO)))[0] == 4
+    assert feasible(make_case(wide, machine(TWO)))[0] == 4
 
 
 def test_occupancy_fills_a_slot() -> None:
     ops = (op("a", Use("s", 2, occupancy=2)), op("b", Use("s", 3)), op("c", Use("s", 3)))
-    assert feasible(Case(Loop("l", ops), machine(TWO)))[0] == 5
+    assert feasible(make_case(Loop("l", ops), machine(TWO)))[0] == 5
 
 
 def test_uses_at_different_offsets_of_one_slot() -> None:
     """a holds cycles 0 and 3: at II 3 they meet."""
     loop = Loop("l", (op("a", Use("s", 1), Use("s", 1, offset=3)),))
-    assert feasible(Case(loop, machine(ONE))) == [2, *range(4, 13)]
+    assert feasible(make_case(loop, machine(ONE))) == [2, *range(4, 13)]
 
 
 def test_pool_is_drawn_for_the_longest_duration() -> None:
@@ -106,21 +106,21 @@ def test_pool_is_drawn_for_the_longest_duration() -> None:
     )
     loop = Loop("l", ops)
     free = machine(Slot(1, "s", None), pools=(Pool("p", 3),))
-    assert feasible(Case(loop, free))[0] == 5
-    assert feasible(Case(loop, free.with_cap("p", 4)))[0] == 3
+    assert feasible(make_case(loop, free))[0] == 5
+    assert feasible(make_case(loop, free.with_cap("p", 4)))[0] == 3
 
 
 def test_depth_counts_stages_from_the_first_start() -> None:
     ops = (op("a"), op("b", constraint=Constraint(max_depth=1)))
     loop = Loop("l", ops, stated=(Dependence("a", "b", 9),))
-    assert feasible(Case(loop, machine()))[0] == 5
-    assert feasible(Case(loop, machine(), max_stages=1))[0] == 10
+    assert feasible(make_case(loop, machine()))[0] == 5
+    assert feasible(make_case(loop, machine(), max_stages=1))[0] == 10
 
 
 def test_group_shares_a_stage() -> None:
     ops = (op("a", constraint=Constraint(gid=1)), op("b", constraint=Constraint(gid=1)))
     loop = Loop("l", ops, stated=(Dependence("a", "b", 4),))
-    assert feasible(Case(loop, machine()))[0] == 5
+    assert feasible(make_case(loop, machine()))[0] == 5
 
 
 def test_storage_fits_its_budget() -> None:
@@ -130,9 +130,9 @@ def test_storage_fits_its_budget() -> None:
         op("r", latency=2, reads=(Access("m"),)),
     )
     loop = Loop("l", ops, storages=(Storage("m", "smem", 10),))
-    assert feasible(Case(loop, machine(smem=19)))[0] == 6
-    assert feasible(Case(loop, machine(smem=20)))[0] == 3
-    assert feasible(Case(loop, machine(smem=None)))[0] == 1
+    assert feasible(make_case(loop, machine(smem=19)))[0] == 6
+    assert feasible(make_case(loop, machine(smem=20)))[0] == 3
+    assert feasible(make_case(loop, machine(smem=None)))[0] == 1
 
 
 def reads(count: int, duration: int = 3) -> tuple[Op, ...]:
@@ -142,24 +142,24 @@ def reads(count: int, duration: int = 3) -> tuple[Op, ...]:
 def test_fusion_shares_a_hold_up_to_its_cap() -> None:
     fusing = machine(Slot(1, "s", 1, fusion_cap=2))
     loop = Loop("l", reads(3))
-    assert feasible(Case(loop, fusing))[0] == 6
-    assert feasible(Case(loop, fusing, fuse=False))[0] == 9
+    assert feasible(make_case(loop, fusing))[0] == 6
+    assert feasible(make_case(loop, fusing, fuse=False))[0] == 9
 
 
 def test_fusion_keeps_operations_apart_that_wait_for_one_another() -> None:
     """Not even with no latency between them, nor by way of another group."""
     fusing = machine(Slot(1, "s", 1, fusion_cap=2))
     direct = Loop("l", reads(2), stated=(Dependence("r0", "r1", 0),))
-    assert feasible(Case(direct, fusing))[0] == 6
+    assert feasible(make_case(direct, fusing))[0] == 6
     four = (
         *(op(n, Use("s", 3), facts=Facts(bank=0)) for n in ("a", "b")),
         *(op(n, Use("t", 3), facts=Facts(bank=0)) for n in ("c", "d")),
     )
     crossed = (Dependence("a", "c", 0), Dependence("d", "b", 0))
     both = machine(Slot(1, "s", 1, fusion_cap=2), Slot(2, "t", 1, fusion_cap=2))
-    assert feasible(Case(Loop("l", four), both))[0] == 3
+    assert feasible(make_case(Loop("l", four), both))[0] == 3
     # Fusing both pairs would make a group wait for itself: one pair stays apart.
-    assert feasible(Case(Loop("l", four, stated=crossed), both))[0] == 6
+    assert feasible(make_case(Loop("l", four, stated=crossed), both))[0] == 6
 
 
 def test_fused_hold_covers_its_members() -> None:
@@ -169,30 +169,30 @@ def test_fused_hold_covers_its_members() -> None:
     )
     fusing = machine(Slot(1, "s", 1, fusion_cap=2))
     # Apart they need 4 cycles; fused they hold from 0 to 5.
-    assert feasible(Case(Loop("l", ops), fusing))[0] == 4
+    assert feasible(make_case(Loop("l", ops), fusing))[0] == 4
 
 
 def test_horizon_reaches_as_far_as_latency_asks() -> None:
     ops = tuple(op(f"o{i}") for i in range(4))
     stated = tuple(Dependence(f"o{i}", f"o{i + 1}", 10) for i in range(3))
-    last = last_stages(Case(Loop("l", ops, stated=stated), machine()), 3)
+    last = last_stages(make_case(Loop("l", ops, stated=stated), machine()), 3)
     assert last == (1, 5, 9, 13)  # 10 cycles from the last cycle of a stage: 4 stages on
 
 
 def test_rows_turn_unless_groups_tie_operations_to_stages() -> None:
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 3))))
-    turned = anchor(Case(loop, machine(ONE)), 5)
+    turned = anchor(make_case(loop, machine(ONE)), 5)
     assert turned is not None
     assert (turned.op, turned.cycle) == (1, 0)
     tied = replace(loop, ops=tuple(replace(o, constraint=Constraint(gid=0)) for o in loop.ops))
-    assert anchor(Case(tied, machine(ONE)), 5) is None
+    assert anchor(make_case(tied, machine(ONE)), 5) is None
 
 
 def test_twins_may_change_places() -> None:
     ops = (op("a", Use("s", 2)), op("b", Use("s", 2)), op("c", Use("s", 3)), op("d"))
     stated = (Dependence("a", "d", 5), Dependence("b", "d", 5))
-    assert twins(Case(Loop("l", ops, stated=stated), machine(ONE))) == ((0, 1),)
-    assert twins(Case(Loop("l", ops, stated=stated[:1]), machine(ONE))) == ()
+    assert twins(make_case(Loop("l", ops, stated=stated), machine(ONE))) == ((0, 1),)
+    assert twins(make_case(Loop("l", ops, stated=stated[:1]), machine(ONE))) == ()
 
 
 @given(problems(max_ops=7))
@@ -217,15 +217,15 @@ def test_answers_are_legal_and_never_above_the_heuristic(drawn: Problem) -> None
 
 @given(problems(max_ops=6))
 def test_floors_hold(drawn: Problem) -> None:
-    case = Case(drawn.loop, drawn.machine.with_slots(drawn.loop.slots))
+    case = make_case(drawn.loop, drawn.machine.with_slots(drawn.loop.slots))
     answer = optimize(case, 1, 60)
-    if answer.solution is None:
+    if answer.schedule is None:
         return
     for row in answer.objectives[1:]:
         name = row.name
         assert name in ("stages", "bytes", "registers")
-        assert floor_of(case, answer.solution.ii, name) <= row.value
-        assert row.value == value_of(case, answer.solution, name)
+        assert floor_of(case, answer.schedule.ii, name) <= row.value
+        assert row.value == value_of(case, answer.schedule, name)
         assert row.optimal
 
 
@@ -248,9 +248,9 @@ def test_four_op_is_proved_by_its_bound_without_the_solver() -> None:
 def test_a_hint_is_improved_in_stages_and_its_ii_kept() -> None:
     """a and b need one stage; the hint takes three."""
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 2))))
-    case = Case(loop, machine(ONE))
-    answer = optimize(case, 4, 4, Solution(4, (0, 10)), ("ii", "stages"))
-    assert answer.solution is not None
+    case = make_case(loop, machine(ONE))
+    answer = optimize(case, 4, 4, Schedule(4, {"a": 0, "b": 10}), ("ii", "stages"))
+    assert answer.schedule is not None
     assert [(o.name, o.value, o.optimal) for o in answer.objectives] == [
         ("ii", 4, True),
         ("stages", 1, True),
@@ -355,10 +355,10 @@ def test_no_work_at_all_states_the_gap() -> None:
     rng = random.Random(3)
     ops = tuple(op(f"o{i}", Use("s", rng.randint(2, 9))) for i in range(8))
     stated = (Dependence("o0", "o1", 21), Dependence("o1", "o0", 21, 1))
-    case = Case(Loop("l", ops, stated=stated), machine(ONE))
-    hint = Solution(200, tuple(21 * i for i in range(8)))
+    case = make_case(Loop("l", ops, stated=stated), machine(ONE))
+    hint = Schedule(200, {f"o{i}": 21 * i for i in range(8)})
     answer = optimize(case, 42, 200, hint, limits=Limits(work=0.0))
-    assert answer.solution == hint
+    assert answer.schedule == hint
     assert answer.lower_bound == 42
     assert answer.limited
     assert not answer.objectives[0].optimal

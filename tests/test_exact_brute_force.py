@@ -11,13 +11,14 @@ from collections.abc import Iterator
 import pytest
 
 from brute_force import legal_schedules, optimum
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.model import Model
 from stretto.exact.options import OBJECTIVES, Limits
 from stretto.exact.reasons import KINDS
 from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve
+from stretto.solution import Schedule
 from stretto.solution.views import analyse, stage_count
 from stretto.verify import verify
 from time_indexed import time_indexed
@@ -32,7 +33,7 @@ LIMIT = 40
 
 
 def case_of(tiny: Tiny) -> Case:
-    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    return make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
 
 
 def chunk(k: int) -> Iterator[tuple[int, Tiny]]:
@@ -40,11 +41,8 @@ def chunk(k: int) -> Iterator[tuple[int, Tiny]]:
         yield seed, tiny_problem(seed, MAX_OPS)
 
 
-def legal(tiny: Tiny, solution: Solution) -> bool:
-    names = [op.name for op in tiny.loop.ops]
-    fused = tuple(tuple(names[i] for i in group) for group in solution.fused)
-    starts = dict(zip(names, solution.starts, strict=True))
-    analysis = analyse(tiny.loop, tiny.machine, solution.ii, starts, fused=fused)
+def legal(tiny: Tiny, schedule: Schedule) -> bool:
+    analysis = analyse(tiny.loop, tiny.machine, schedule)
     return verify(tiny.loop, tiny.machine, analysis, max_stages=tiny.max_stages) == ()
 
 
@@ -57,34 +55,34 @@ def solved(tiny: Tiny, objective: str = "ii") -> Answer:
 def test_the_optimum_is_that_of_brute_force(k: int) -> None:
     for seed, tiny in chunk(k):
         answer = solved(tiny)
-        found = None if answer.solution is None else answer.solution.ii
+        found = None if answer.schedule is None else answer.schedule.ii
         best = optimum(tiny.loop, tiny.machine, tiny.fuse, LIMIT, tiny.max_stages)
         assert found == best, f"seed {seed}"
         assert not answer.limited, f"seed {seed}"
-        if answer.solution is not None:
-            assert legal(tiny, answer.solution), f"seed {seed}"
+        if answer.schedule is not None:
+            assert legal(tiny, answer.schedule), f"seed {seed}"
             assert answer.lower_bound == found, f"seed {seed}"
             assert [o.optimal for o in answer.objectives] == [True], f"seed {seed}"
-            if answer.solution.ii <= 6 and len(tiny.loop.ops) <= 4:
-                check_later_objectives(seed, tiny, answer.solution.ii)
+            if answer.schedule.ii <= 6 and len(tiny.loop.ops) <= 4:
+                check_later_objectives(seed, tiny, answer.schedule.ii)
 
 
 def check_later_objectives(seed: int, tiny: Tiny, ii: int) -> None:
     """Among all legal schedules at the optimum: fewest stages, then bytes, then registers."""
     answer = solved(tiny, "registers")
-    assert answer.solution is not None
+    assert answer.schedule is not None
     figures: list[tuple[int, int, int]] = []
     for s in legal_schedules(
         tiny.loop, tiny.machine, ii, fuse=tiny.fuse, max_stages=tiny.max_stages
     ):
-        a = analyse(tiny.loop, tiny.machine, ii, s.starts, fused=s.fused)
+        a = analyse(tiny.loop, tiny.machine, s)
         assert a.pressure is not None
         figures.append((a.stage_count, sum(m.used for m in a.memory), a.pressure.peak))
     told = tuple(row.value for row in answer.objectives[1:])
     assert told == min(figures), f"seed {seed}"
     assert all(row.optimal for row in answer.objectives), f"seed {seed}"
-    assert stage_count(ii, answer.solution.starts) == told[0]
-    assert legal(tiny, answer.solution), f"seed {seed}"
+    assert stage_count(ii, answer.schedule.starts.values()) == told[0]
+    assert legal(tiny, answer.schedule), f"seed {seed}"
 
 
 def test_a_formulation_of_its_own_agrees_on_every_small_ii() -> None:
@@ -93,7 +91,7 @@ def test_a_formulation_of_its_own_agrees_on_every_small_ii() -> None:
     for seed in SEEDS:
         tiny = tiny_problem(seed, MAX_OPS)
         tiny = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)  # it does not fuse
-        best = solved(tiny).solution
+        best = solved(tiny).schedule
         for ii in range(1, (LIMIT if best is None else best.ii + 2) + 1):
             said = solve(Model(case_of(tiny), ii), Clock(Limits())).status
             other = time_indexed(tiny.loop, tiny.machine, ii, max_stages=tiny.max_stages)
@@ -108,7 +106,7 @@ def test_every_rule_binds_somewhere() -> None:
     fused = 0
     for seed in SEEDS[:120]:
         tiny = tiny_problem(seed, MAX_OPS)
-        best = solved(tiny).solution
+        best = solved(tiny).schedule
         if best is None or best.ii == 1:
             continue
         conflict = find_conflict(case_of(tiny), best.ii - 1, Clock(Limits()))
@@ -116,7 +114,7 @@ def test_every_rule_binds_somewhere() -> None:
         kinds |= {reason.kind for reason in conflict.reasons}
         if tiny.fuse:
             apart = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)
-            other = solved(apart).solution
+            other = solved(apart).schedule
             fused += other is None or other.ii > best.ii
     assert kinds == set(KINDS)
     assert fused >= 5

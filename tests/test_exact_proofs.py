@@ -12,7 +12,7 @@ from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.exact import interrupts
-from stretto.exact.case import Case
+from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
 from stretto.exact.options import OBJECTIVES, Limits
@@ -54,7 +54,7 @@ def test_a_dependence_that_asks_for_no_stage_leads_on_to_those_that_do(distance:
         Dependence("c", "d", 50),
         Dependence("d", "a", 0, 30),
     )
-    case = Case(Loop("l", tuple(map(op, "abcd")), stated=stated), Machine("m", "", ()))
+    case = make_case(Loop("l", tuple(map(op, "abcd")), stated=stated), Machine("m", "", ()))
     least = -(-101 // (30 + distance))
     assert not found(case, least - 1)
     assert all(found(case, ii) for ii in range(least, 12))
@@ -74,12 +74,12 @@ def late_producer() -> Loop:
 
 @pytest.mark.parametrize("ii", [1, 2, 3])
 def test_fewer_registers_may_need_a_later_stage_than_any_rule_asks_for(ii: int) -> None:
-    case = Case(late_producer(), Machine("m", "", (), budgets=(REGISTERS,)))
+    case = make_case(late_producer(), Machine("m", "", (), budgets=(REGISTERS,)))
     answer = optimize(case, ii, ii, None, OBJECTIVES, Limits())
     registers = answer.objectives[-1]
     assert (registers.value, registers.optimal) == (1, True)
-    assert answer.solution is not None
-    assert answer.solution.starts[2] >= 8 - ii
+    assert answer.schedule is not None
+    assert answer.schedule.starts["x"] >= 8 - ii
 
 
 def test_what_fused_operations_hold_may_fill_a_slot_that_each_alone_does_not() -> None:
@@ -88,7 +88,7 @@ def test_what_fused_operations_hold_may_fill_a_slot_that_each_alone_does_not() -
         Op(name, "k", uses=(Use("s", 1, offset, units),), latency=1, facts=Facts(bank=0))
         for name, offset, units in (("a", 0, 2), ("b", 1, 1))
     )
-    case = Case(Loop("l", ops), Machine("m", "", (Slot(1, "s", 3, fusion_cap=2),)))
+    case = make_case(Loop("l", ops), Machine("m", "", (Slot(1, "s", 3, fusion_cap=2),)))
     assert found(case, 1)
     model = Model(case, 1)
     model.cp.add(model.choices[0].joins[1, 0] == 1)
@@ -122,9 +122,10 @@ def test_an_ii_that_the_user_allows_is_the_end_of_the_search() -> None:
 
 def test_no_ii_above_everybody_in_turn_is_the_smallest() -> None:
     loop, machine = carried_ring()
-    assert last_ii(Case(loop, machine)) == 6
+    assert last_ii(make_case(loop, machine)) == 6
     steps = (Dependence("a", "b", 9, 1),)
-    assert last_ii(Case(Loop("l", (op("a"), op("b")), stated=steps), Machine("m", "", ()))) == 10
+    two = Loop("l", (op("a"), op("b")), stated=steps)
+    assert last_ii(make_case(two, Machine("m", "", ()))) == 10
 
 
 def test_a_loop_that_the_solver_trips_over() -> None:
@@ -144,7 +145,7 @@ def test_a_loop_that_the_solver_trips_over() -> None:
     )
     storages = (Storage("m", "tmem", 3), Storage("n", "tmem", 2))
     machine = Machine("m", "", (Slot(1, "s0", 3), Slot(2, "s1", 2)), budgets=(Budget("tmem", 7),))
-    case = Case(Loop("l", ops, (Value("v"), Value("w")), storages), machine, fuse=False)
+    case = make_case(Loop("l", ops, (Value("v"), Value("w")), storages), machine, fuse=False)
     assert [found(case, ii) for ii in range(5, 8)] == [False, False, True]
 
 
@@ -158,13 +159,13 @@ def test_numbers_beyond_the_solver_are_told() -> None:
     loop = Loop("huge", (op("a"), op("b")), stated=stated)
     machine = Machine("m", "", (Slot(1, "s", 1),))
     with pytest.raises(StrettoError, match="too large for the solver"):
-        found(Case(loop, machine), 1)
+        found(make_case(loop, machine), 1)
 
 
 def test_a_machine_may_have_more_than_the_solver_can_count() -> None:
     loop = Loop("l", (op("a", Use("s", 3)), op("b", Use("s", 3))))
     machine = Machine("m", "", (Slot(1, "s", 10**30),), budgets=(Budget("smem", 10**30),))
-    assert found(Case(loop, machine), 1)
+    assert found(make_case(loop, machine), 1)
 
 
 def test_too_little_memory_is_told(
@@ -233,4 +234,4 @@ def test_numbers_that_the_solver_does_not_take_are_usage_errors(
 def test_ranges_are_checked_before_the_solver_sees_them() -> None:
     loop = Loop("l", (op("a"), op("b")), stated=(Dependence("a", "b", 1 << 61),))
     with pytest.raises(StrettoError, match="too large"):
-        Model(Case(loop, Machine("m", "", ())), 1)
+        Model(make_case(loop, Machine("m", "", ())), 1)

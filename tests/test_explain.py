@@ -14,7 +14,7 @@ from brute_force import legal_schedules, optimum
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
 from stretto.exact.explanation import Explanation
@@ -24,6 +24,7 @@ from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.explanation import ExplanationReport
+from stretto.solution import Schedule
 from stretto.solve import explaining
 from tiny_loops import Tiny, tiny_problem
 
@@ -176,7 +177,7 @@ def possible(tiny: Tiny, ii: int) -> bool:
 
 
 def case_of(tiny: Tiny) -> Case:
-    return Case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    return make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
 
 
 def alone(tiny: Tiny, kept: tuple[Reason, ...]) -> Tiny:
@@ -217,18 +218,18 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
         return
     case = case_of(tiny)
     ready = solve.prepare(tiny.loop, tiny.machine)
-    seen: list[tuple[Case, Solution]] = []
+    seen: list[tuple[Case, Schedule]] = []
     bounds = solve.schedule_prepared(ready).bounds
     assert bounds is not None
     told = explain(case, best - 1, bounds, check=lambda case, found: seen.append((case, found)))
     assert told.verdict == "impossible"
-    assert sorted(solution.ii for _, solution in seen) == [r.ii for r in told.relaxations]
+    assert sorted(schedule.ii for _, schedule in seen) == [r.ii for r in told.relaxations]
     assert all(r.ii < best and r.optimal for r in told.relaxations)
-    for changed, solution in seen:
+    for changed, schedule in seen:
         if changed.latencies:  # brute force knows no changed latency
             continue
         found = optimum(changed.loop, changed.machine, tiny.fuse, best, changed.max_stages)
-        assert found == solution.ii
+        assert found == schedule.ii
 
 
 def explained(loop: Loop, machine: Machine, ii: int | None = None) -> Explanation:
@@ -268,12 +269,14 @@ def test_a_hold_of_several_iis_needs_several_units() -> None:
 def test_only_the_changed_latency_may_be_broken() -> None:
     """The verifier's finding is granted by as much as the change allows, and no other is."""
     stated = (Dependence("a", "a", 9, 1, "order"), Dependence("a", "a", 8, 1, "anti"))
-    case = Case(Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ()))
+    case = make_case(
+        Loop("l", (Op("a", "k", uses=(), latency=1),), stated=stated), Machine("m", "", ())
+    )
     check = vars(explaining)["_check"]
-    check(replace(case, latencies=((0, 8),)), Solution(8, (0,)))
+    check(replace(case, latencies=((0, 8),)), Schedule(8, {"a": 0}))
     for latencies, ii in ((((0, 7),), 7), (((0, 8),), 7), (((1, 8),), 8), ((), 8)):
         with pytest.raises(solve.IllegalScheduleError):
-            check(replace(case, latencies=latencies), Solution(ii, (0,)))
+            check(replace(case, latencies=latencies), Schedule(ii, {"a": 0}))
 
 
 def test_what_is_not_proved_minimal_is_not_settled() -> None:
@@ -312,7 +315,7 @@ def test_every_kind_of_reason_in_a_few_words() -> None:
         Op("b", "k", uses=(Use("s", 1),), latency=1, constraint=Constraint(gid=0)),
     )
     stated = (Dependence("a", "b", 1), Dependence("b", "a", 1, 1))
-    case = Case(Loop("l", ops, stated=stated), Machine("m", "", (Slot(1, "s", 1),)), True, 2)
+    case = make_case(Loop("l", ops, stated=stated), Machine("m", "", (Slot(1, "s", 1),)), True, 2)
     reasons = (
         Reason("slot", "s"),
         Reason("pool", "p"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stretto.generate.gates import (
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.seating.gates import (
     RECOVERY,
     Gate,
     Recovery,
@@ -13,8 +14,7 @@ from stretto.generate.gates import (
     seek,
     snapshot,
 )
-from stretto.generate.partial import Partial
-from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Constraint, Dependence, Loop, Op, Use
 from stretto.machine import Machine, Slot
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import generated
 from stretto.bounds import compute_bounds
-from stretto.generate.attempt import Attempt, refusal_for
-from stretto.generate.ladder import climb, resumed
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.attempt import Attempt, refusal_for
+from stretto.generate.ladder.climb import climb, resumed
 from stretto.generate.problem import RUNGS, Options, Problem, make_problem
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
-from stretto.solution import Refusal
+from stretto.solution import Refusal, Schedule
 from stretto.solution.views import analyse
 from stretto.verify import verify
 
@@ -47,7 +47,7 @@ def check(placement: Partial) -> None:
     assert placement.complete
     starts = p.starts_by_name(placement.whole())
     fused = tuple(tuple(p.names[i] for i in group) for group in placement.fused.values())
-    analysis = analyse(p.loop, p.machine, placement.ii, starts, fused=fused)
+    analysis = analyse(p.loop, p.machine, Schedule(placement.ii, starts, fused))
     assert verify(p.loop, p.machine, analysis, max_stages=p.options.max_stages) == ()
 
 

@@ -12,17 +12,18 @@ from generated import Problem as Generated
 from generated import problems
 from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.packing import stretches
-from stretto.generate.partial import Partial
-from stretto.generate.paths import earliest, heights, stages
+from stretto.generate.ladder.packing import stretches
+from stretto.generate.ladder.rau import never_fits, refine
+from stretto.generate.ladder.recurrences import recurrences
+from stretto.generate.ladder.rings import least_bytes, least_depths, with_caps
+from stretto.generate.ladder.storage import bytes_needed, overflow, ring_depth
+from stretto.generate.ladder.tighten import tighten
 from stretto.generate.problem import Options, Problem, make_problem
-from stretto.generate.rau import never_fits, refine
-from stretto.generate.recurrences import recurrences
-from stretto.generate.rings import least_bytes, least_depths, with_caps
-from stretto.generate.storage import bytes_needed, overflow, ring_depth
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
+from stretto.problem.paths import earliest, heights, stages
+from stretto.solution import Schedule
 from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
 
@@ -43,7 +44,9 @@ def mii(problem: Problem) -> int:
 def test_earliest_starts_are_longest_paths(generated: Generated, more: int) -> None:
     problem = compiled(generated)
     ii = mii(problem) + more
-    assert problem.starts_by_name(earliest(problem, ii)) == earliest_starts(problem.loop, ii)
+    assert problem.starts_by_name(earliest(problem.between, ii)) == earliest_starts(
+        problem.loop, ii
+    )
 
 
 @given(problems(), st.integers(0, 9))
@@ -57,7 +60,7 @@ def test_heights_reach_the_last_completion(generated: Generated, more: int) -> N
             for j, other in enumerate(problem.names)
             if (distance := table.distance(name, other)) is not None
         ]
-        assert heights(problem, ii)[i] == max(reached)
+        assert heights(problem.between, problem.completion, ii)[i] == max(reached)
 
 
 @given(problems(), st.integers(1, 12), st.data())
@@ -67,7 +70,7 @@ def test_stages_keep_cycles_and_meet_every_dependence(
     problem = compiled(generated)
     assume(ii >= mii(problem))
     cycles = [data.draw(st.integers(0, ii - 1)) for _ in problem.names]
-    starts = stages(problem, ii, cycles)
+    starts = stages(problem.between, ii, cycles)
     if starts is None:
         # Only a recurrence can make cycles impossible.
         assert problem.recurrences
@@ -121,7 +124,7 @@ def test_what_refine_finds_is_legal(generated: Generated, more: int) -> None:
         assert attempt.refusal.reason
         return
     starts = problem.starts_by_name(attempt.placement.whole())
-    analysis = analyse(problem.loop, problem.machine, ii, starts)
+    analysis = analyse(problem.loop, problem.machine, Schedule(ii, starts))
     assert verify(problem.loop, problem.machine, analysis) == ()
     assert {rung for rung, _ in attempt.placement.seated_by.values()} == {"rau"}
 
@@ -272,7 +275,9 @@ def test_tightening_never_takes_more(generated: Generated, more: int) -> None:
     before = sum(bytes_needed(problem, ii, placement.whole()).values())
     tighten(placement, "rau")
     assert sum(bytes_needed(problem, ii, placement.whole()).values()) <= before
-    analysis = analyse(problem.loop, problem.machine, ii, problem.starts_by_name(placement.whole()))
+    analysis = analyse(
+        problem.loop, problem.machine, Schedule(ii, problem.starts_by_name(placement.whole()))
+    )
     assert verify(problem.loop, problem.machine, analysis) == ()
 
 

@@ -18,6 +18,7 @@ from programs import TINY
 from rich_loops import features, rich_problem
 from soundness import Outcome, examine
 from stretto.loop import Access, Loop, Op, Operand, Storage, Use, Value, check
+from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import verify
 
@@ -121,7 +122,7 @@ def _filled(depth: int | None = None, fixed: bool = False) -> Loop:
 
 def _told(loop: Loop, ii: int, **starts: int) -> str:
     """What the oracle of order says, having made sure that the verifier agrees."""
-    analysis = analyse(loop, TINY, ii, starts)
+    analysis = analyse(loop, TINY, Schedule(ii, starts))
     wrong = disagreements(loop, TINY, analysis)
     assert bool(wrong) == bool(verify(loop, TINY, analysis))
     return "; ".join(wrong)
@@ -133,7 +134,7 @@ def test_a_reader_waits_for_what_it_reads() -> None:
 
 
 def test_a_ring_is_as_deep_as_what_lives_in_it() -> None:
-    analysis = analyse(_filled(), TINY, 4, {"fill": 0, "take": 4})
+    analysis = analyse(_filled(), TINY, Schedule(4, {"fill": 0, "take": 4}))
     assert [(use.lifetime, use.ring_depth) for use in analysis.storages] == [(6, 2)]
     short = replace(analysis.storages[0], ring_depth=1)
     wrong = disagreements(_filled(), TINY, replace(analysis, storages=(short,)))
@@ -158,7 +159,7 @@ def test_an_operand_is_a_read_through_any_name() -> None:
     take = replace(plain.ops[1], operands=(Operand("w"),))
     values = (*plain.values, Value("w", None, "box"))
     loop = replace(plain, ops=(plain.ops[0], name, take), values=values)
-    analysis = analyse(loop, TINY, 4, {"fill": 0, "name": 0, "take": 0})
+    analysis = analyse(loop, TINY, Schedule(4, {"fill": 0, "name": 0, "take": 0}))
     assert disagreements(loop, TINY, analysis) == []
     assert [(use.lifetime, use.ring_depth) for use in analysis.storages] == [(6, 2)]
 
@@ -175,8 +176,8 @@ def test_instants_in_one_cycle_have_an_order() -> None:
 def test_values_show_what_orders_forbid() -> None:
     loop = _filled(fixed=True)
     good, bad = ({"fill": 0, "take": start} for start in (4, 5))
-    assert misread(loop, analyse(loop, TINY, 6, good)) == []
-    assert "`take`" in misread(loop, analyse(loop, TINY, 6, bad))[0]
+    assert misread(loop, analyse(loop, TINY, Schedule(6, good))) == []
+    assert "`take`" in misread(loop, analyse(loop, TINY, Schedule(6, bad)))[0]
 
 
 def test_values_agree_with_orders_on_good_schedules() -> None:

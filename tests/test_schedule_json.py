@@ -24,6 +24,7 @@ from stretto.solution import (
     Part,
     Proof,
     Refusal,
+    Schedule,
     ScheduleAnalysis,
     Witness,
 )
@@ -80,9 +81,7 @@ PROOF = Proof(
 FULL = analyse(
     LOOP,
     MACHINE,
-    9,
-    {"load": 0, "read0": 10, "read1": 10, "nop": 3},
-    fused=(("read0", "read1"),),
+    Schedule(9, {"load": 0, "read0": 10, "read1": 10, "nop": 3}, (("read0", "read1"),)),
     seated_by={"load": ("initial", "permute"), "read0": ("retry", "fuse")},
     bounds=BOUNDS,
     proof=PROOF,
@@ -369,7 +368,7 @@ def test_generated_round_trip(problem: Problem, data: st.DataObject) -> None:
     loop, machine = problem.loop, problem.machine
     ii = data.draw(st.integers(1, 9))
     starts = {op.name: data.draw(st.integers(0, 30)) for op in loop.ops}
-    analysis = analyse(loop, machine, ii, starts, seconds=data.draw(st.floats(0, 10)))
+    analysis = analyse(loop, machine, Schedule(ii, starts), seconds=data.draw(st.floats(0, 10)))
     top = document([(analysis, loop, machine)])
     assert valid(top)
     text = dump_document(top)

@@ -21,7 +21,7 @@ from stretto.frontends import read_source
 from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.schedule import ScheduleReport, tried
-from stretto.solution import Bounds, Part, Proof, Refusal, ScheduleAnalysis, Witness
+from stretto.solution import Bounds, Part, Proof, Refusal, Schedule, ScheduleAnalysis, Witness
 from stretto.solution.json import analysis_to_json, document, dump_document
 from stretto.solution.reading import parse_schedules
 from stretto.solution.views import analyse
@@ -71,7 +71,7 @@ SPARSE = Refusal(7, "no", stage=1, window=(-1, -2))
 def made(ii: int = 9, **more: Any) -> ScheduleAnalysis:
     proof = Proof(ii == 8, 8, "bound" if ii == 8 else "none")
     usual: dict[str, Any] = {"bounds": BOUNDS, "proof": proof, "generator": "cost-based"}
-    return analyse(LOOP, MACHINE, ii, STARTS, rule="by rule", **(usual | more))
+    return analyse(LOOP, MACHINE, Schedule(ii, STARTS), rule="by rule", **(usual | more))
 
 
 def text(analysis: ScheduleAnalysis, verbose: bool = False) -> str:
@@ -126,13 +126,13 @@ def test_rungs_and_arms_when_verbose() -> None:
 
 def test_spills_are_said() -> None:
     wide = replace(LOOP, values=(Value("v", TileType((128, 9), "f32")), VALUES[1]))
-    analysis = analyse(wide, MACHINE, 9, STARTS)
+    analysis = analyse(wide, MACHINE, Schedule(9, STARTS))
     assert "of 4 at cycle 0, which spills" in text(analysis)
 
 
 def test_a_space_without_a_budget() -> None:
     loop = replace(LOOP, storages=(Storage("ring", "tmem", 2000),))
-    assert "tmem 4,000 bytes, no limit" in text(analyse(loop, MACHINE, 9, STARTS))
+    assert "tmem 4,000 bytes, no limit" in text(analyse(loop, MACHINE, Schedule(9, STARTS)))
 
 
 def test_long_names_are_cut_and_lines_fit() -> None:
@@ -140,7 +140,7 @@ def test_long_names_are_cut_and_lines_fit() -> None:
     ops = (replace(OPS[0], name=name), *OPS[1:])
     loop = replace(LOOP, ops=ops)
     starts = {name: 0, "read0": 10, "read1": 10, "nop": 3}
-    analysis = analyse(loop, MACHINE, 9, starts, bounds=BOUNDS, rule="because " * 40)
+    analysis = analyse(loop, MACHINE, Schedule(9, starts), bounds=BOUNDS, rule="because " * 40)
     lines = ScheduleReport(analysis, loop, MACHINE, ("many words " * 30,), True).to_text()
     assert max(map(len, lines)) <= 100
     assert any("a_very_long_name_a_very_long_name_a…" in line for line in lines)

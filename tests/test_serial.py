@@ -10,8 +10,8 @@ from hypothesis import given
 
 import generated
 from stretto.errors import InfeasibleError, LoopError
+from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import Options, Problem, make_problem
-from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import (
     Access,
     Constraint,
@@ -26,6 +26,7 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
+from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.solve import prepare
 from stretto.verify import verify
@@ -61,7 +62,7 @@ def run(made: Loop, options: Options | None = None) -> SerialResult:
     compiled = problem(made, options)
     result = serial(compiled)
     starts = compiled.starts_by_name(result.starts)
-    analysis = analyse(compiled.loop, compiled.machine, result.ii, starts)
+    analysis = analyse(compiled.loop, compiled.machine, Schedule(result.ii, starts))
     assert verify(compiled.loop, compiled.machine, analysis, max_stages=1) == ()
     return result
 
@@ -210,7 +211,7 @@ def test_always_legal(drawn: generated.Problem) -> None:
         assert any(read.distance for o in drawn.loop.ops for read in o.reads)
         return
     starts = compiled.starts_by_name(result.starts)
-    analysis = analyse(drawn.loop, drawn.machine, result.ii, starts)
+    analysis = analyse(drawn.loop, drawn.machine, Schedule(result.ii, starts))
     assert verify(drawn.loop, drawn.machine, analysis, max_stages=1) == ()
     assert analysis.stage_count == 1
 
@@ -229,6 +230,8 @@ def test_nobody_overtakes_and_nobody_idles(drawn: generated.Problem) -> None:
         if not earlier or start - 1 < max(earlier):
             continue
         moved = [s - 1 if s == start else s for s in starts]
-        analysis = analyse(drawn.loop, drawn.machine, result.ii + 1, compiled.starts_by_name(moved))
+        analysis = analyse(
+            drawn.loop, drawn.machine, Schedule(result.ii + 1, compiled.starts_by_name(moved))
+        )
         found = verify(drawn.loop, drawn.machine, analysis)
         assert {v.rule for v in found} & {"dependence", "slot", "pool"}, (i, moved)

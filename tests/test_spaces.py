@@ -15,12 +15,13 @@ import pytest
 
 from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import make_case
 from stretto.exact.options import ProofOptions
 from stretto.exact.search import optimize
 from stretto.exact.values import floor_of, value_of
 from stretto.frontends import read_source
 from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
+from stretto.solution import Schedule
 from stretto.vocabulary.spaces import REGISTERS, SPACES, Space
 
 ROOT = Path(__file__).parent.parent
@@ -346,7 +347,7 @@ def test_an_objective_that_is_none(prove: bool) -> None:
     with pytest.raises(StrettoError, match=known):
         _ = ProofOptions(cast("Any", "speed")).objectives
     ready = solve.prepare(loop)
-    case, found = Case(ready.loop, ready.machine), Solution(1, (0,))
+    case, found = make_case(ready.loop, ready.machine), Schedule(1, {loop.ops[0].name: 0})
     for ask in (
         lambda: value_of(case, found, cast("Any", "speed")),
         lambda: floor_of(case, 1, cast("Any", "speed")),

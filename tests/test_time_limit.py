@@ -14,12 +14,12 @@ from stretto import solve
 from stretto.cli.main import main
 from stretto.deadline import NEVER, Deadline, OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.case import Case
+from stretto.exact.case import make_case
 from stretto.exact.model import Model
 from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
+from stretto.generate.ladder.serial import SerialResult, serial
 from stretto.generate.problem import Options, Problem
-from stretto.generate.serial import SerialResult, serial
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
 from stretto.loop.tile import TileType
@@ -211,7 +211,7 @@ def test_what_is_proved_stands_when_a_second_look_comes_too_late(
 
 def test_a_case_that_is_late_makes_no_model() -> None:
     ready = example("four_op")
-    case = Case(ready.loop, ready.machine, deadline=Deadline(0.0, 1.0))
+    case = make_case(ready.loop, ready.machine, deadline=Deadline(0.0, 1.0))
     with pytest.raises(OverdueError):
         Model(case, 15)
 

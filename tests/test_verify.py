@@ -10,10 +10,11 @@ import pytest
 from hypothesis import Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
-from brute_force import Group, Schedule, legal_schedules
+from brute_force import Group, legal_schedules
 from generated import Problem, problems
 from stretto.loop import Loop
 from stretto.machine import Budget, Machine
+from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
@@ -35,7 +36,7 @@ class Trial:
     def verify(
         self, starts: Mapping[str, int], fused: tuple[Group, ...] = ()
     ) -> tuple[Violation, ...]:
-        analysis = analyse(self.loop, self.machine, self.ii, starts, fused=fused)
+        analysis = analyse(self.loop, self.machine, Schedule(self.ii, starts, fused))
         return verify(self.loop, self.machine, analysis, max_stages=self.max_stages)
 
     def is_legal(self, starts: Mapping[str, int], fused: tuple[Group, ...] = ()) -> bool:
@@ -123,7 +124,7 @@ def test_random_schedules_break_each_rule_alone(rule: str) -> None:
         fused: tuple[Group, ...] = ()
         if rule == "fusion" and len(names) > 1:
             fused = ((names[0], names[1]),)
-        analysis = analyse(loop, machine, draw(st.integers(5, 9)), starts, fused=fused)
+        analysis = analyse(loop, machine, Schedule(draw(st.integers(5, 9)), starts, fused))
         return {v.rule for v in verify(loop, machine, analysis)}
 
     find(
@@ -142,7 +143,7 @@ def test_a_whole_interval_later_changes_nothing_but_the_origin(
     later = {name: start + ii for name, start in starts.items()}
 
     def broken(starts: Mapping[str, int]) -> list[tuple[str, tuple[str, ...]]]:
-        analysis = analyse(problem.loop, problem.machine, ii, starts)
+        analysis = analyse(problem.loop, problem.machine, Schedule(ii, starts))
         found = verify(problem.loop, problem.machine, analysis)
         return [(v.rule, v.ops) for v in found if v.rule not in ("order", "depth")]
 
@@ -150,6 +151,8 @@ def test_a_whole_interval_later_changes_nothing_but_the_origin(
     assert any(
         v.rule == "order"
         for v in verify(
-            problem.loop, problem.machine, analyse(problem.loop, problem.machine, ii, later)
+            problem.loop,
+            problem.machine,
+            analyse(problem.loop, problem.machine, Schedule(ii, later)),
         )
     )

@@ -24,7 +24,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.solution import Placement, ScheduleAnalysis, SpaceUse, StorageUse
+from stretto.solution import Placement, Schedule, ScheduleAnalysis, SpaceUse, StorageUse
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
@@ -66,7 +66,7 @@ class Given:
 
     @property
     def analysis(self) -> ScheduleAnalysis:
-        made = analyse(self.loop, self.machine, self.ii, self.starts, fused=self.fused)
+        made = analyse(self.loop, self.machine, Schedule(self.ii, self.starts, self.fused))
         return self.edit(made)
 
     def violations(self) -> tuple[Violation, ...]:

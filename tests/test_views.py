@@ -14,7 +14,7 @@ from generated import problems
 from stretto.errors import InfeasibleError
 from stretto.loop import Dependence, Loop, Op, Operand, Space, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse, placements
 
 
@@ -27,7 +27,7 @@ class Case:
 
     @property
     def analysis(self) -> ScheduleAnalysis:
-        return analyse(self.loop, self.machine, self.ii, self.starts)
+        return analyse(self.loop, self.machine, Schedule(self.ii, self.starts))
 
     def done(self, op: Op, iteration: int = 0) -> int:
         """Absolute completion, from its parts."""
@@ -181,7 +181,7 @@ def test_pressure_by_hand() -> None:
     )
     machine = Machine("m", "", (Slot(1, "s", 1),), budgets=(Budget("register", 4096, unit=512),))
     # x lives 3..9 (cycles 3, 0, 1, 2, 3, 0), y lives 8..9 (cycle 0): three at cycle 0.
-    pressure = analyse(loop, machine, 4, {"a": 3, "b": 8}).pressure
+    pressure = analyse(loop, machine, Schedule(4, {"a": 3, "b": 8})).pressure
     assert pressure is not None
     assert (pressure.peak, pressure.cycle, pressure.budget) == (3, 0, 8)
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.bounds.distances import below_recurrence
-from stretto.bounds.graph import Graph, dependence_graph
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
+from stretto.problem import Graph, dependence_graph
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Closure:
 def closure(loop: Loop, ii: int) -> Closure:
     """The closure of a resolved loop; an II below the recurrence bound is an InfeasibleError.
 
-    Bellman-Ford from all sources at once: each relaxation of an edge is one vector operation
+    Bellman-Ford from all sources at once: each relaxation of an arc is one vector operation
     over the sources, and sweeps in topological order end after a few rounds. Weights too large
     for 64-bit integers are kept as Python integers, slower and as exact.
     """
@@ -66,7 +66,7 @@ def longest_paths(
     import numpy as np  # heavy, and only this function needs it
 
     size = len(graph.names)
-    heaviest = max((e.latency + ii * e.distance for e in graph.edges()), default=0)
+    heaviest = max((e.latency + ii * e.distance for e in graph.edges), default=0)
     dtype = np.int64 if heaviest * (size + 1) < _SAFE else object
     reach = np.eye(size, dtype=np.bool_)
     longest: NDArray[Any] = np.zeros((size, size), dtype=dtype)
@@ -77,12 +77,12 @@ def longest_paths(
                 continue
             deadline.check()
             fresh[node] = False
-            for edge in graph.leaving[node]:
-                candidate = longest[node] + (edge.latency - ii * edge.distance)
-                farther = np.asarray(candidate > longest[edge.dst], dtype=np.bool_)
-                better = reach[node] & (farther | ~reach[edge.dst])
+            for other, latency, distance in graph.succs[node]:
+                candidate = longest[node] + (latency - ii * distance)
+                farther = np.asarray(candidate > longest[other], dtype=np.bool_)
+                better = reach[node] & (farther | ~reach[other])
                 if better.any():
-                    np.copyto(longest[edge.dst], candidate, where=better)
-                    reach[edge.dst] |= better
-                    fresh[edge.dst] = True
+                    np.copyto(longest[other], candidate, where=better)
+                    reach[other] |= better
+                    fresh[other] = True
     return reach, longest

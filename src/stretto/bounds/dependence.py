@@ -9,54 +9,47 @@ bound says nothing.
 
 from __future__ import annotations
 
-from stretto.bounds.graph import Graph
-from stretto.loop import Loop, Op
+from stretto.problem import Compiled, Graph
+from stretto.problem.paths import settle
 from stretto.solution import Part, Witness
 
 
-def dependence_bound(loop: Loop, graph: Graph, *, max_stages: int | None) -> Witness:
+def dependence_bound(problem: Compiled) -> Witness:
     """Largest ``ceil((path + 1) / (depth + 1))`` over the limited operations; ties in order."""
-    path, before = _longest_paths(graph)
+    limits = problem.max_stage
+    if not any(limit is not None for limit in limits):
+        return Witness("none")
+    graph = problem.graph
+    path = [0] * problem.size
+    settle(graph.order, graph.inside, 0, path)  # what is inside an iteration has no II
     best = Witness("none")
     at = -1
-    for i, op in enumerate(loop.ops):
-        depth = depth_limit(op, max_stages)
+    for i, depth in enumerate(limits):
         if depth is None or path[i] == 0:
             continue
-        found = Witness("depth", op.name, path[i] + 1, depth + 1)
+        found = Witness("depth", problem.names[i], path[i] + 1, depth + 1)
         if at < 0 or found.bound > best.bound:
             best, at = found, i
     if at < 0:
         return best
-    return Witness("depth", best.limit, best.total, best.capacity, _way(graph, path, before, at))
+    return Witness("depth", best.limit, best.total, best.capacity, _way(graph, path, at))
 
 
-def depth_limit(op: Op, max_stages: int | None) -> int | None:
-    """The last stage an operation may stand in; None: any."""
-    limits = [] if max_stages is None else [max_stages - 1]
-    if op.constraint.max_depth is not None:
-        limits.append(op.constraint.max_depth)
-    return min(limits, default=None)
+def _way(graph: Graph, path: list[int], last: int) -> tuple[Part, ...]:
+    """The longest path to an operation, each step with its latency to the next; the last adds none.
 
-
-def _longest_paths(graph: Graph) -> tuple[list[int], list[int]]:
-    """Longest distance-0 path to each operation's start, and who stands before it on that path."""
-    path = [0] * len(graph.names)
-    before = [-1] * len(graph.names)
-    for node in graph.order:
-        for edge in graph.leaving[node]:
-            if edge.distance == 0 and path[node] + edge.latency > path[edge.dst]:
-                path[edge.dst] = path[node] + edge.latency
-                before[edge.dst] = node
-    return path, before
-
-
-def _way(graph: Graph, path: list[int], before: list[int], last: int) -> tuple[Part, ...]:
-    """The path to an operation, each step with its latency to the next; the last adds none."""
+    Of several, at each step the one from the first operation in topological order.
+    """
     parts = [Part((graph.names[last],), 0)]
     node = last
-    while before[node] >= 0:
-        previous = before[node]
-        parts.append(Part((graph.names[previous],), path[node] - path[previous]))
-        node = previous
+    while path[node] > 0:
+        node, latency = min(
+            (
+                (arc.other, arc.latency)
+                for arc in graph.preds[node]
+                if arc.distance == 0 and path[arc.other] + arc.latency == path[node]
+            ),
+            key=lambda step: graph.rank[step[0]],
+        )
+        parts.append(Part((graph.names[node],), latency))
     return tuple(reversed(parts))

@@ -11,12 +11,12 @@ Each bound is true of every legal schedule and carries the witness that makes it
 from __future__ import annotations
 
 from stretto.bounds.dependence import dependence_bound
-from stretto.bounds.graph import dependence_graph
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.bounds.resource import fine_bound, resource_bound
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.problem import Compiled, compile_loop
 from stretto.solution import Bounds
 
 
@@ -30,11 +30,15 @@ def compute_bounds(
 ) -> Bounds:
     """The four bounds of a resolved loop that passed `check()`; OverdueError at the deadline."""
     deadline.check()
-    machine = machine.with_slots(loop.slots)
-    graph = dependence_graph(loop)
+    return bounds_of(compile_loop(loop, machine, fuse=fuse, max_stages=max_stages), deadline)
+
+
+def bounds_of(problem: Compiled, deadline: Deadline = NEVER) -> Bounds:
+    """The four bounds of a loop that is compiled; OverdueError at the deadline."""
+    deadline.check()
     return Bounds(
-        resource=resource_bound(loop, machine, fuse=fuse),
-        recurrence=recurrence_bound(graph, deadline),
-        fine=fine_bound(loop, machine),
-        dependence=dependence_bound(loop, graph, max_stages=max_stages),
+        resource=resource_bound(problem),
+        recurrence=recurrence_bound(problem.graph, deadline),
+        fine=fine_bound(problem),
+        dependence=dependence_bound(problem),
     )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import gcd
 
-from stretto.bounds.graph import Edge, Graph, components
 from stretto.deadline import NEVER, Deadline
+from stretto.problem import Edge, Graph
 from stretto.solution import Part, Witness
 
 
@@ -29,8 +29,8 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     """
     best: Sequence[Edge] = ()
     latency, distance = 0, 1
-    for members in components(graph):
-        edges = _inside(graph, members)
+    for members in graph.components:
+        edges = graph.within(members).edges
         while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
             latency, distance = _ratio(cycle)
@@ -49,17 +49,6 @@ def describe_cycle(witness: Witness) -> str:
     names = [part.ops[0] for part in witness.parts]
     way = " -> ".join([*names, names[0]])
     return f"{way} (latency {witness.total} over distance {witness.capacity})"
-
-
-def _inside(graph: Graph, members: Sequence[int]) -> list[Edge]:
-    """The edges of a component, renumbered 0, 1, ... in its order."""
-    local = {node: i for i, node in enumerate(members)}
-    return [
-        Edge(local[node], local[e.dst], e.latency, e.distance)
-        for node in members
-        for e in graph.leaving[node]
-        if e.dst in local
-    ]
 
 
 def _ratio(cycle: Iterable[Edge]) -> tuple[int, int]:

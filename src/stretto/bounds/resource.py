@@ -11,28 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stretto.loop import Loop, Op
-from stretto.machine import Machine
+from stretto.problem import Compiled, FusionClass, Hold
 from stretto.solution import Part, Witness
 
-FusionClass = tuple[str, tuple[str, ...], int]
-"""Kind, slots held (sorted) and bank: operations that agree in all three may fuse."""
 
-
-def resource_bound(loop: Loop, machine: Machine, *, fuse: bool) -> Witness:
+def resource_bound(problem: Compiled) -> Witness:
     """Largest ``ceil(Σ occupancy × duration / capacity)`` over the slots; ties by slot id."""
-    classes: dict[str, FusionClass] = {}
-    if fuse:
-        for op in loop.ops:
-            key = fusion_class(op, machine)
-            if key is not None:
-                classes[op.name] = key
+    machine = problem.machine
+    fusing = any(key is not None for key in problem.fusion.keys)
     best = Witness("none")
-    for slot, held in _held(loop).items():
-        capacity = machine.slot(slot).capacity
-        if capacity is None:
-            continue
-        parts = _fused_parts(held, classes, machine, loop) if classes else _parts(held)
+    for slot, (capacity, holds) in problem.holds.on("slot").items():
+        filled = _filled(holds)
+        parts = _fused_parts(problem, filled) if fusing else _parts(problem, filled)
         total = sum(part.amount for part in parts)
         slot_id = machine.slot(slot).id
         found = Witness("slot", slot, total, capacity, parts, slot_id)
@@ -47,78 +37,54 @@ def _beats(found: Witness, best: Witness, slot_id: int) -> bool:
     return found.bound == best.bound and slot_id < best.slot_id
 
 
-def fusion_class(op: Op, machine: Machine) -> FusionClass | None:
-    """What an operation must share with others to fuse with them; None: it never fuses.
-
-    It holds something, every slot it holds lets several fused operations share one hold, and
-    its bank is stated.
-    """
-    slots = tuple(sorted(use.slot for use in op.vector.uses if use.duration > 0))
-    if not slots or op.facts.bank is None:
-        return None
-    if any(machine.slot(slot).fusion_cap < 2 for slot in slots):
-        return None
-    return op.kind, slots, op.facts.bank
+def _filled(holds: Iterable[Hold]) -> dict[int, int]:
+    """Operation to the cells it fills in an iteration, in program order."""
+    filled: dict[int, int] = {}
+    for hold in holds:
+        filled[hold.op] = filled.get(hold.op, 0) + hold.amount * hold.duration
+    return filled
 
 
-def _held(loop: Loop) -> dict[str, dict[str, int]]:
-    """Slot to operation to cells held in an iteration, in program order."""
-    held: dict[str, dict[str, int]] = {}
-    for op in loop.ops:
-        for use in op.vector.uses:
-            amount = use.occupancy * use.duration
-            if amount:
-                on_slot = held.setdefault(use.slot, {})
-                on_slot[op.name] = on_slot.get(op.name, 0) + amount
-    return held
+def _parts(problem: Compiled, filled: dict[int, int]) -> tuple[Part, ...]:
+    return tuple(Part((problem.names[i],), amount) for i, amount in filled.items())
 
 
-def _parts(held: dict[str, int]) -> tuple[Part, ...]:
-    return tuple(Part((name,), amount) for name, amount in held.items())
-
-
-def _fused_parts(
-    held: dict[str, int], classes: dict[str, FusionClass], machine: Machine, loop: Loop
-) -> tuple[Part, ...]:
+def _fused_parts(problem: Compiled, filled: dict[int, int]) -> tuple[Part, ...]:
     """The cheapest fusion of each class, as if no dependence stood against it.
 
     A group of at most k members fills at least what its largest member fills alone; so with the
     members sorted from the largest down, any grouping costs at least the 1st + (k+1)th + ....
     """
-    members: dict[FusionClass, list[str]] = {}
-    parts: list[Part] = []
-    for name, amount in held.items():
-        if name in classes:
-            members.setdefault(classes[name], []).append(name)
+    members: dict[FusionClass, list[int]] = {}
+    groups: list[tuple[list[int], int]] = []
+    for i, amount in filled.items():
+        key = problem.fusion.keys[i]
+        if key is not None:
+            members.setdefault(key, []).append(i)
         else:
-            parts.append(Part((name,), amount))
-    for (_, slots, _), names in members.items():
-        size = min(machine.slot(slot).fusion_cap for slot in slots)
-        names.sort(key=lambda name: -held[name])
-        for group in _chunks(names, size):
-            in_order = sorted(group, key=loop.index.__getitem__)
-            parts.append(Part(tuple(in_order), held[group[0]]))
-    return tuple(sorted(parts, key=lambda part: loop.index[part.ops[0]]))
+            groups.append(([i], amount))
+    for key, ops in members.items():
+        ops.sort(key=lambda i: -filled[i])
+        for group in _chunks(ops, problem.fusion.cap(key)):
+            groups.append((sorted(group), filled[group[0]]))
+    groups.sort(key=lambda group: group[0][0])
+    return tuple(Part(tuple(problem.names[i] for i in ops), amount) for ops, amount in groups)
 
 
-def _chunks(names: Sequence[str], size: int) -> Iterable[Sequence[str]]:
-    return (names[i : i + size] for i in range(0, len(names), size))
+def _chunks(ops: Sequence[int], size: int) -> Iterable[Sequence[int]]:
+    return (ops[i : i + size] for i in range(0, len(ops), size))
 
 
-def fine_bound(loop: Loop, machine: Machine) -> Witness:
+def fine_bound(problem: Compiled) -> Witness:
     """Largest ``ceil(Σ units × duration / cap)`` over the pools; ties in machine order."""
-    drawn: dict[str, dict[str, int]] = {}
-    for op in loop.ops:
-        for demand in op.demands:
-            amount = demand.units * op.vector.duration
-            if amount:
-                from_pool = drawn.setdefault(demand.pool, {})
-                from_pool[op.name] = from_pool.get(op.name, 0) + amount
+    drawn = problem.holds.on("pool")
     best = Witness("none")
-    for pool in machine.pools:
-        parts = _parts(drawn.get(pool.name, {}))
+    for pool in problem.machine.pools:
+        if pool.name not in drawn:
+            continue
+        parts = _parts(problem, _filled(drawn[pool.name][1]))
         total = sum(part.amount for part in parts)
         found = Witness("pool", pool.name, total, pool.cap, parts)
-        if total and (best.kind == "none" or found.bound > best.bound):
+        if best.kind == "none" or found.bound > best.bound:
             best = found
     return best

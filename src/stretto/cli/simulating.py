@@ -104,9 +104,7 @@ def _checked(
     return analyse(
         loop,
         ready.machine,
-        given.ii,
-        given.starts,
-        fused=given.fused,
+        given.schedule,
         generator=given.generator,
         rule=given.rule,
         warnings=ready.notes[len(ready.machine.notes) :],

@@ -22,11 +22,11 @@ from typing import Literal
 
 from ortools.sat.python import cp_model
 
-from stretto.bounds.graph import strong_components
 from stretto.exact.case import Case, Solution
 from stretto.exact.model import Model
 from stretto.exact.reasons import Reason, all_reasons, of_edge
 from stretto.exact.solving import Clock, run
+from stretto.problem import strong_components
 
 CORE_SHARE = 0.005
 """Of the work, what asking for a core may take: it is quick or of no use."""

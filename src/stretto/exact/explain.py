@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from stretto.deadline import OverdueError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.relax import relax
 from stretto.exact.solving import Clock
-from stretto.solution import BOUND_NAMES, Bounds, Witness
+from stretto.solution import BOUND_NAMES, Bounds, Schedule, Witness
 
 FOR_CONFLICT = 0.5
 """Of the work, what the conflict may take; the rest is for what would resolve it."""
@@ -27,7 +27,7 @@ def explain(
     ii: int,
     bounds: Bounds,
     limits: Limits | None = None,
-    check: Callable[[Case, Solution], None] | None = None,
+    check: Callable[[Case, Schedule], None] | None = None,
 ) -> Explanation:
     """Why there is no schedule at this II; `check` is given every schedule that is claimed."""
     limits = limits or Limits()
@@ -35,7 +35,7 @@ def explain(
     suspects = [_suspects(case, bounds[name]) for name in BOUND_NAMES if bounds[name].bound > ii]
     conflict = find_conflict(case, ii, clock, suspects)
     if check is not None and conflict.solution is not None:
-        check(case, conflict.solution)
+        check(case, case.schedule(conflict.solution))
     if conflict.status != "impossible":
         return Explanation(ii, conflict.status, stopped=clock.stopped)
     clock = clock.renewed(limits, case.deadline)
@@ -43,7 +43,7 @@ def explain(
     try:
         for relaxed in relax(case, ii, conflict.reasons, clock):
             if check is not None:
-                check(relaxed.case, relaxed.solution)
+                check(relaxed.case, relaxed.case.schedule(relaxed.solution))
             found.append(relaxed.relaxation)
     except OverdueError:
         pass  # the conflict stands; `complete` says that not every change was tried

@@ -15,15 +15,14 @@ joins of up to `cap` members' shapes are few, and a hold of constant length may 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from stretto.exact.case import Case, Class, shape
+from stretto.exact.case import Case
 from stretto.exact.cp import when
-from stretto.loop import Use
-
-Shape = tuple[Use, ...]
+from stretto.problem import Class
+from stretto.problem.fusion import Shape, join, shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def _holds(
     model: cp_model.CpModel, case: Case, c: Class, joins: dict[tuple[int, int], cp_model.IntVar]
 ) -> dict[tuple[int, Shape], cp_model.IntVar]:
     """One shape a leader, which covers the shapes of all that join it."""
-    own = {i: shape(case.loop.ops[i]) for i in c.members}
+    own = {i: shape(case.problem.vectors[i]) for i in c.members}
     holds: dict[tuple[int, Shape], cp_model.IntVar] = {}
     for leader in c.members:
         case.deadline.check()
@@ -108,19 +107,6 @@ def _shapes(own: Shape, others: Sequence[Shape], cap: int) -> list[Shape]:
             break
         found.update(dict.fromkeys(front))
     return list(found)
-
-
-def join(a: Shape, b: Shape) -> Shape:
-    """What two fused operations hold: use by use, the first offset to the last end."""
-    return tuple(
-        replace(
-            x,
-            offset=min(x.offset, y.offset),
-            duration=max(x.end, y.end) - min(x.offset, y.offset),
-            occupancy=max(x.occupancy, y.occupancy),
-        )
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 def keep_acyclic(model: cp_model.CpModel, case: Case, choices: Sequence[Choice]) -> None:

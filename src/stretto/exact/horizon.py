@@ -36,8 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from stretto.bounds.graph import strong_components
 from stretto.exact.case import Case
+from stretto.problem import strong_components
 
 
 def last_stages(case: Case, ii: int) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def last_ii(case: Case) -> int:
     nobody busy. Cut it out of every round: whoever waits for a busy one waits as long as before,
     holds and stages stay what they were, and no lifetime spans more rounds than it did.
     """
-    busy = [max(1, done) for done in case.completion]
+    busy = [max(1, done) for done in case.problem.completion]
     for src, _, d in case.edges:
         busy[src] = max(busy[src], d.latency)
     return sum(busy)
@@ -84,8 +84,8 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
     for ring in case.bound_rings:
         for i, distance in ring.accessors:
             for writer in ring.writers:
-                yield i, writer, _ceil(case.completion[i] + ii * distance - ii + ii - 1, ii)
-    together = [*case.groups, *(c.members for c in case.classes)]
+                yield i, writer, _ceil(case.problem.completion[i] + ii * distance - ii + ii - 1, ii)
+    together = [*case.problem.members, *(c.members for c in case.classes)]
     for members in together:
         for a, b in combinations(members, 2):
             case.deadline.check()

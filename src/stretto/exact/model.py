@@ -116,15 +116,15 @@ class Model:
         if self.anchor is not None:
             for start in self.start:
                 self.cp.add(start >= self.origin)
-        for reader, writer in case.instant_pairs if case.spaced else ():
+        for reader, writer in case.problem.instant_pairs if case.spaced else ():
             self.cp.add(self.cycle[reader] != self.cycle[writer])
 
     def _check_range(self) -> None:
         """StrettoError where a start, or bytes times a start, is no number of the solver's."""
         case, loop = self.case, self.case.loop
         far = [d.distance for _, _, d in case.edges]
-        far += [distance for ring in case.rings for _, distance in ring.accessors]
-        longest = max([*case.completion, *(d.latency for _, _, d in case.edges)])
+        far += [distance for ring in case.problem.rotating for _, distance in ring.accessors]
+        longest = max([*case.problem.completion, *(d.latency for _, _, d in case.edges)])
         cycles = self.ii * (max(self.last) + 2 + max(far, default=0)) + longest
         held = [h.amount for _, holds in (case.slots | case.pools).values() for h in holds]
         sizes = [s.bytes for s in loop.storages] + [v.register_bytes for v in loop.values]
@@ -190,7 +190,7 @@ class Model:
 
     def _depth(self) -> None:
         """``stage <= max_depth``, stages counted from the origin; the stage count likewise."""
-        for i, depth in self.case.depths.items():
+        for i, depth in self.case.problem.depths.items():
             constraint = self.cp.add(self.start[i] - self.origin <= (depth + 1) * self.ii - 1)
             self.enforce(constraint, Reason("depth", self.case.loop.ops[i].name))
         if self.case.max_stages is not None:
@@ -203,7 +203,7 @@ class Model:
 
     def _group(self) -> None:
         """``stage[i] = stage[j]``."""
-        for k, members in enumerate(self.case.groups):
+        for k, members in enumerate(self.case.problem.members):
             for i, j in pairwise(members):
                 constraint = self.cp.add(self.stage[i] == self.stage[j])
                 self.enforce(constraint, Reason("group", number=k))
@@ -211,35 +211,36 @@ class Model:
     def _storage(self) -> None:
         """``ring × II >= lifetime`` and ``Σ bytes × ring <= budget``."""
         case, ii = self.case, self.ii
-        for ring in case.rings:
+        for ring in case.problem.rotating:
             longest = max(
-                ii * (self.last[i] + 1 + distance) + case.completion[i]
+                ii * (self.last[i] + 1 + distance) + case.problem.completion[i]
                 for i, distance in ring.accessors
             )
             depth = self.cp.new_int_var(1, -(-longest // ii), f"ring_{ring.name}")
             self.rings[ring.name] = depth
             for i, distance in ring.accessors:
-                lives = case.completion[i] + ii * distance
+                lives = case.problem.completion[i] + ii * distance
                 for writer in ring.writers:
                     if i == writer:
                         self.cp.add(depth * ii >= lives)
                     else:
                         self.cp.add(depth * ii >= self.start[i] + lives - self.start[writer])
         self._caps()
-        for space, budget in case.budgets.items():
-            sizes = [r.bytes * self.rings[r.name] for r in case.rings if r.space == space]
-            needed = total(sizes) + case.single_bytes.get(space, 0)
+        rooms = case.problem.rooms
+        for space, budget in rooms.budgets.items():
+            sizes = [r.bytes * self.rings[r.name] for r in rooms.rotating if r.space == space]
+            needed = total(sizes) + rooms.single_bytes.get(space, 0)
             if sizes:
                 fits = self.cp.add(needed <= min(budget, LARGEST))
                 self.enforce(fits, Reason("storage", space))
-            elif case.single_bytes.get(space, 0) > budget:
+            elif rooms.single_bytes.get(space, 0) > budget:
                 self.enforce(never(self.cp), Reason("storage", space))
 
     def _caps(self) -> None:
         """``cap × II >= lifetime``."""
         for ring in self.case.bound_rings:
             for i, distance in ring.accessors if ring.cap is not None else ():
-                lives = self.case.completion[i] + self.ii * distance
+                lives = self.case.problem.completion[i] + self.ii * distance
                 for writer in ring.writers:
                     most = (ring.cap or 0) * self.ii
                     if i != writer:

@@ -11,6 +11,7 @@ variable lengths, so each is q circles and an interval of r cycles, both variabl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -18,7 +19,8 @@ from ortools.sat.python import cp_model
 
 from stretto.exact.cp import total
 from stretto.exact.model import Model
-from stretto.vocabulary.spaces import REGISTERS, SPACES
+from stretto.problem import Room
+from stretto.vocabulary.spaces import REGISTERS
 
 
 def stage_count(model: Model, most: int) -> cp_model.IntVar:
@@ -31,8 +33,8 @@ def stage_count(model: Model, most: int) -> cp_model.IntVar:
 
 def memory_bytes(model: Model) -> cp_model.LinearExprT:
     """``Σ bytes × ring`` over everything outside registers."""
-    sizes = [ring.bytes * model.rings[ring.name] for ring in model.case.rings]
-    return total(sizes) + sum(model.case.single_bytes.values())
+    sizes = [ring.bytes * model.rings[ring.name] for ring in model.case.problem.rotating]
+    return total(sizes) + sum(model.case.problem.rooms.single_bytes.values())
 
 
 def register_peak(model: Model, most: int) -> cp_model.IntVar:
@@ -81,59 +83,38 @@ class _Lives:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.always = 0
+        problem = model.case.problem
+        self.always = problem.rooms.always
         """Bytes that live all the time."""
-        loop = model.case.loop
+        loop = problem.loop
         top = max(model.ii * (stage + 1) for stage in model.last)
         far = [distance for ends in loop.readers.values() for _, distance in ends]
         far += [read.distance for reads in loop.reads.values() for read in reads]
-        self.longest = top + model.ii * max(far, default=0) + max(model.case.completion)
-        self.moving: list[_Life] = []
-        self._values()
-        self._storages()
+        self.longest = top + model.ii * max(far, default=0) + max(problem.completion)
+        self.moving = [self._value(room) for room in problem.rooms.values]
+        self.moving += [self._storage(room) for room in problem.rooms.registers]
 
-    def _values(self) -> None:
-        loop, model = self.model.case.loop, self.model
-        for value in loop.values:
-            if not value.register_bytes:
-                continue
-            if value.name not in loop.producers:
-                self.always += value.register_bytes
-                continue
-            producer = loop.index[loop.producers[value.name]]
-            accessors = [(loop.index[name], d) for name, d in loop.readers[value.name]]
-            end = self._end([(producer, 0), *accessors])
-            begin, cycle = model.start[producer], model.cycle[producer]
-            self.moving.append(_Life(value.register_bytes, begin, cycle, end))
+    def _value(self, room: Room) -> _Life:
+        """A value lives from the start of its one producer on."""
+        (producer,) = room.writers
+        model, end = self.model, self._end(room.accessors)
+        return _Life(room.bytes, model.start[producer], model.cycle[producer], end)
 
-    def _storages(self) -> None:
-        loop, model = self.model.case.loop, self.model
-        for s in loop.storages:
-            if SPACES[s.space].budgeted:
-                continue
-            writers = [i for i, op in enumerate(loop.ops) if s.name in op.writes]
-            if s.fixed or not writers:
-                self.always += s.bytes
-                continue
-            readers = [
-                (i, read.distance)
-                for i, op in enumerate(loop.ops)
-                for read in loop.reads[op.name]
-                if read.storage == s.name
-            ]
-            end = self._end([*((w, 0) for w in writers), *readers])
-            begin = model.cp.new_int_var(0, self.longest, "")
-            model.cp.add_min_equality(begin, [model.start[w] for w in writers])
-            cycle = model.cp.new_int_var(0, model.ii - 1, "")
-            stage = model.cp.new_int_var(0, self.longest // model.ii, "")
-            model.cp.add(stage * model.ii + cycle == begin)
-            self.moving.append(_Life(s.bytes, begin, cycle, end))
+    def _storage(self, room: Room) -> _Life:
+        """A storage lives from its first writer's start on."""
+        model, end = self.model, self._end(room.accessors)
+        begin = model.cp.new_int_var(0, self.longest, "")
+        model.cp.add_min_equality(begin, [model.start[w] for w in room.writers])
+        cycle = model.cp.new_int_var(0, model.ii - 1, "")
+        stage = model.cp.new_int_var(0, self.longest // model.ii, "")
+        model.cp.add(stage * model.ii + cycle == begin)
+        return _Life(room.bytes, begin, cycle, end)
 
-    def _end(self, accessors: list[tuple[int, int]]) -> cp_model.IntVar:
+    def _end(self, accessors: Sequence[tuple[int, int]]) -> cp_model.IntVar:
         """``end >= start + completion + II × distance`` of everyone: the least is the lifetime."""
         model = self.model
         end = model.cp.new_int_var(0, self.longest, "")
-        for i, distance in dict.fromkeys(accessors):
-            done = model.case.completion[i] + model.ii * distance
+        for i, distance in accessors:
+            done = model.case.problem.completion[i] + model.ii * distance
             model.cp.add(end >= model.start[i] + done)
         return end

@@ -45,11 +45,11 @@ def all_reasons(case: Case) -> tuple[Reason, ...]:
     ops = case.loop.ops
     found = [Reason("slot", name) for name in case.slots]
     found += [Reason("pool", name) for name in case.pools]
-    found += [Reason("storage", space) for space in case.budgets]
-    found += [Reason("depth", ops[i].name) for i in case.depths]
+    found += [Reason("storage", space) for space in case.problem.rooms.budgets]
+    found += [Reason("depth", ops[i].name) for i in case.problem.depths]
     if case.max_stages is not None:
         found.append(Reason("stages"))
-    found += [Reason("group", number=k) for k in range(len(case.groups))]
+    found += [Reason("group", number=k) for k in range(len(case.problem.members))]
     found += [Reason("ring", ring.name) for ring in case.bound_rings if ring.cap is not None]
     found += dict.fromkeys(of_edge(case, k) for k in range(len(case.edges)))
     return tuple(dict.fromkeys(found))

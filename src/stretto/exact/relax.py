@@ -123,7 +123,7 @@ def _more(case: Case, reason: Reason, ii: int) -> Change:
 
     def apply(k: int) -> Case:
         widen = machine.with_capacity if reason.kind == "slot" else machine.with_cap
-        return replace(case, machine=widen(name, has + k))
+        return case.changed(machine=widen(name, has + k))
 
     def tell(k: int) -> str:
         more = "a second unit" if has == k == 1 else f"{k} more unit{'' if k == 1 else 's'}"
@@ -135,7 +135,7 @@ def _more(case: Case, reason: Reason, ii: int) -> Change:
 def _deeper(case: Case, reason: Reason) -> Change:
     if reason.kind == "stages":
         most = case.max_stages or 0
-        changed = replace(case, max_stages=most + 1)
+        changed = case.changed(max_stages=most + 1)
         text = f"at most {most + 1} stages instead of {most}"
     else:
         op = case.loop.op(reason.name)
@@ -158,7 +158,7 @@ def _apart(case: Case, reason: Reason) -> Change:
 def _with_op(case: Case, op: Op, constraint: Constraint) -> Case:
     changed = replace(op, constraint=constraint)
     ops = tuple(changed if other.name == op.name else other for other in case.loop.ops)
-    return replace(case, loop=replace(case.loop, ops=ops))
+    return case.changed(loop=replace(case.loop, ops=ops))
 
 
 def _sooner(case: Case, reason: Reason) -> Change:
@@ -188,7 +188,7 @@ def _roomier(case: Case, reason: Reason) -> Change:
 
 def _with_depth(case: Case, ring: Storage, depth: int | None) -> Case:
     storages = tuple(replace(s, depth=depth) if s is ring else s for s in case.loop.storages)
-    return replace(case, loop=replace(case.loop, storages=storages))
+    return case.changed(loop=replace(case.loop, storages=storages))
 
 
 def _smaller(case: Case, reason: Reason) -> Iterator[Change]:
@@ -200,7 +200,7 @@ def _smaller(case: Case, reason: Reason) -> Iterator[Change]:
             storages = tuple(
                 replace(s, bytes=s.bytes - b) if s.name == name else s for s in case.loop.storages
             )
-            return replace(case, loop=replace(case.loop, storages=storages))
+            return case.changed(loop=replace(case.loop, storages=storages))
 
         def tell(b: int, name: str = storage.name, size: int = storage.bytes) -> str:
             return f"`{name}` smaller by {b:,} bytes ({size:,} -> {size - b:,})"

@@ -31,7 +31,7 @@ from stretto.exact.options import (
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.exact.values import floor_of, value_of
-from stretto.solution import Objective, Refusal
+from stretto.solution import Objective, Refusal, Schedule
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""
@@ -45,7 +45,7 @@ STREAK = 3
 class Answer:
     """What is known in the end."""
 
-    solution: Solution | None
+    schedule: Schedule | None
     lower_bound: int
     """No schedule has a smaller II."""
     refused: tuple[Refusal, ...]
@@ -60,14 +60,15 @@ def optimize(
     case: Case,
     lower_bound: int,
     last: int,
-    hint: Solution | None = None,
+    hint: Schedule | None = None,
     objectives: tuple[ObjectiveName, ...] = OBJECTIVES,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """The best schedule with an II from `lower_bound` (proved elsewhere) to `last`."""
     clock = Clock(limits or Limits(), case.deadline)
-    search = _Search(case, clock, progress or (lambda _: None), hint)
+    first = None if hint is None else case.solution(hint)
+    search = _Search(case, clock, progress or (lambda _: None), first)
     try:
         search.climb(lower_bound, last)
         if search.best is not None:
@@ -83,7 +84,7 @@ def optimize(
         search.undecided or any(not row.optimal for row in search.told)
     )
     return Answer(
-        search.best,
+        None if search.best is None else case.schedule(search.best),
         search.lower,
         tuple(search.refused),
         tuple(search.told),
@@ -176,7 +177,7 @@ class _Search:
         """One objective, with those before it held."""
         assert self.best is not None
         best = self.best
-        value = value_of(self.case, best, name)
+        value = value_of(self.case, self.case.schedule(best), name)
         if self.case.deadline.over:
             return Objective(name, value, 0, optimal=False)
         floor = min(value, floor_of(self.case, best.ii, name))
@@ -213,7 +214,7 @@ class _Search:
         self, name: ObjectiveName, outcome: Outcome, value: int, floor: int
     ) -> Objective:
         if outcome.solution is not None:
-            found = value_of(self.case, outcome.solution, name)
+            found = value_of(self.case, self.case.schedule(outcome.solution), name)
             if found <= value:
                 self.best, value = outcome.solution, found
             floor = max(floor, min(outcome.bound, value))

@@ -27,7 +27,7 @@ class Anchor:
 
 def anchor(case: Case, ii: int) -> Anchor | None:
     """The longest hold of the busiest exclusive slot; None where turning is not allowed."""
-    if case.groups or not case.size:
+    if case.problem.members or not case.size:
         return None
     best: tuple[int, int, Anchor] | None = None
     for limit, holds in case.slots.values():
@@ -53,7 +53,7 @@ def twins(case: Case) -> tuple[tuple[int, ...], ...]:
     for i, op in enumerate(case.loop.ops):
         case.deadline.check()
         if not _touches_itself(around[i], i) and op.name not in parents:
-            key = (frozenset(around[i]), _features(case, op), case.groups and _group(case, i))
+            key = (frozenset(around[i]), _features(case, op), case.problem.group[i])
             alike.setdefault(key, []).append(i)
     return tuple(
         tuple(members)
@@ -64,10 +64,6 @@ def twins(case: Case) -> tuple[tuple[int, ...], ...]:
 
 def _touches_itself(around: set[tuple[object, ...]], i: int) -> bool:
     return any(step[1] == i for step in around)
-
-
-def _group(case: Case, i: int) -> int:
-    return next((k for k, members in enumerate(case.groups) if i in members), -1)
 
 
 def _features(case: Case, op: Op) -> tuple[object, ...]:

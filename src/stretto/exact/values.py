@@ -10,21 +10,20 @@ A schedule that meets the floor is proved without asking the solver.
 from __future__ import annotations
 
 from stretto.bounds.distances import earliest_starts
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case
 from stretto.exact.options import ObjectiveName, no_objective
-from stretto.solution import views
+from stretto.solution import Schedule, views
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
-def value_of(case: Case, solution: Solution, name: ObjectiveName) -> int:
+def value_of(case: Case, schedule: Schedule, name: ObjectiveName) -> int:
     """By the definitions, not by the model."""
-    ii = solution.ii
-    starts, _ = case.named(solution)
+    ii, starts = schedule.ii, schedule.starts
     match name:
         case "ii":
             return ii
         case "stages":
-            return views.stage_count(ii, solution.starts)
+            return views.stage_count(ii, starts.values())
         case "bytes":
             uses = views.storage_uses(case.loop, ii, starts)
             return sum(row.used for row in views.memory(case.machine, uses))
@@ -42,8 +41,8 @@ def floor_of(case: Case, ii: int, name: ObjectiveName) -> int:
         case "stages":
             return max(earliest_starts(case.loop, ii).values()) // ii + 1
         case "bytes":
-            once = sum(ring.bytes for ring in case.rings)
-            return once + sum(case.single_bytes.values())
+            once = sum(ring.bytes for ring in case.problem.rotating)
+            return once + sum(case.problem.rooms.single_bytes.values())
         case "registers":
             return _register_floor(case)
         case _:  # a caller without types

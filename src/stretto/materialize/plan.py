@@ -6,13 +6,14 @@ start = stage × II + cycle        flow from `a` to `b`, distance d:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
 from stretto.materialize.errors import MaterializeError
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.verify import verify
 
 
@@ -22,11 +23,24 @@ class Plan:
 
     loop: Loop
     machine: Machine
-    ii: int
-    starts: dict[str, int]
+    schedule: Schedule
     order: dict[str, int]
     """Rank inside the stage."""
-    fused: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def ii(self) -> int:
+        """The initiation interval."""
+        return self.schedule.ii
+
+    @property
+    def starts(self) -> Mapping[str, int]:
+        """Start of each operation."""
+        return self.schedule.starts
+
+    @property
+    def fused(self) -> tuple[tuple[str, ...], ...]:
+        """Groups that share one hold."""
+        return self.schedule.fused
 
     @cached_property
     def stage(self) -> dict[str, int]:
@@ -89,4 +103,4 @@ def make_plan(loop: Loop, machine: Machine, analysis: ScheduleAnalysis) -> Plan:
         told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
         raise MaterializeError(f"{loop.name}: the schedule is not legal{told}")
     order = {p.op: p.order for p in analysis.placements}
-    return Plan(loop, machine, analysis.ii, analysis.starts, order, analysis.fused)
+    return Plan(loop, machine, analysis.schedule, order)

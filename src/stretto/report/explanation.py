@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.exact.case import Case, Hold
+from stretto.exact.case import Case
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
+from stretto.problem import Hold
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.solve import Explained
 
@@ -254,8 +255,8 @@ def _held(case: Case, holds: tuple[Hold, ...] | list[Hold]) -> str:
 
 
 def _storage(case: Case, space: str) -> str:
-    parts = [f"{r.name} {r.bytes:,} × its ring" for r in case.rings if r.space == space]
-    once = case.single_bytes.get(space, 0)
+    parts = [f"{r.name} {r.bytes:,} × its ring" for r in case.problem.rotating if r.space == space]
+    once = case.problem.rooms.single_bytes.get(space, 0)
     if once:
         parts.append(f"{once:,} once")
-    return f"{case.budgets[space]:,} bytes for {', '.join(parts)}"
+    return f"{case.problem.rooms.budgets[space]:,} bytes for {', '.join(parts)}"

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from stretto.errors import StrettoError
 from stretto.loop import ResourceVector
 from stretto.machine import Machine
+from stretto.solution.profile import profile
 
 
 class Segment(NamedTuple):
@@ -95,24 +96,15 @@ def fold(vector: ResourceVector, ii: int, columns: Columns, machine: str) -> Fol
 
 def _wind(holds: Iterable[tuple[int, int, int]], ii: int) -> list[tuple[int, int, int]]:
     """Disjoint (offset, length, amount) of holds given as (offset, duration, amount)."""
-    base = 0
-    change: dict[int, int] = {0: 0}
-    for offset, duration, amount in holds:
-        turns, rest = divmod(duration, ii)
-        base += turns * amount
-        if rest:
-            first, last = offset % ii, (offset + rest) % ii
-            change[first] = change.get(first, 0) + amount
-            change[last] = change.get(last, 0) - amount
-            if last < first:  # around the end: held at cycle 0 as well (last == 0 cancels out)
-                change[0] += amount
-    # A breakpoint where nothing changes would split a segment; cycle 0 stays, as the origin.
-    points = sorted(cycle for cycle, by in change.items() if by or cycle == 0)
+    spans = ((amount, offset, offset + duration) for offset, duration, amount in holds)
+    cycles, amounts = profile(spans, ii)
     pieces: list[tuple[int, int, int]] = []
-    amount = base
-    for first, last in zip(points, [*points[1:], ii], strict=True):
-        amount += change[first]
-        pieces.append((first, last - first, amount))
+    for first, last, amount in zip(cycles, [*cycles[1:], ii], amounts, strict=True):
+        if pieces and pieces[-1][2] == amount:  # nothing changes here
+            begin, length, _ = pieces.pop()
+            pieces.append((begin, length + last - first, amount))
+        else:
+            pieces.append((first, last - first, amount))
     if len(pieces) > 1 and pieces[0][2] == pieces[-1][2]:
         first, length, amount = pieces.pop()
         pieces[0] = (first, length + pieces[0][1], amount)

@@ -9,6 +9,7 @@ again, its own way).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,6 +92,17 @@ class Bounds:
     def witness(self) -> Witness:
         """The witness of the limiter."""
         return self[self.limiter]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The bare schedule, however it was found: what solvers hand over and analyses are made of."""
+
+    ii: int
+    starts: Mapping[str, int]
+    """Start of each operation, by name."""
+    fused: tuple[tuple[str, ...], ...] = ()
+    """Groups that share one hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +235,10 @@ class ScheduleAnalysis:
     def starts(self) -> dict[str, int]:
         """Start of each operation."""
         return {p.op: p.start for p in self.placements}
+
+    @property
+    def schedule(self) -> Schedule:
+        """The bare schedule; a ValueError where there is none."""
+        if self.ii is None:
+            raise ValueError(f"{self.loop}: there is no schedule")
+        return Schedule(self.ii, self.starts, self.fused)

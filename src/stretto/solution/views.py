@@ -15,12 +15,14 @@ from typing import cast
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, Storage, topological_order
 from stretto.machine import Machine
+from stretto.solution.profile import profile
 from stretto.solution.types import (
     Bounds,
     Placement,
     Pressure,
     Proof,
     Refusal,
+    Schedule,
     ScheduleAnalysis,
     SpaceUse,
     StorageUse,
@@ -171,35 +173,19 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
 
 def pressure(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -> Pressure:
     """Peak of live register bytes over the modulo cycles, in the machine's register units."""
-    base = 0
-    change: dict[int, int] = {0: 0}
-    for size, begin, end in register_lives(loop, ii, starts):
-        whole, rest = divmod(end - begin, ii)
-        base += size * whole
-        if rest:
-            first, last = begin % ii, (begin + rest) % ii
-            change[first] = change.get(first, 0) + size
-            change[last] = change.get(last, 0) - size
-            if last < first:  # wraps: alive at cycle 0 as well (last == 0 cancels out)
-                change[0] += size
-    peak, peak_cycle, live = -1, 0, base
-    for cycle in sorted(change):
-        live += change[cycle]
-        if live > peak:
-            peak, peak_cycle = live, cycle
+    cycles, live = profile(register_lives(loop, ii, starts), ii)
+    peak = max(live)
     budget = machine.budget(REGISTERS)
     unit = budget.unit if budget else 1
     limit = budget.bytes // unit if budget and budget.bytes is not None else None
-    return Pressure(-(-peak // unit), limit, peak_cycle)
+    return Pressure(-(-peak // unit), limit, cycles[live.index(peak)])
 
 
 def analyse(
     loop: Loop,
     machine: Machine,
-    ii: int,
-    starts: Mapping[str, int],
+    schedule: Schedule,
     *,
-    fused: tuple[tuple[str, ...], ...] = (),
     seated_by: Mapping[str, tuple[str, str]] | None = None,
     bounds: Bounds | None = None,
     proof: Proof | None = None,
@@ -209,10 +195,11 @@ def analyse(
     warnings: tuple[str, ...] = (),
     seconds: float = 0.0,
 ) -> ScheduleAnalysis:
-    """The whole analysis of a schedule given by its II and starts; groups in program order."""
+    """The whole analysis of a schedule; groups in program order."""
+    ii, starts = schedule.ii, schedule.starts
     position = {op.name: i for i, op in enumerate(loop.ops)}
-    fused = tuple(tuple(sorted(group, key=lambda n: position.get(n, -1))) for group in fused)
-    fused = tuple(sorted(fused, key=lambda group: [position.get(name, -1) for name in group]))
+    groups = [sorted(group, key=lambda n: position.get(n, -1)) for group in schedule.fused]
+    groups.sort(key=lambda group: [position.get(name, -1) for name in group])
     uses = storage_uses(loop, ii, starts)
     return ScheduleAnalysis(
         loop=loop.name,
@@ -220,7 +207,7 @@ def analyse(
         success=True,
         ii=ii,
         placements=placements(loop, ii, starts, seated_by),
-        fused=fused,
+        fused=tuple(map(tuple, groups)),
         stage_count=stage_count(ii, starts.values()),
         pipeline_depth=pipeline_depth(loop, ii, starts),
         storages=uses,

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from stretto.deadline import OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
 from stretto.exact.options import Limits, ProofOptions
@@ -18,7 +18,7 @@ from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError
 from stretto.solve.preparing import Prepared, prepare
@@ -77,7 +77,7 @@ def explain_prepared(
         best = schedule_prepared(ready, EXACT, options, progress, proof)
     except StoppedError as stop:
         best, stopped = stop.analysis, True
-    case = Case(
+    case = make_case(
         ready.loop, ready.machine, options.fuse, options.max_stages, deadline=options.deadline
     )
     asked = ii if ii is not None else _next_smaller(best)
@@ -114,11 +114,10 @@ def _explained(case: Case, ii: int, best: ScheduleAnalysis, limits: Limits) -> E
     return find(case, ii, best.bounds, limits, _check)
 
 
-def _check(case: Case, solution: Solution) -> None:
+def _check(case: Case, schedule: Schedule) -> None:
     """A schedule that is claimed passes the verifier, on the changed problem."""
     loop, machine = case.loop, case.machine
-    starts, fused = case.named(solution)
-    analysis = analyse(loop, machine, solution.ii, starts, fused=fused)
+    analysis = analyse(loop, machine, schedule)
     violations = verify(loop, machine, analysis, max_stages=case.max_stages)
     real = [v for v in violations if not _granted(case, v)]
     if real:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
+from stretto.generate.ladder.serial import SerialResult
 from stretto.generate.problem import LARGE, Problem
 from stretto.generate.select import SERIAL, Selection
-from stretto.generate.serial import SerialResult
 from stretto.machine import SPACES
-from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Bounds, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
 
@@ -66,26 +66,22 @@ class Job:
         said = result.warnings + ((told,) if told else ())
         return self.verified(
             replace(self.chosen, generator=SERIAL, rule=rule),
-            result.ii,
-            self.problem.starts_by_name(result.starts),
+            self.problem.schedule(result.ii, result.starts),
             refused=refused,
             warnings=said,
         )
 
     def found(self, found: Found) -> ScheduleAnalysis:
         """What the search found."""
-        placement, ii = found.placement, found.ii
+        placement = found.placement
         assert placement is not None
-        assert ii is not None
         names = self.problem.names
         coarse = len(names) > LARGE
         told = f"more than {LARGE} operations: searched in coarse steps, without the arms"
         return self.verified(
             self.chosen,
-            ii,
-            self.problem.starts_by_name(placement.whole()),
-            warnings=(told,) if coarse and ii > self.bounds.mii else (),
-            fused=tuple(tuple(names[i] for i in group) for group in placement.fused.values()),
+            placement.schedule,
+            warnings=(told,) if coarse and placement.ii > self.bounds.mii else (),
             seated_by={names[i]: by for i, by in placement.seated_by.items()},
             refused=found.refused,
         )
@@ -106,10 +102,8 @@ class Job:
     def verified(
         self,
         chosen: Selection,
-        ii: int,
-        starts: Mapping[str, int],
+        schedule: Schedule,
         *,
-        fused: tuple[tuple[str, ...], ...] = (),
         seated_by: Mapping[str, tuple[str, str]] | None = None,
         refused: tuple[Refusal, ...] = (),
         warnings: tuple[str, ...] = (),
@@ -120,12 +114,10 @@ class Job:
         analysis = analyse(
             loop,
             machine,
-            ii,
-            starts,
-            fused=fused,
+            schedule,
             seated_by=seated_by,
             bounds=self.bounds,
-            proof=proof or known(ii, mii, refused),
+            proof=proof or known(schedule.ii, mii, refused),
             generator=chosen.generator,
             rule=chosen.rule,
             refused=refused,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.exact.case import Case, Solution
+from stretto.exact.case import Case
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
 from stretto.exact.options import ObjectiveName, Progress, ProofOptions
 from stretto.exact.values import floor_of, value_of
 from stretto.generate.select import EXACT
-from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solve.job import Job, lower_bound
 
 
@@ -29,16 +29,8 @@ def proved(
     progress: Progress | None = None,
 ) -> tuple[ScheduleAnalysis, bool]:
     """The analysis with its proof, improved where the solver can; and whether it was stopped."""
-    loop = job.problem.loop
-    options_of = job.problem.options
-    case = Case(
-        loop,
-        job.problem.machine,
-        options_of.fuse,
-        options_of.max_stages,
-        deadline=job.search_until,
-    )
-    hint = solution_of(at_hand, case) if at_hand.success else None
+    case = Case(job.problem, deadline=job.search_until)
+    hint = at_hand.schedule if at_hand.success else None
     if hint is None and job.problem.options.max_ii is None:
         last = max(last, last_ii(case))
     before = tuple(r for r in at_hand.refused if r.proved)
@@ -55,30 +47,19 @@ def proved(
 
     answer = optimize(case, lower, last, hint, options.objectives, options.limits, progress)
     refused = (*(r for r in before if r.ii < lower), *answer.refused)
-    if answer.solution is None:
+    if answer.schedule is None:
         return replace(at_hand, generator=EXACT, refused=refused), answer.stopped
-    optimal = answer.lower_bound == answer.solution.ii
+    optimal = answer.lower_bound == answer.schedule.ii
     if answer.lower_bound > lower:
         method = "solver"
     proof = Proof(optimal, answer.lower_bound, method if optimal else "none", answer.objectives)
-    if answer.solution == hint:
+    if answer.schedule == hint:
         return _labelled(job, replace(at_hand, proof=proof, refused=refused)), answer.stopped
-    return _improved(job, case, at_hand, answer.solution, proof, refused), answer.stopped
-
-
-def solution_of(analysis: ScheduleAnalysis, case: Case) -> Solution:
-    """A schedule in the solver's terms."""
-    assert analysis.ii is not None
-    starts, index = analysis.starts, case.loop.index
-    return Solution(
-        analysis.ii,
-        tuple(starts[op.name] for op in case.loop.ops),
-        tuple(tuple(index[name] for name in group) for group in analysis.fused),
-    )
+    return _improved(job, at_hand, answer.schedule, proof, refused), answer.stopped
 
 
 def _settled(
-    case: Case, hint: Solution, lower: int, objectives: tuple[ObjectiveName, ...]
+    case: Case, hint: Schedule, lower: int, objectives: tuple[ObjectiveName, ...]
 ) -> tuple[Objective, ...] | None:
     """The objectives, if a schedule meets the floor of each."""
     rows: list[Objective] = []
@@ -93,7 +74,7 @@ def _settled(
 
 
 def _open(
-    case: Case, at_hand: ScheduleAnalysis, hint: Solution, lower: int, options: ProofOptions
+    case: Case, at_hand: ScheduleAnalysis, hint: Schedule, lower: int, options: ProofOptions
 ) -> ScheduleAnalysis:
     """Nothing proved but what the bound says: no time was left to ask the solver."""
     assert at_hand.proof is not None
@@ -110,23 +91,19 @@ def _labelled(job: Job, analysis: ScheduleAnalysis) -> ScheduleAnalysis:
 
 def _improved(
     job: Job,
-    case: Case,
     before: ScheduleAnalysis,
-    solution: Solution,
+    schedule: Schedule,
     proof: Proof,
     refused: tuple[Refusal, ...],
 ) -> ScheduleAnalysis:
     """The solver's schedule, verified."""
-    starts, fused = case.named(solution)
     rule = job.chosen.rule
     if job.chosen.generator != EXACT and before.success:
         what = f"II {before.ii}, {before.stage_count} stages"
         rule = f"improves on the {before.generator} schedule ({what})"
     return job.verified(
         replace(job.chosen, generator=EXACT, rule=rule),
-        solution.ii,
-        starts,
-        fused=fused,
+        schedule,
         refused=refused,
         proof=proof,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from stretto.bounds import compute_bounds
+from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact.options import (
@@ -18,11 +18,12 @@ from stretto.exact.options import (
     ProofOptions,
     no_objective,
 )
-from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
+from stretto.generate.ladder.serial import SerialError, SerialResult, serial
+from stretto.generate.problem import ARMS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
-from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.problem import compile_loop
 from stretto.solution import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
 from stretto.solve.job import Job
 from stretto.solve.preparing import Prepared, prepare
@@ -117,14 +118,11 @@ def schedule_prepared(
     if options.strict and chosen.warnings:
         raise StrettoError(f"{loop.name}: {'; '.join(chosen.warnings)} (strict)")
     try:
-        bounds = compute_bounds(
-            loop,
-            machine,
-            fuse=options.fuse,
-            max_stages=options.max_stages,
-            deadline=options.deadline.later(GRACE),
-        )
-        problem = make_problem(loop, machine, replace(options, quick=proof is not None))
+        patience = options.deadline.later(GRACE)
+        patience.check()
+        compiled = compile_loop(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
+        bounds = bounds_of(compiled, patience)
+        problem = for_search(compiled, replace(options, quick=proof is not None))
         notes = ready.notes[len(machine.notes) :] + chosen.warnings
         finishing = FINISHING * (perf_counter() - began)
         analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
@@ -144,9 +142,8 @@ def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) ->
     analysis = _prove(job, found, proof, progress)
     if overdue(analysis) or not _is_open(analysis) or job.chosen.generator == SERIAL:
         return analysis
-    problem = job.problem
-    options = replace(problem.options, quick=False)
-    thorough = replace(job, problem=make_problem(problem.loop, problem.machine, options))
+    options = replace(job.problem.options, quick=False)
+    thorough = replace(job, problem=replace(job.problem, options=options))
     try:
         more = _generate(thorough, progress).analysis
     except OverdueError:  # before it had anything; what is proved stands

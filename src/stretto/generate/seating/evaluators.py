@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from stretto.generate.partial import Partial, fused_vector
 from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import Partial, fused_vector
 from stretto.machine import Machine
 from stretto.resources.counters import Counters, arc
 

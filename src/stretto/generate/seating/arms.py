@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stretto.generate.cost import CostVector, Scorer
-from stretto.generate.evaluators import seating_of
-from stretto.generate.fusing import alike_sets
-from stretto.generate.gates import Snapshot, seat_window, seek
-from stretto.generate.orders import orders
-from stretto.generate.partial import Partial, fused_vector
+from stretto.generate.seating.cost import CostVector, Scorer
+from stretto.generate.seating.evaluators import seating_of
+from stretto.generate.seating.fusing import alike_sets
+from stretto.generate.seating.gates import Snapshot, seat_window, seek
+from stretto.generate.seating.orders import orders
+from stretto.generate.seating.partial import Partial, fused_vector
 from stretto.resources.counters import rotate
 
 PERMUTE_ORDERS = 24

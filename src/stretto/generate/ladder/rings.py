@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.paths import longest_from
-from stretto.generate.problem import Arc, Problem, StorageRoom
-from stretto.generate.storage import ring_depth
+from stretto.generate.ladder.storage import ring_depth
+from stretto.generate.problem import Problem
+from stretto.problem import Edge, Room
+from stretto.problem.paths import longest_from
 
 
 def least_depths(problem: Problem, ii: int) -> list[int]:
@@ -23,13 +24,12 @@ def least_depths(problem: Problem, ii: int) -> list[int]:
     return [max(1, -(-_least_life(problem, room, ii) // ii)) for room in problem.rotating]
 
 
-def _least_life(problem: Problem, room: StorageRoom, ii: int) -> int:
+def _least_life(problem: Problem, room: Room, ii: int) -> int:
     """From the first writer's issue to the last completion, as short as any schedule has it."""
     life = 0
     for writer in room.writers:
         reached = longest_from(problem.succs, writer, ii, problem.deadline)
-        ends = [(w, 0) for w in room.writers] + list(room.readers)
-        for op, distance in ends:
+        for op, distance in room.accessors:
             gap = reached[op]
             if gap is not None:
                 life = max(life, gap + problem.completion[op] + ii * distance)
@@ -38,7 +38,7 @@ def _least_life(problem: Problem, room: StorageRoom, ii: int) -> int:
 
 def least_bytes(problem: Problem, ii: int) -> dict[str, int]:
     """Bytes of each space that any schedule at this II needs."""
-    needed = dict(problem.fixed_bytes)
+    needed = dict(problem.rooms.single_bytes)
     for room, depth in zip(problem.rotating, least_depths(problem, ii), strict=True):
         needed[room.space] = needed.get(room.space, 0) + room.bytes * depth
     return needed
@@ -65,8 +65,8 @@ def _share(
 ) -> tuple[int, ...] | None:
     """Depths that fit: the least, then one more copy at a time, the favoured storage first."""
     depths = list(least)
-    room_left = dict(problem.budgets)
-    for space, size in problem.fixed_bytes:
+    room_left = dict(problem.rooms.budgets)
+    for space, size in problem.rooms.single_bytes.items():
         if space in room_left:
             room_left[space] -= size
     for room, depth in zip(problem.rotating, depths, strict=True):
@@ -91,14 +91,11 @@ def _share(
 
 def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
     """The problem with each rotating storage held to so many copies."""
-    preds = [list(arcs) for arcs in problem.preds]
-    succs = [list(arcs) for arcs in problem.succs]
-    for room, depth in zip(problem.rotating, depths, strict=True):
-        accessors = [(w, 0) for w in room.writers] + list(room.readers)
-        for writer in room.writers:
-            for op, distance in accessors:
-                reuse = depth - distance
-                if op != writer and reuse > 0:
-                    succs[op].append(Arc(writer, problem.completion[op], reuse))
-                    preds[writer].append(Arc(op, problem.completion[op], reuse))
-    return replace(problem, preds=tuple(map(tuple, preds)), succs=tuple(map(tuple, succs)))
+    caps = [
+        Edge(op, writer, problem.completion[op], depth - distance)
+        for room, depth in zip(problem.rotating, depths, strict=True)
+        for writer in room.writers
+        for op, distance in room.accessors
+        if op != writer and depth > distance
+    ]
+    return replace(problem, graph=problem.graph.with_edges(caps))

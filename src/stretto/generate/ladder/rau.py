@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.packing import Packing, Plan
-from stretto.generate.partial import Partial
-from stretto.generate.paths import earliest, heights, stages
+from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder.packing import Packing, Plan
+from stretto.generate.ladder.recurrences import recurrences
+from stretto.generate.ladder.rings import capped
+from stretto.generate.ladder.storage import overflow
+from stretto.generate.ladder.tighten import tighten
 from stretto.generate.problem import LARGE, Problem
-from stretto.generate.recurrences import recurrences
-from stretto.generate.rings import capped
-from stretto.generate.storage import overflow
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
+from stretto.problem.paths import earliest, heights, stages
 from stretto.resources import ReservationTable
 from stretto.solution import Refusal
 
@@ -66,7 +66,7 @@ def _back(problem: Problem, placement: Partial) -> Partial:
 
 def _solve(problem: Problem, ii: int, effort: int) -> Attempt:
     """Try the plans in turn. A complete placement that overflows comes with a refusal."""
-    asap = earliest(problem, ii)
+    asap = earliest(problem.between, ii, problem.deadline)
     rigid = recurrences(problem, ii)
     blame = [0] * problem.size
     best = Partial(problem, ii)
@@ -98,7 +98,7 @@ def _finish(
     seated = [start for start in packing.starts if start is not None]
     if not done or len(seated) < problem.size:
         return None, None
-    starts = stages(problem, ii, seated)
+    starts = stages(problem.between, ii, seated, problem.deadline)
     if starts is None:
         return None, Refusal(ii, "the cycles of a recurrence ask for a stage too many", rung=RUNG)
     partial = Partial.adopt(problem, packing.table, starts, RUNG)
@@ -146,7 +146,7 @@ def _stage_rules(partial: Partial) -> Refusal | None:
 
 def _plans(problem: Problem, ii: int, effort: int) -> Iterator[Plan]:
     """Priorities to try: what waits longest first; what is hardest to fit first; both ways."""
-    height = heights(problem, ii)
+    height = heights(problem.between, problem.completion, ii, problem.deadline)
     hard = _density(problem)
     few, many = min(problem.size + 10, 60), min(4 * problem.size, 400) + 40
     yield Plan("height", height, evictions=few)

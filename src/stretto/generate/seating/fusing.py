@@ -7,11 +7,13 @@ read2 ┘ and none waits for another, not even by way of groups already fused
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from stretto.generate.gates import Snapshot, seat_window
-from stretto.generate.partial import Partial, fused_vector
 from stretto.generate.problem import Problem
+from stretto.generate.seating.gates import Snapshot, seat_window
+from stretto.generate.seating.partial import Partial, fused_vector
+from stretto.problem import FusionClass
+from stretto.problem.fusion import enclosing
 
 SEEDS = 6
 """Operations of a class from which a set is grown."""
@@ -22,31 +24,26 @@ def alike_sets(
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Sets that may fuse, each with its earliest start: one grown from each of some operations."""
     problem = partial.problem
-    classes: dict[object, list[int]] = {}
+    classes: dict[FusionClass, list[int]] = {}
     for i in live:
-        if problem.fusion[i] is not None:
-            classes.setdefault(problem.fusion[i], []).append(i)
+        key = problem.fusion.keys[i]
+        if key is not None:
+            classes.setdefault(key, []).append(i)
     seen: set[frozenset[int]] = set()
-    for ops in classes.values():
+    for key, ops in classes.items():
+        cap = problem.fusion.cap(key)
         for seed in ops[:SEEDS] if len(ops) > 1 else ():
-            members, start = _grown(partial, snap, ops, seed)
+            members, start = _grown(partial, snap, ops, seed, cap)
             if len(members) > 1 and frozenset(members) not in seen:
                 seen.add(frozenset(members))
                 yield members, start
 
 
-def fusion_cap(problem: Problem, i: int) -> int:
-    """How many operations of this one's class may share a hold."""
-    held = [use.slot for use in problem.vectors[i].uses if use.duration]
-    return min((problem.machine.slot(slot).fusion_cap for slot in held), default=1)
-
-
 def _grown(
-    partial: Partial, snap: Snapshot, ops: Sequence[int], seed: int
+    partial: Partial, snap: Snapshot, ops: Sequence[int], seed: int, cap: int
 ) -> tuple[tuple[int, ...], int]:
     """A set from one operation on, as large as the cap and the windows let it become."""
     members, start = (seed,), 0
-    cap = fusion_cap(partial.problem, seed)
     for i in ops:
         if len(members) == cap:
             break
@@ -72,21 +69,12 @@ def may_fuse(partial: Partial, members: Sequence[int]) -> bool:
     """No nesting, no order between them at equal starts, and contracting all groups is acyclic."""
     problem, chosen = partial.problem, set(members)
     for i in members:
-        if chosen & set(_enclosing(problem, i)):
+        if chosen & set(enclosing(problem.loop, i)):
             return False
         for arc in problem.succs[i]:
             if arc.other in chosen and arc.latency > partial.ii * arc.distance:
                 return False
     return not _returns(problem, {**partial.fused, members[0]: tuple(members)}, members)
-
-
-def _enclosing(problem: Problem, i: int) -> Iterable[int]:
-    seen = {i}
-    above = problem.loop.ops[i].parent
-    while above is not None and above in problem.index and problem.index[above] not in seen:
-        yield problem.index[above]
-        seen.add(problem.index[above])
-        above = problem.loop.ops[problem.index[above]].parent
 
 
 def _returns(

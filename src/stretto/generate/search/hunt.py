@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
-from stretto.generate.attempt import Attempt
-from stretto.generate.ladder import climb
-from stretto.generate.partial import Partial
+from stretto.generate.ladder.attempt import Attempt
+from stretto.generate.ladder.climb import climb
+from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.problem import LARGE, Problem
-from stretto.generate.rau import never_fits, refine
-from stretto.generate.rings import least_bytes
+from stretto.generate.search.memory import enough_memory, starved
+from stretto.generate.seating.partial import Partial
 from stretto.solution import Bounds, Refusal
 
 AT_THE_BOUND, UP, DOWN = 24, 12, 4
@@ -68,9 +68,9 @@ def search(
     first = bounds.mii
     stopped = overdue = False
     try:
-        enough = _enough_memory(problem, first, last)
+        enough = enough_memory(problem, first, last)
         if enough > first:
-            hunt.refuse(_starved(problem, first, min(enough - 1, last)))
+            hunt.refuse(starved(problem, first, min(enough - 1, last)))
         if enough <= last:
             hunt.gallop(enough, last)
             if not problem.options.quick:
@@ -187,39 +187,5 @@ def _try(problem: Problem, ii: int, effort: int | None) -> Attempt:
 
 def _needs_arms(problem: Problem) -> bool:
     """Whether the loop has what seating by cycle alone does not see."""
-    classes = [c for c in problem.fusion if c is not None]
-    fusable = len(set(classes)) < len(classes)
+    fusable = any(len(members) > 1 for members in problem.fusion.alike.values())
     return fusable or bool(problem.members) or any(s is not None for s in problem.max_stage)
-
-
-def _fits(problem: Problem, ii: int) -> bool:
-    needed = least_bytes(problem, ii)
-    return all(needed.get(space, 0) <= budget for space, budget in problem.budgets)
-
-
-def _enough_memory(problem: Problem, first: int, last: int) -> int:
-    """The first II at which the bytes that any schedule needs fit.
-
-    A path of latency l over distance d to a reader at distance r makes a life of (r - d) × II + l
-    plus its completion, so r - d + ceil((l + completion) / II) copies: a number that only falls as
-    the II grows, as does the largest of them. So this threshold may be bisected.
-    """
-    if not problem.rotating or _fits(problem, first):
-        return first
-    if not _fits(problem, last):
-        return last + 1
-    low, high = first, last
-    while low + 1 < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _fits(problem, middle) else (middle, high)
-    return high
-
-
-def _starved(problem: Problem, first: int, through: int) -> Refusal:
-    needed = least_bytes(problem, first)
-    space, budget = next((s, b) for s, b in problem.budgets if needed.get(s, 0) > b)
-    reason = (
-        f"any schedule at II {first} needs {needed[space]:,} bytes of {space}; "
-        f"the budget is {budget:,}"
-    )
-    return Refusal(first, reason, through=through, proved=True, limit=space)

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.bounds.closure import longest_paths
-from stretto.bounds.graph import Edge, Graph
-from stretto.generate.paths import longest_from
-from stretto.generate.problem import Arc, Problem
+from stretto.generate.problem import Problem
+from stretto.problem.paths import longest_from
 
 SMALL = 24
 """Up to this size plain lists are faster than loading and calling NumPy."""
@@ -49,21 +48,14 @@ def _tightness(problem: Problem, recurrence: Recurrence) -> int:
 
 
 def _recurrence(problem: Problem, ii: int, members: Sequence[int]) -> Recurrence:
-    local = {member: position for position, member in enumerate(members)}
-    inside = [
-        [Arc(local[arc.other], *arc[1:]) for arc in problem.succs[member] if arc.other in local]
-        for member in members
-    ]
+    graph = problem.between.within(members)
     if len(members) <= SMALL:
         # Every member is reached: the component is strongly connected.
         rows = [
-            tuple(value or 0 for value in longest_from(inside, source, ii, problem.deadline))
+            tuple(value or 0 for value in longest_from(graph.succs, source, ii, problem.deadline))
             for source in range(len(members))
         ]
         return Recurrence(tuple(members), tuple(rows))
-    names = tuple(problem.names[member] for member in members)
-    leaving = tuple(tuple(Edge(source, *arc) for arc in arcs) for source, arcs in enumerate(inside))
-    graph = Graph(names, tuple(range(len(members))), leaving)
     _, longest = longest_paths(graph, ii, problem.deadline)
     apart: list[tuple[int, ...]] = []
     for row in longest.T:

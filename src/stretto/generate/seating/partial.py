@@ -9,11 +9,13 @@ group. Fused operations are seated together: one start, one hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from stretto.generate.problem import Problem
-from stretto.loop import Demand, ResourceVector, Use
+from stretto.loop import Demand, ResourceVector
+from stretto.problem.fusion import join, shape
+from stretto.problem.paths import not_after, not_before
 from stretto.resources import ReservationTable
+from stretto.solution import Schedule
 
 UNBOUNDED = 1 << 62
 """A latest start that nothing limits; compared, never added to."""
@@ -55,22 +57,17 @@ class Partial:
         """Whether all are."""
         return self.count == self.problem.size
 
-    def window(self, i: int) -> tuple[int, int]:
-        """First and last start that seated neighbours, depth and group allow; may be empty."""
-        ii, starts = self.ii, self.starts
-        low, high = 0, UNBOUNDED
-        for other, latency, distance in self.problem.preds[i]:
-            start = starts[other]
-            if start is not None:
-                low = max(low, start + latency - ii * distance)
-        for other, latency, distance in self.problem.succs[i]:
-            start = starts[other]
-            if start is not None:
-                high = min(high, start - latency + ii * distance)
-        limit = self.problem.max_stage[i]
-        if limit is not None:
-            high = min(high, (limit + 1) * ii - 1)
-        stage = self.group_stage(i)
+    def window(self, i: int, *, grouped: bool = True) -> tuple[int, int]:
+        """First and last start that seated neighbours, depth and group allow; may be empty.
+
+        Not `grouped`: whatever the group says.
+        """
+        problem, ii, starts = self.problem, self.ii, self.starts
+        limit = problem.max_stage[i]
+        high = UNBOUNDED if limit is None else (limit + 1) * ii - 1
+        low = not_before(problem.preds[i], starts, ii)
+        high = not_after(problem.succs[i], starts, ii, high)
+        stage = self.group_stage(i) if grouped else None
         if stage is not None:
             low, high = max(low, stage * ii), min(high, (stage + 1) * ii - 1)
         return low, high
@@ -124,6 +121,11 @@ class Partial:
             done.update(members)
         return other
 
+    @property
+    def schedule(self) -> Schedule:
+        """A complete placement as it is handed over."""
+        return self.problem.schedule(self.ii, self.whole(), self.fused.values())
+
     def whole(self) -> list[int]:
         """The starts of a complete placement, moved by whole stages so that the first is 0."""
         starts = [start for start in self.starts if start is not None]
@@ -136,18 +138,10 @@ def fused_vector(problem: Problem, members: Sequence[int]) -> ResourceVector:
     """What operations hold when fused: each use once, as long as the longest; all demands."""
     if len(members) == 1:
         return problem.vectors[members[0]]
-    uses = _holds(problem.vectors[members[0]])
+    uses = shape(problem.vectors[members[0]])
     demands: dict[str, int] = {}
     for i in members:
-        for k, (a, b) in enumerate(zip(uses, _holds(problem.vectors[i]), strict=True)):
-            first, end = min(a.offset, b.offset), max(a.end, b.end)
-            most = max(a.occupancy, b.occupancy)
-            uses[k] = replace(a, offset=first, duration=end - first, occupancy=most)
+        uses = join(uses, shape(problem.vectors[i]))
         for demand in problem.vectors[i].demands:
             demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
-    return ResourceVector(tuple(uses), tuple(Demand(p, u) for p, u in demands.items()))
-
-
-def _holds(vector: ResourceVector) -> list[Use]:
-    """The uses that hold something, in the order in which members are matched."""
-    return sorted((u for u in vector.uses if u.duration), key=lambda u: (u.slot, u.offset))
+    return ResourceVector(uses, tuple(Demand(p, u) for p, u in demands.items()))

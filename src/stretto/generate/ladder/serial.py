@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 from stretto.deadline import GRACE
 from stretto.errors import InfeasibleError
+from stretto.generate.ladder.storage import overflow, ring_depth
 from stretto.generate.problem import Problem
-from stretto.generate.storage import overflow, ring_depth
-from stretto.loop import ResourceVector
-from stretto.machine import Machine
+from stretto.problem import Claim
 from stretto.solution import views
 
 
@@ -69,7 +68,7 @@ def serial(problem: Problem) -> SerialResult:
 
 
 def _walk(problem: Problem) -> list[int]:
-    holds = _Holds(problem.machine)
+    holds = _Holds(problem.holds.limits)
     starts = [0] * problem.size
     seated: set[int] = set()
     now = 0
@@ -81,7 +80,7 @@ def _walk(problem: Problem) -> list[int]:
                 now = max(now, starts[before] + latency)
         if any(j in seated and starts[j] == now for j in problem.instant.get(i, ())):
             now += 1
-        now = holds.seat(problem.vectors[i], now)
+        now = holds.seat(problem.claims[i], now)
         starts[i] = now
         seated.add(i)
     return starts
@@ -108,12 +107,11 @@ def _interval(problem: Problem, starts: Sequence[int]) -> int:
     done = max(start + c for start, c in zip(starts, problem.completion, strict=True))
     # An operation that takes no time at all still has to stand in stage 0.
     ii = max(1, done, max(starts) + 1)
-    index = problem.index
-    for d in problem.loop.dependences:
-        if d.distance:
+    for src, dst, latency, distance in problem.graph.edges:
+        if distance:
             # start[dst] >= start[src] + latency - II * distance
-            lag = starts[index[d.src]] + d.latency - starts[index[d.dst]]
-            ii = max(ii, -(-lag // d.distance))
+            lag = starts[src] + latency - starts[dst]
+            ii = max(ii, -(-lag // distance))
     return ii
 
 
@@ -155,35 +153,27 @@ class _Hold(NamedTuple):
 class _Holds:
     """What is held from now on, where now only moves forward."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._limits = {("pool", pool.name): pool.cap for pool in machine.pools}
-        for slot in machine.slots:
-            if slot.capacity is not None:
-                self._limits["slot", slot.name] = slot.capacity
-        self._held: dict[tuple[str, str], list[_Hold]] = {}
+    def __init__(self, limits: Sequence[int]) -> None:
+        self._limits = limits
+        self._held: list[list[_Hold]] = [[] for _ in limits]
 
-    def seat(self, vector: ResourceVector, low: int) -> int:
-        """Hold what a vector holds, at its earliest start from `low` on; that start."""
-        claims = self._claims(vector)
+    def seat(self, claims: Sequence[Claim], low: int) -> int:
+        """Hold what an operation claims, at its earliest start from `low` on; that start."""
+        wanted: dict[int, list[_Hold]] = {}
+        for column, offset, duration, amount in claims:
+            hold = _Hold(offset, offset + duration, amount)
+            wanted.setdefault(column, []).append(hold)
         rooms: list[_Room] = []
-        for key, wanted in claims.items():
-            self._held[key] = [hold for hold in self._held.get(key, ()) if hold.end > low]
-            rooms.append(_Room(self._limits[key], _levels(wanted), _levels(self._held[key])))
+        for column, holds in wanted.items():
+            self._held[column] = [hold for hold in self._held[column] if hold.end > low]
+            held = _levels(self._held[column])
+            rooms.append(_Room(self._limits[column], _levels(holds), held))
         start = low
         while (later := _after(rooms, start)) is not None:
             start = later
-        for key, wanted in claims.items():
-            self._held[key] += [_later(claim, start) for claim in wanted]
+        for column, holds in wanted.items():
+            self._held[column] += [_later(hold, start) for hold in holds]
         return start
-
-    def _claims(self, vector: ResourceVector) -> dict[tuple[str, str], list[_Hold]]:
-        found: dict[tuple[str, str], list[_Hold]] = {}
-        rows = [(("slot", u.slot), _Hold(u.offset, u.end, u.occupancy)) for u in vector.uses]
-        rows += [(("pool", d.pool), _Hold(0, vector.duration, d.units)) for d in vector.demands]
-        for key, hold in rows:
-            if key in self._limits and hold.amount and hold.begin < hold.end:
-                found.setdefault(key, []).append(hold)
-        return found
 
 
 class _Room(NamedTuple):

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stretto.generate.partial import UNBOUNDED, Partial
 from stretto.generate.problem import Problem
-from stretto.generate.reach import Reach
+from stretto.generate.seating.partial import Partial
+from stretto.generate.seating.reach import Reach
 
 
 class Gate(Enum):
@@ -119,7 +119,7 @@ def seek(partial: Partial, snap: Snapshot, i: int, *, alone: bool = True) -> Ver
     if start is not None:
         return Verdict(Gate.GROUP, True, Recovery.NONE, start)
     if partial.group_stage(i) is not None:
-        start = _earliest(partial, i, *_ungrouped_window(partial, i))
+        start = _earliest(partial, i, *partial.window(i, grouped=False))
         if start is not None:
             return _stopped(Gate.GROUP, start)
     return _stopped(Gate.TABLE)
@@ -170,22 +170,6 @@ def _before_table(problem: Problem, snap: Snapshot, i: int, alone: bool) -> Verd
 
 def _earliest(partial: Partial, i: int, low: int, high: int) -> int | None:
     return partial.table.earliest(partial.problem.vectors[i], low, high) if low <= high else None
-
-
-def _ungrouped_window(partial: Partial, i: int) -> tuple[int, int]:
-    """The window that seated neighbours and depth leave, whatever the group says."""
-    problem, ii, starts = partial.problem, partial.ii, partial.starts
-    low, high = 0, UNBOUNDED
-    for other, latency, distance in problem.preds[i]:
-        start = starts[other]
-        if start is not None:
-            low = max(low, start + latency - ii * distance)
-    for other, latency, distance in problem.succs[i]:
-        start = starts[other]
-        if start is not None:
-            high = min(high, start - latency + ii * distance)
-    limit = problem.max_stage[i]
-    return low, high if limit is None else min(high, (limit + 1) * ii - 1)
 
 
 def _stopped(gate: Gate, start: int | None = None) -> Verdict:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stretto.bounds.distances import below_recurrence
-from stretto.generate.evaluators import (
+from stretto.generate.problem import Problem
+from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
     bank_caps,
@@ -23,12 +24,13 @@ from stretto.generate.evaluators import (
     holds,
     pipe_slot,
 )
-from stretto.generate.partial import fused_vector
-from stretto.generate.paths import earliest
-from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import fused_vector
 from stretto.machine import Machine
+from stretto.problem import Room
+from stretto.problem.paths import earliest, not_before
 from stretto.resources import Conflict, ReservationTable
-from stretto.vocabulary.spaces import REGISTERS, SPACES
+from stretto.solution.profile import profile
+from stretto.vocabulary.spaces import REGISTERS
 
 
 class CostVector(NamedTuple):
@@ -44,15 +46,6 @@ class CostVector(NamedTuple):
     """The last tie-break."""
 
 
-class Life(NamedTuple):
-    """Something that lives in registers, by who writes and who reads it."""
-
-    bytes: int
-    writers: tuple[int, ...]
-    readers: tuple[tuple[int, int], ...]
-    """(operation, distance)."""
-
-
 class Scorer:
     """Scores placements of one problem at one II."""
 
@@ -60,9 +53,11 @@ class Scorer:
         self.problem = problem
         self.ii = ii
         self.caps: BankCaps | None = bank_caps(problem.machine)
+        longest_to = earliest(problem.between, ii, problem.deadline)
         # The longest path to an operation is the largest distance D[p, op] there is, or 0.
-        self._pipe = [pipe_slot((longest,), ii) or 0 for longest in earliest(problem, ii)]
-        self._always, self._lives = register_lives(problem)
+        self._pipe = [pipe_slot((longest,), ii) or 0 for longest in longest_to]
+        rooms = problem.rooms
+        self._always, self._lives = rooms.always, (*rooms.values, *rooms.registers)
 
     def score(self, seats: Seating, feasibility: int = 0) -> CostVector:
         """The cost of a placement whose feasibility is known."""
@@ -85,7 +80,7 @@ def cost(seats: Seating) -> CostVector:
 
     Longest paths exist from the recurrence bound on; a smaller II is an InfeasibleError.
     """
-    error = below_recurrence(seats.problem.graph, seats.ii)
+    error = below_recurrence(seats.problem.between, seats.ii)
     if error is not None:
         raise error
     return Scorer(seats.problem, seats.ii).score(seats, len(refused(seats)))
@@ -115,40 +110,7 @@ def surcharge(machine: Machine, pressure: int, budget: int) -> int:
     return min(machine.cost("spill_cap"), machine.cost("spill_weight") * excess)
 
 
-def register_lives(problem: Problem) -> tuple[int, tuple[Life, ...]]:
-    """Bytes that live always (live-in, or fixed in place), and the lives that seats decide."""
-    loop = problem.loop
-    access: dict[str, list[tuple[int, int]]] = {}
-    writers: dict[str, list[int]] = {}
-    for i, op in enumerate(loop.ops):
-        for a in loop.reads[op.name]:
-            access.setdefault(a.storage, []).append((i, a.distance))
-        for name in op.writes:
-            writers.setdefault(name, []).append(i)
-    always, lives = 0, list[Life]()
-    for value in loop.values:
-        producer = loop.producers.get(value.name)
-        if not value.register_bytes:
-            continue
-        if producer is None:
-            always += value.register_bytes
-        else:
-            by = (loop.index[producer],)
-            seen = tuple(
-                (loop.index[name], distance) for name, distance in loop.readers[value.name]
-            )
-            lives.append(Life(value.register_bytes, by, seen))
-    for s in loop.storages:
-        if SPACES[s.space].budgeted:
-            continue
-        if s.fixed or s.name not in writers:
-            always += s.bytes
-        else:
-            lives.append(Life(s.bytes, tuple(writers[s.name]), tuple(access.get(s.name, ()))))
-    return always, tuple(lives)
-
-
-def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
+def spill(seats: Seating, always: int, lives: Sequence[Room]) -> int:
     """Surcharges of all seated operations, each at its own cycle, together at most the cap.
 
     Pressure only rises where something begins to live, which is where its writer is seated: so
@@ -163,7 +125,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
     most = always + sum(size * -(-(end - begin) // ii) for size, begin, end in spans)
     if -(-most // budget.unit) <= limit:
         return 0
-    cycles, live = _profile(spans, always, ii)
+    cycles, live = profile(spans, ii, always)
     total = 0
     for start in seats.starts:
         if start is not None:
@@ -172,7 +134,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Life]) -> int:
     return min(machine.cost("spill_cap"), total)
 
 
-def _span(seats: Seating, life: Life) -> tuple[int, int] | None:
+def _span(seats: Seating, life: Room) -> tuple[int, int] | None:
     """Begin and end of one instance; None: no writer is seated."""
     starts, completion = seats.starts, seats.problem.completion
     begins = [(s, s + completion[w]) for w in life.writers if (s := starts[w]) is not None]
@@ -182,41 +144,9 @@ def _span(seats: Seating, life: Life) -> tuple[int, int] | None:
     for reader, distance in life.readers:
         start = starts[reader]
         if start is None:
-            start = _earliest_beside(seats, reader)
+            start = not_before(seats.problem.preds[reader], starts, seats.ii)
         end = max(end, start + completion[reader] + seats.ii * distance)
     return begin, end
-
-
-def _earliest_beside(seats: Seating, i: int) -> int:
-    """The earliest start that seated predecessors leave an operation that is not seated."""
-    low = 0
-    for other, latency, distance in seats.problem.preds[i]:
-        start = seats.starts[other]
-        if start is not None:
-            low = max(low, start + latency - seats.ii * distance)
-    return low
-
-
-def _profile(
-    spans: Sequence[tuple[int, int, int]], always: int, ii: int
-) -> tuple[list[int], list[int]]:
-    """Live bytes as steps: from cycles[k] on, live[k]; cycles[0] is 0."""
-    base, change = always, {0: 0}
-    for size, begin, end in spans:
-        turns, rest = divmod(end - begin, ii)
-        base += size * turns
-        if rest:
-            first, last = begin % ii, (begin + rest) % ii
-            change[first] = change.get(first, 0) + size
-            change[last] = change.get(last, 0) - size
-            if last < first:  # around the end: alive at cycle 0 as well (last == 0 cancels out)
-                change[0] += size
-    cycles = sorted(change)
-    live: list[int] = []
-    for cycle in cycles:
-        base += change[cycle]
-        live.append(base)
-    return cycles, live
 
 
 # Structural distance and anchors ------------------------------------------------------------

@@ -18,10 +18,13 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stretto.generate.arms import Bench, propose
-from stretto.generate.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.cost import Scorer
-from stretto.generate.gates import (
+from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder.storage import overflow
+from stretto.generate.ladder.tighten import tighten
+from stretto.generate.problem import ARMS, RUNGS, Problem
+from stretto.generate.seating.arms import Bench, propose
+from stretto.generate.seating.cost import Scorer
+from stretto.generate.seating.gates import (
     FIRST_HORIZON,
     Gate,
     deepest,
@@ -31,11 +34,8 @@ from stretto.generate.gates import (
     seek,
     snapshot,
 )
-from stretto.generate.partial import Partial
-from stretto.generate.paths import heights
-from stretto.generate.problem import ARMS, RUNGS, Problem
-from stretto.generate.storage import overflow
-from stretto.generate.tighten import tighten
+from stretto.generate.seating.partial import Partial
+from stretto.problem.paths import heights
 from stretto.solution import Refusal
 
 Refine = Callable[[Problem, int], Attempt]
@@ -94,7 +94,7 @@ class _Ladder:
         problem, ii = self.problem, self.ii
         if self.scorer is None:
             self.scorer = Scorer(problem, ii)
-            height = heights(problem, ii)
+            height = heights(problem.between, problem.completion, ii, problem.deadline)
             keys = zip(problem.pending, height, problem.rank, strict=True)
             self.urgency = [(pending, -far, rank) for pending, far, rank in keys]
         wide = rung == "deepest-depth"

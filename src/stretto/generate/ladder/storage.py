@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.generate.problem import Problem, StorageRoom
+from stretto.generate.problem import Problem
+from stretto.problem import Room
 from stretto.solution.views import knot
 
 
-def ring_depth(problem: Problem, room: StorageRoom, ii: int, starts: Sequence[int]) -> int:
+def ring_depth(problem: Problem, room: Room, ii: int, starts: Sequence[int]) -> int:
     """Copies of a rotating storage that are alive at once."""
     begin = min(starts[w] for w in room.writers)
-    end = max(starts[w] + problem.completion[w] for w in room.writers)
-    for reader, distance in room.readers:
-        end = max(end, starts[reader] + problem.completion[reader] + ii * distance)
+    end = begin
+    for op, distance in room.accessors:
+        end = max(end, starts[op] + problem.completion[op] + ii * distance)
     return max(1, -(-(end - begin) // ii))
 
 
 def bytes_needed(problem: Problem, ii: int, starts: Sequence[int]) -> dict[str, int]:
     """Bytes of each space that a whole placement takes."""
-    needed = dict(problem.fixed_bytes)
+    needed = dict(problem.rooms.single_bytes)
     for room in problem.rotating:
         depth = ring_depth(problem, room, ii, starts)
         needed[room.space] = needed.get(room.space, 0) + room.bytes * depth
@@ -40,7 +41,7 @@ def overflow(problem: Problem, ii: int, starts: Sequence[int]) -> str:
     if not problem.rotating:
         return ""
     needed = bytes_needed(problem, ii, starts)
-    for space, budget in problem.budgets:
+    for space, budget in problem.rooms.budgets.items():
         if needed.get(space, 0) > budget:
             return f"{space} needs {needed[space]:,} bytes; the budget is {budget:,}"
     return ""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.generate.partial import Partial
-from stretto.generate.problem import Problem, StorageRoom
-from stretto.generate.storage import ring_depth
+from stretto.generate.ladder.storage import ring_depth
+from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import Partial
+from stretto.problem import Room
 
 
 def tighten(partial: Partial, rung: str) -> None:
@@ -43,16 +44,14 @@ def tighten(partial: Partial, rung: str) -> None:
             partial.seat((op,), start, rung)
 
 
-def _touched(problem: Problem) -> list[list[StorageRoom]]:
-    touched: list[list[StorageRoom]] = [[] for _ in problem.names]
+def _touched(problem: Problem) -> list[list[Room]]:
+    touched: list[list[Room]] = [[] for _ in problem.names]
     for room in problem.rotating:
-        for op in {*room.writers, *(reader for reader, _ in room.readers)}:
+        for op in {accessor for accessor, _ in room.accessors}:
             touched[op].append(room)
     return touched
 
 
-def _bytes(
-    problem: Problem, rooms: Sequence[StorageRoom], ii: int, starts: Sequence[int | None]
-) -> int:
+def _bytes(problem: Problem, rooms: Sequence[Room], ii: int, starts: Sequence[int | None]) -> int:
     known = [start or 0 for start in starts]
     return sum(room.bytes * ring_depth(problem, room, ii, known) for room in rooms)

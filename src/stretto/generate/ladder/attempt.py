@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stretto.generate.partial import Partial
+from stretto.generate.seating.partial import Partial
 from stretto.machine import SPACES
 from stretto.resources import Conflict
 from stretto.resources.rows import has_row_words

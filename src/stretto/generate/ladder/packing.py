@@ -17,9 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
+from stretto.generate.ladder.recurrences import Recurrence
 from stretto.generate.problem import Problem
-from stretto.generate.recurrences import Recurrence
 from stretto.loop import ResourceVector
+from stretto.problem.paths import not_before
 from stretto.resources import ReservationTable
 
 OPENINGS = 32
@@ -80,7 +81,7 @@ class Packing:
         home = {op: (r, position) for r in rigid for position, op in enumerate(r.members)}
         table = ReservationTable(problem.machine, ii)
         starts: list[int | None] = [None] * problem.size
-        lanes: list[list[tuple[int, ...]]] = [[] for _ in problem.limits]
+        lanes: list[list[tuple[int, ...]]] = [[] for _ in problem.holds.limits]
         return Packing(problem, ii, rigid, asap, blame, table, starts, home, lanes)
 
     def run(self, plan: Plan) -> bool:
@@ -128,10 +129,7 @@ class Packing:
         low = self.asap[op]
         member = self.home.get(op)
         if member is None:
-            for other, latency, distance in self.problem.preds[op]:
-                start = self.starts[other]
-                if start is not None:
-                    low = max(low, start + latency - self.ii * distance)
+            low = not_before(self.problem.preds[op], self.starts, self.ii, low)
             return low, low + self.ii - 1
         recurrence, position = member
         bounds = [
@@ -276,7 +274,7 @@ class Packing:
                 if other not in leave
             ]
             load = amount + sum(units for _, _, units in overlapping)
-            limit = self.problem.limits[column]
+            limit = self.problem.holds.limits[column]
             if load > limit:
                 for _, other, units in sorted(overlapping):
                     leave[other] = None
@@ -288,7 +286,7 @@ class Packing:
     def _overlapping(self, column: int, begin: int, duration: int) -> list[tuple[int, int]]:
         """(operation, units) of those that hold a column somewhere in a stretch of cycles."""
         ii, lane = self.ii, self.lanes[column]
-        reach = self.problem.longest[column]
+        reach = self.problem.holds.longest[column]
         if duration + reach > ii:
             stretch = lane
         else:

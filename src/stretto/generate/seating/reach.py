@@ -9,12 +9,11 @@ The bounds hold for every completion of what is seated: an empty window says tha
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
-from stretto.generate.partial import UNBOUNDED, Partial
-from stretto.generate.paths import earliest
 from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import UNBOUNDED, Partial
+from stretto.problem.paths import earliest, lower_from, raise_from
 
 _ROUNDS = 4
 """How often groups raise each other before anything is seated; a bound, not a fixed point."""
@@ -26,7 +25,7 @@ class Reach:
     def __init__(self, problem: Problem, ii: int) -> None:
         self.problem = problem
         self.ii = ii
-        self.low = earliest(problem, ii)
+        self.low = earliest(problem.between, ii, problem.deadline)
         self.high = [UNBOUNDED] * problem.size
         for i, last in enumerate(problem.max_stage):
             if last is not None:
@@ -59,31 +58,11 @@ class Reach:
             self._raise(member, stage * self.ii)
 
     def _raise(self, i: int, value: int) -> None:
-        low, succs, ii = self.low, self.problem.succs, self.ii
-        if value <= low[i]:
-            return
-        low[i] = value
-        front = deque((i,))
-        while front:
-            op = front.popleft()
-            value = low[op]
-            for other, latency, distance in succs[op]:
-                reached = value + latency - ii * distance
-                if reached > low[other]:
-                    low[other] = reached
-                    front.append(other)
+        if value > self.low[i]:
+            self.low[i] = value
+            raise_from(self.problem.succs, self.ii, self.low, i)
 
     def _lower(self, i: int, value: int) -> None:
-        high, preds, ii = self.high, self.problem.preds, self.ii
-        if value >= high[i]:
-            return
-        high[i] = value
-        front = deque((i,))
-        while front:
-            op = front.popleft()
-            value = high[op]
-            for other, latency, distance in preds[op]:
-                reached = value - latency + ii * distance
-                if reached < high[other]:
-                    high[other] = reached
-                    front.append(other)
+        if value < self.high[i]:
+            self.high[i] = value
+            lower_from(self.problem.preds, self.ii, self.high, i)

@@ -1,0 +1,164 @@
+"""The dependences of a loop by number, in the order that settles them fastest.
+
+    load ──8──► mma ──16──► store          operations in distance-0 topological order:
+                 ▲ └─16 (+1)─┐             one sweep carries a value down a whole iteration,
+                 └───────────┘             each further sweep over one more carried arc
+
+Every longest-path question of the house relaxes arcs in this order (`paths.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from stretto.errors import InfeasibleError
+from stretto.loop import Fault, Loop, topological_order
+
+
+class Edge(NamedTuple):
+    """A dependence between operations by number."""
+
+    src: int
+    dst: int
+    latency: int
+    distance: int
+
+
+class Arc(NamedTuple):
+    """A dependence, seen from one end: the operation at the other, and its numbers."""
+
+    other: int
+    latency: int
+    distance: int
+
+
+Arcs = tuple[tuple[Arc, ...], ...]
+"""By operation: its arcs in one direction, in the order of the loop's dependences."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A loop's dependence graph; operations are numbered in program order."""
+
+    names: tuple[str, ...]
+    order: tuple[int, ...]
+    """Operations in distance-0 topological order."""
+    edges: tuple[Edge, ...]
+    """In the order of the loop's dependences."""
+
+    @cached_property
+    def succs(self) -> Arcs:
+        """Arcs by their source."""
+        found: list[list[Arc]] = [[] for _ in self.names]
+        for src, dst, latency, distance in self.edges:
+            found[src].append(Arc(dst, latency, distance))
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def preds(self) -> Arcs:
+        """Arcs by their destination."""
+        found: list[list[Arc]] = [[] for _ in self.names]
+        for src, dst, latency, distance in self.edges:
+            found[dst].append(Arc(src, latency, distance))
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def rank(self) -> tuple[int, ...]:
+        """Position of each operation in topological order."""
+        found = [0] * len(self.order)
+        for position, node in enumerate(self.order):
+            found[node] = position
+        return tuple(found)
+
+    @cached_property
+    def inside(self) -> Arcs:
+        """Arcs by their source that stay in one iteration."""
+        return tuple(tuple(arc for arc in arcs if arc.distance == 0) for arcs in self.succs)
+
+    @cached_property
+    def between(self) -> Graph:
+        """The dependences between different operations.
+
+        Those of an operation to itself hold at every II from the recurrence bound on.
+        """
+        return replace(self, edges=tuple(edge for edge in self.edges if edge.src != edge.dst))
+
+    @cached_property
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """Strongly connected components that contain a cycle, each in topological order."""
+        found = [
+            tuple(sorted(members, key=self.rank.__getitem__))
+            for members in strong_components([[arc.other for arc in arcs] for arcs in self.succs])
+            if len(members) > 1 or any(arc.other == members[0] for arc in self.succs[members[0]])
+        ]
+        return tuple(sorted(found, key=lambda members: self.rank[members[0]]))
+
+    def within(self, members: Sequence[int]) -> Graph:
+        """The part of some operations, numbered 0, 1, ... in the order given, a topological one."""
+        local = {node: i for i, node in enumerate(members)}
+        edges = tuple(
+            Edge(local[node], local[other], latency, distance)
+            for node in members
+            for other, latency, distance in self.succs[node]
+            if other in local
+        )
+        names = tuple(self.names[node] for node in members)
+        return Graph(names, tuple(range(len(members))), edges)
+
+    def with_edges(self, more: Iterable[Edge]) -> Graph:
+        """The graph with further dependences, none of them at distance 0."""
+        return replace(self, edges=(*self.edges, *more))
+
+
+def dependence_graph(loop: Loop) -> Graph:
+    """The graph of a resolved loop; a cycle at distance 0 is an InfeasibleError."""
+    order = topological_order(loop)
+    if isinstance(order, Fault):
+        raise InfeasibleError(order.message)
+    index = loop.index
+    edges = [Edge(index[d.src], index[d.dst], d.latency, d.distance) for d in loop.dependences]
+    return Graph(tuple(op.name for op in loop.ops), order, tuple(edges))
+
+
+def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]]:
+    """Every strongly connected component, those that others lead to first.
+
+    R. Tarjan, "Depth-first search and linear graph algorithms" (1972), with a stack of its own
+    so that no loop is too deep.
+    """
+    number: dict[int, int] = {}
+    low: dict[int, int] = {}
+    path: list[int] = []
+    on_path: set[int] = set()
+    for root in range(len(successors)):
+        if root in number:
+            continue
+        work = [(root, iter(successors[root]))]
+        number[root] = low[root] = len(number)
+        path.append(root)
+        on_path.add(root)
+        while work:
+            node, rest = work[-1]
+            for child in rest:
+                if child not in number:
+                    number[child] = low[child] = len(number)
+                    path.append(child)
+                    on_path.add(child)
+                    work.append((child, iter(successors[child])))
+                    break
+                if child in on_path:
+                    low[node] = min(low[node], number[child])
+            else:
+                work.pop()
+                if work:
+                    above = work[-1][0]
+                    low[above] = min(low[above], low[node])
+                if low[node] == number[node]:
+                    members: list[int] = []
+                    while not members or members[-1] != node:
+                        members.append(path.pop())
+                    on_path.difference_update(members)
+                    yield members
