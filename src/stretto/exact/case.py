@@ -17,6 +17,7 @@ from stretto.machine import Machine
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
 from stretto.solution import Schedule
 from stretto.solution.views import knot
+from stretto.vocabulary.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)
