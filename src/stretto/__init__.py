@@ -2,12 +2,12 @@
 
     import stretto
 
-    (loop,) = stretto.read("examples/gemm.json")          or stretto.build(...)
-    stretto.bounds(loop)                                  what the II cannot be below, and why
-    found = stretto.schedule(loop, "b200-pipes")          the best schedule found, verified
+    (loop,) = stretto.read("examples/gemm.json")  # or stretto.build(...)
+    stretto.bounds(loop)  # what the II cannot be below, and why
+    found = stretto.schedule(loop, "b200-pipes")  # the best schedule found, verified
     print(found.ii, found.starts, found.report())
-    stretto.explain(loop)                                 why not a smaller II
-    stretto.simulate(loop, found).equal                   the program computes what the loop does
+    stretto.explain(loop)  # why not a smaller II
+    stretto.simulate(loop, found).equal  # the program computes what the loop does
     stretto.write(found, "gemm.schedule.json")
 
 Loops are given as they are, machines by name or by the path of a TOML file. The parts of loops
@@ -21,6 +21,7 @@ import sys
 
 TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from stretto.api.bounding import BoundsResult, bounds
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, ScheduleAnalysis
     from stretto.solve import IllegalScheduleError, StoppedError
+else:
+    ModuleType = type(sys)
 
 __version__ = "0.3.0"
 
@@ -129,7 +132,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-class _Package(type(sys)):
+class _Package(ModuleType):
     """A package whose functions may be called as its rooms are: `bounds`, `verify`, `simulate`.
 
     When a room is loaded, Python binds it in the package under its name. That must not hide the
@@ -137,7 +140,7 @@ class _Package(type(sys)):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _HOME or not isinstance(value, type(sys)):
+        if name not in _HOME or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
 

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import ClassVar
 
 from stretto.api.given import GIVEN, legal, target_of
+from stretto.api.materializing import MaterializeResult
 from stretto.api.problem import made_ready
 from stretto.api.results import Result, counted, fields_of
 from stretto.errors import StrettoError
@@ -92,8 +93,9 @@ def _as_it_is(
     domain: Domain | None,
     origin: str,
 ) -> SimulateResult:
-    known: Machine | None = None if machine else target_of(program, program.loop)
-    ready = made_ready(program.loop, machine or known or program.machine)
+    if machine is None and isinstance(program, MaterializeResult):
+        machine = program.problem.machine
+    ready = made_ready(program.loop, machine or program.machine)
     if iterations is None:
         iterations = program.stage_count + STEADY
     found = simulate_program(program, ready.machine, program.starts, iterations, domain)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib import resources
 from typing import Literal, TypeVar
 
@@ -51,7 +50,6 @@ _NO_FOLDER = ("<", "/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """How files begin that are none: stdin, texts, pipes of a shell."""
 
 
-@cache
 def machine_names() -> tuple[str, ...]:
     """The machines that ship, sorted."""
     files = resources.files("stretto.machine").joinpath("targets").iterdir()
