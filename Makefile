@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep test-oracle lint format examples bench bench-quality bench-exact clean
+.PHONY: setup demo test test-deep test-oracle lint format examples docs bench bench-quality bench-exact clean
 
 setup: $(READY)
 
@@ -51,6 +51,10 @@ format: setup
 # Rewrite the shipped JSON from the builder code beside it.
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
+
+# Rewrite docs/api.md from signatures and docstrings.
+docs: setup
+	$(BIN)/python docs/write_api.py
 
 # Ratios against the naive twins, measured side by side; writes benchmarks/results/.
 bench: setup

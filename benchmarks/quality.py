@@ -22,7 +22,8 @@ from pathlib import Path
 from time import perf_counter
 
 from random_loops import random_loop
-from stretto import Loop, Machine, compute_bounds, prepare
+from stretto import Loop, Machine, prepare
+from stretto.bounds import compute_bounds
 from stretto.frontends import read_source
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search

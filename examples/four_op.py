@@ -6,7 +6,8 @@ The schedule beside it is written by hand and meets that bound.
 
 from pathlib import Path
 
-from stretto import Loop, ScheduleAnalysis, build, compute_bounds, prepare
+from stretto import Loop, ScheduleAnalysis, build, prepare
+from stretto.bounds import compute_bounds
 from stretto.loop.json import dump_loop
 from stretto.solution import Proof, Schedule
 from stretto.solution.json import document, dump_document

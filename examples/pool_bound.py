@@ -5,7 +5,8 @@ The slot would admit four of them at once (5 x 4 / 4 = 5 cycles); the pool admit
 
 from pathlib import Path
 
-from stretto import Facts, Loop, build
+from stretto import Loop, build
+from stretto.loop import Facts
 from stretto.loop.json import dump_loop
 
 

@@ -48,7 +48,7 @@ def answer(capsys: pytest.CaptureFixture[str], command: str, name: str, *more: s
 
 def ready(name: str) -> stretto.Prepared:
     file = CASES / f"{name}.json"
-    (loop,) = stretto.read_source(str(file), file.read_text("utf-8")).loops
+    (loop,) = stretto.read(file)
     machine = MACHINES.get(name, "four.toml")
     return stretto.prepare(loop, None if machine is None else str(CASES / machine))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto import Loop, compute_bounds, prepare
-from stretto.bounds import longest_from
+from stretto import Loop, prepare
+from stretto.bounds import compute_bounds, longest_from
 from stretto.loop.json import dump_loop, parse_loop
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -21,7 +21,7 @@ from stretto.ir.opt.pipeline import options_of
 from stretto.ir.parsing import parse_module, verify_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
-from stretto.ir.programs import read_program, starts_of, write_program
+from stretto.ir.programs import read_program, write_program
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import listening
 from stretto.ir.writing import print_module
@@ -84,7 +84,7 @@ def test_a_kernel_reads_back_and_prints_the_same(name: str, mode: Mode):
     expected, starts = in_python(name, mode)
     assert read_program(parsed) == expected
     assert read_program(again) == expected
-    assert starts_of(expected) == starts
+    assert expected.starts == starts
 
 
 @both
@@ -169,7 +169,7 @@ def test_carried_values_leave_through_cells(mode: Mode):
     program = read_program(parse_module(text))
     machine = stretto.prepare(program.loop, program.machine).machine
     for iterations in range(6):
-        done = simulate_program(program, machine, starts_of(program), iterations)
+        done = simulate_program(program, machine, program.starts, iterations)
         assert done.success, done.violations
     # One cell a result, begun as the loop did; the older ones move on before the newest comes.
     cells = re.findall(r"(%\S+) = \S+create_ring\((%\w+) : f32\)", text)
@@ -203,7 +203,7 @@ def test_a_sum_in_registers_stays_in_its_ring(mode: Mode):
     text = through_passes(SUM, mode)
     program = read_program(parse_module(text))
     machine = stretto.prepare(program.loop, program.machine).machine
-    assert simulate_program(program, machine, starts_of(program), 7).success
+    assert simulate_program(program, machine, program.starts, 7).success
     assert "create_ring(%c : tensor<64x64xf32>)" in text
     assert re.search(r"into %a_\d+ \{stretto.name = \"a\"|into %a \{stretto.name = \"a\"", text)
     assert re.search(r"fill %d\S* into %\S+ : tensor<64x64xf32>", text)

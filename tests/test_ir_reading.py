@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import stretto
+from stretto.bounds import compute_bounds
 from stretto.errors import LoopError
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
@@ -295,7 +296,7 @@ def test_an_accumulator_in_registers_is_fixed_too() -> None:
     assert Access("c") in op(loop, "m").reads
     assert op(loop, "m").writes == ("c",)
     assert all(o.value != "m" for o in op(loop, "m").operands)
-    assert stretto.compute_bounds(*_prepared(loop)).recurrence.bound <= 1
+    assert compute_bounds(*_prepared(loop)).recurrence.bound <= 1
 
 
 def _prepared(loop: Loop) -> tuple[Loop, stretto.Machine]:
@@ -517,7 +518,7 @@ def test_an_inner_loop_holds_what_it_uses_for_its_length() -> None:
     outer = nested().loops[0].loop
     inner = nested().loops[1].loop
     ready = stretto.prepare(inner, "blackwell")
-    mii = stretto.compute_bounds(ready.loop, ready.machine).mii
+    mii = compute_bounds(ready.loop, ready.machine).mii
     # One iteration reads for 7 cycles, then writes for 7; the tenth begins after 9 MII.
     length = 9 * mii + 14
     one = outer.op("sum")

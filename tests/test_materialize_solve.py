@@ -11,8 +11,8 @@ from importlib import resources
 import pytest
 
 from programs import TINY, guarded, placed, ready, two_agents
-from stretto import Access, build
-from stretto.loop import Use
+from stretto import build
+from stretto.loop import Access, Use
 from stretto.machine import Budget
 from stretto.materialize import (
     MODES,

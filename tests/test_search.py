@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import stretto
 from brute_force import optimum
 from generated import Problem, problems
-from stretto import LoopError, StrettoError, compute_bounds, prepare
+from stretto import LoopError, StrettoError, prepare
+from stretto.bounds import compute_bounds
 from stretto.exact.options import Event
 from stretto.solution import Refusal
 from stretto.verify import verify

@@ -1,108 +1,120 @@
 """Stretto: software pipelining for GPU tile loops.
 
-    from stretto import build, compute_bounds, prepare, schedule
+    import stretto
 
+    (loop,) = stretto.read("examples/gemm.json")  # or stretto.build(...)
+    stretto.bounds(loop)  # what the II cannot be below, and why
+    found = stretto.schedule(loop, "b200-pipes")  # the best schedule found, verified
+    print(found.ii, found.starts, found.report())
+    stretto.explain(loop)  # why not a smaller II
+    stretto.simulate(loop, found).equal  # the program computes what the loop does
+    stretto.write(found, "gemm.schedule.json")
+
+Loops are given as they are, machines by name or by the path of a TOML file. The parts of loops
+(`Op`, `Value`, `Storage`, ...) are in `stretto.loop`, those of machines in `stretto.machine`.
 Names are loaded when first used, so that importing the package costs nothing.
 """
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
-    from stretto.bounds import closure, compute_bounds, remedies
-    from stretto.errors import DocumentError, InfeasibleError, LoopError, StrettoError
-    from stretto.frontends import build, read_source
-    from stretto.loop import (
-        Access,
-        Constraint,
-        Demand,
-        Dependence,
-        Facts,
-        Loop,
-        Op,
-        Operand,
-        ResourceVector,
-        Storage,
-        TileType,
-        Use,
-        Value,
-        check,
+    from stretto.api.bounding import BoundsResult, bounds
+    from stretto.api.explaining import ExplainResult, explain
+    from stretto.api.materializing import MaterializeResult, materialize
+    from stretto.api.reading import read
+    from stretto.api.scheduling import ScheduleResult, schedule
+    from stretto.api.simulating import SimulateResult, simulate
+    from stretto.api.verifying import VerifyResult, verify
+    from stretto.api.writing import write
+    from stretto.deadline import OverdueError
+    from stretto.errors import (
+        DocumentError,
+        InfeasibleError,
+        LoopError,
+        MachineError,
+        StrettoError,
     )
-    from stretto.machine import Machine, load_machine
-    from stretto.materialize import Mutex, Pipe, Program
-    from stretto.resources import ReservationTable
+    from stretto.frontends import LoopBuilder, Source, build
+    from stretto.loop import Loop
+    from stretto.machine import Machine, load_machine, machine_names
+    from stretto.materialize import MaterializeError, Program
+    from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, ScheduleAnalysis
-    from stretto.solve import Explained, Prepared, explain, prepare, schedule
+    from stretto.solve import IllegalScheduleError, StoppedError
+else:
+    ModuleType = type(sys)
 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "stretto.solve": ("Explained", "Prepared", "explain", "prepare", "schedule"),
-    "stretto.bounds": ("closure", "compute_bounds", "remedies"),
-    "stretto.errors": ("DocumentError", "InfeasibleError", "LoopError", "StrettoError"),
-    "stretto.frontends": ("build", "read_source"),
-    "stretto.loop": (
-        "Access",
-        "Constraint",
-        "Demand",
-        "Dependence",
-        "Facts",
-        "Loop",
-        "Op",
-        "Operand",
-        "ResourceVector",
-        "Storage",
-        "TileType",
-        "Use",
-        "Value",
-        "check",
+    "stretto.api.bounding": ("BoundsResult", "bounds"),
+    "stretto.api.explaining": ("ExplainResult", "explain"),
+    "stretto.api.materializing": ("MaterializeResult", "materialize"),
+    "stretto.api.reading": ("read",),
+    "stretto.api.scheduling": ("ScheduleResult", "schedule"),
+    "stretto.api.simulating": ("SimulateResult", "simulate"),
+    "stretto.api.verifying": ("VerifyResult", "verify"),
+    "stretto.api.writing": ("write",),
+    "stretto.deadline": ("OverdueError",),
+    "stretto.errors": (
+        "DocumentError",
+        "InfeasibleError",
+        "LoopError",
+        "MachineError",
+        "StrettoError",
     ),
-    "stretto.machine": ("Machine", "load_machine"),
-    "stretto.materialize": ("Mutex", "Pipe", "Program"),
-    "stretto.resources": ("ReservationTable",),
+    "stretto.frontends": ("LoopBuilder", "Source", "build"),
+    "stretto.loop": ("Loop",),
+    "stretto.machine": ("Machine", "load_machine", "machine_names"),
+    "stretto.materialize": ("MaterializeError", "Program"),
+    "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "ScheduleAnalysis"),
+    "stretto.solve": ("IllegalScheduleError", "StoppedError"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Access",
     "Bounds",
-    "Constraint",
-    "Demand",
-    "Dependence",
+    "BoundsResult",
     "DocumentError",
-    "Explained",
-    "Facts",
+    "ExplainResult",
+    "IllegalScheduleError",
     "InfeasibleError",
     "Loop",
+    "LoopBuilder",
     "LoopError",
     "Machine",
-    "Mutex",
-    "Op",
-    "Operand",
-    "Pipe",
+    "MachineError",
+    "MaterializeError",
+    "MaterializeResult",
+    "OverdueError",
     "Prepared",
     "Program",
-    "ReservationTable",
-    "ResourceVector",
     "ScheduleAnalysis",
-    "Storage",
+    "ScheduleResult",
+    "SimulateResult",
+    "Source",
+    "StoppedError",
     "StrettoError",
-    "TileType",
-    "Use",
-    "Value",
+    "VerifyResult",
+    "bounds",
     "build",
-    "check",
-    "closure",
-    "compute_bounds",
     "explain",
     "load_machine",
+    "machine_names",
+    "materialize",
     "prepare",
-    "read_source",
-    "remedies",
+    "read",
     "schedule",
+    "simulate",
+    "verify",
+    "write",
 ]
 
 
@@ -110,5 +122,26 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415
 
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        found = getattr(import_module(_HOME[name]), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'stretto' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A package whose functions may be called as its rooms are: `bounds`, `verify`, `simulate`.
+
+    When a room is loaded, Python binds it in the package under its name. That must not hide the
+    function: `from stretto.bounds import compute_bounds` is the way into a room.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _HOME or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli.inputs import about_none
 from stretto.cli.limiting import cut_off
 from stretto.deadline import NEVER, Deadline
 from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
 
 if TYPE_CHECKING:
+    from stretto.api.results import View
     from stretto.frontends import Source
     from stretto.loop import Loop
     from stretto.machine import Machine
-    from stretto.solve import Prepared
+    from stretto.resources.prepare import Prepared
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ def each_loop(
     source: Source,
     machine: str | Mapping[str, Machine] | None,
     schema: str,
-    work: Callable[[Prepared], Any],
+    work: Callable[[Prepared], View],
     deadline: Deadline = NEVER,
 ) -> Answer:
     """Run `work` on every loop; a loop that fails says why and the others go on.
@@ -51,8 +51,9 @@ def each_loop(
     The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
     is not prepared by the deadline fails; `work` has its own eye on it.
     """
+    from stretto.api.reading import about_none
     from stretto.machine import load_machine
-    from stretto.solve import prepare
+    from stretto.resources.prepare import prepare
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine

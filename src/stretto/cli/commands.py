@@ -1,4 +1,4 @@
-"""One function a command: read, compute, hand back a document and its text.
+"""One function a command: from arguments to the front door, loop by loop.
 
 Imports stand inside, so that each command loads only what it uses.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
 
 from stretto.cli.answer import Answer, each_loop
-from stretto.cli.inputs import about, read_input
 from stretto.cli.limiting import cut_off
 from stretto.cli.simulating import simulate
 from stretto.cli.verifying import verify
@@ -18,69 +18,62 @@ from stretto.deadline import deadline_after
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.exact.options import Limits
-    from stretto.solution import ScheduleAnalysis
-    from stretto.solve import Prepared
+    from stretto.frontends import Source
+    from stretto.report.bounds import BoundsReport
+    from stretto.report.explanation import ExplanationReport
+    from stretto.report.schedule import ScheduleReport
+    from stretto.resources.prepare import Prepared
+
+
+def read_input(arguments: argparse.Namespace) -> Source:
+    """The loops of the input, those the user asks about."""
+    from stretto.api.reading import chosen, read
+
+    return chosen(read(arguments.input, arguments.machine), arguments.loop)
+
+
+class _Limits(TypedDict):
+    work_limit: float
+    workers: int
+    seed: int
+
+
+def _limits(arguments: argparse.Namespace) -> _Limits:
+    """What the solver may cost."""
+    return {
+        "work_limit": arguments.work_limit,
+        "workers": arguments.workers,
+        "seed": arguments.seed,
+    }
 
 
 def bounds(arguments: argparse.Namespace) -> Answer:
     """`stretto bounds`."""
-    from stretto.bounds import compute_bounds, remedies
-    from stretto.bounds.remedies import ties
-    from stretto.report.bounds import SCHEMA, BoundsReport
+    from stretto.api.bounding import BoundsResult
+    from stretto.api.bounding import bounds as bounded
+    from stretto.api.reading import about
 
     source = read_input(arguments)
     fuse, max_stages = not arguments.no_fuse, arguments.max_stages
 
     def work(ready: Prepared) -> BoundsReport:
-        found = compute_bounds(ready.loop, ready.machine, fuse=fuse, max_stages=max_stages)
-        change = remedies(ready.loop, ready.machine, found, fuse=fuse, max_stages=max_stages)
-        stuck = (
-            ()
-            if change
-            else ties(ready.loop, ready.machine, found, fuse=fuse, max_stages=max_stages)
-        )
-        warnings = ready.notes + about(source.notes, ready.loop.name)
-        return BoundsReport(ready.loop.name, ready.machine.name, found, change, warnings, stuck)
+        found = bounded(ready, fuse=fuse, max_stages=max_stages)
+        return replace(found, notes=about(source.notes, ready.loop.name)).view()
 
-    return each_loop(source, arguments.machine, SCHEMA, work)
-
-
-def _limits(arguments: argparse.Namespace) -> Limits:
-    """What the solver may cost."""
-    from stretto.exact.options import Limits
-
-    return Limits(
-        work=arguments.work_limit,
-        workers=arguments.workers,
-        seed=arguments.seed,
-    )
+    return each_loop(source, arguments.machine, BoundsResult.SCHEMA, work)
 
 
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
+    from stretto.api.reading import about
+    from stretto.api.scheduling import ScheduleResult, StoppedError
+    from stretto.api.scheduling import schedule as scheduled
     from stretto.cli.progress import Progress
-    from stretto.exact.options import ProofOptions
-    from stretto.generate.problem import Options
-    from stretto.report.schedule import ScheduleReport
-    from stretto.solution.json import SCHEMA
-    from stretto.solve import StoppedError, overdue, schedule_prepared
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
         source = read_input(arguments)
-    options = Options(
-        max_ii=arguments.max_ii,
-        max_stages=arguments.max_stages,
-        fuse=not arguments.no_fuse,
-        serial_threshold=arguments.serial_threshold,
-        strict=arguments.strict,
-        without=frozenset(arguments.without),
-        deadline=deadline,
-    )
-    asked = arguments.prove or arguments.generator == "exact"
-    limits = _limits(arguments)
-    proof = ProofOptions(arguments.objective, limits) if asked else None
+    proof = arguments.prove or arguments.generator == "exact"
     stopped: list[str] = []
     open_ends: list[str] = []
 
@@ -90,41 +83,44 @@ def schedule(arguments: argparse.Namespace) -> Answer:
             raise StrettoError(f"{name}: not scheduled, stopped before it")
         try:
             with Progress(name, arguments.verbose) as progress:
-                analysis = schedule_prepared(ready, arguments.generator, options, progress, proof)
+                found = scheduled(
+                    ready,
+                    generator=arguments.generator,
+                    max_ii=arguments.max_ii,
+                    max_stages=arguments.max_stages,
+                    fuse=not arguments.no_fuse,
+                    serial_threshold=arguments.serial_threshold,
+                    strict=arguments.strict,
+                    without=arguments.without,
+                    prove=arguments.prove,
+                    objective=arguments.objective,
+                    time_limit=deadline,
+                    progress=progress,
+                    **_limits(arguments),
+                )
         except StoppedError as stop:
-            analysis = stop.analysis
+            found = stop.analysis
+            assert isinstance(found, ScheduleResult)
             stopped.append(name)
-        asked = proof is not None or stopped
-        if overdue(analysis) or (asked and not _proved(analysis)):
+        if found.overdue or ((proof or stopped) and not found.proved):
             open_ends.append(name)
-        notes = about(source.notes, ready.loop.name)
-        return ScheduleReport(analysis, ready.loop, ready.machine, notes, arguments.verbose)
+        return replace(found, notes=about(source.notes, name)).view(arguments.verbose)
 
-    answer = each_loop(source, arguments.machine, SCHEMA, work, deadline)
+    answer = each_loop(source, arguments.machine, ScheduleResult.SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)
     return answer
 
 
-def _proved(analysis: ScheduleAnalysis) -> bool:
-    """Whether nothing that was asked of the solver is left open."""
-    proof = analysis.proof
-    return proof is not None and proof.optimal and all(row.optimal for row in proof.objectives)
-
-
 def explain(arguments: argparse.Namespace) -> Answer:
     """`stretto explain`."""
+    from stretto.api.explaining import ExplainResult
+    from stretto.api.explaining import explain as explained
+    from stretto.api.reading import about
     from stretto.cli.progress import Progress
-    from stretto.generate.problem import Options
-    from stretto.report.explanation import SCHEMA, ExplanationReport
-    from stretto.solve import explain_prepared
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
         source = read_input(arguments)
-    options = Options(
-        max_stages=arguments.max_stages, fuse=not arguments.no_fuse, deadline=deadline
-    )
-    limits = _limits(arguments)
     stopped: list[str] = []
     open_ends: list[str] = []
 
@@ -133,16 +129,23 @@ def explain(arguments: argparse.Namespace) -> Answer:
         if stopped:
             raise StrettoError(f"{name}: not explained, stopped before it")
         with Progress(name, arguments.verbose) as progress:
-            explained = explain_prepared(ready, arguments.ii, options, limits, progress)
-        told = explained.explanation
+            found = explained(
+                ready,
+                ii=arguments.ii,
+                max_stages=arguments.max_stages,
+                fuse=not arguments.no_fuse,
+                time_limit=deadline,
+                progress=progress,
+                **_limits(arguments),
+            )
+        told = found.explanation
         if told is not None and told.stopped:
             stopped.append(name)
         if told is not None and not told.settled:
             open_ends.append(name)
-        warnings = ready.notes + about(source.notes, name)
-        return ExplanationReport(explained, warnings)
+        return replace(found, notes=about(source.notes, name)).view()
 
-    answer = each_loop(source, arguments.machine, SCHEMA, work, deadline)
+    answer = each_loop(source, arguments.machine, ExplainResult.SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)
     return answer
 

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, "--json" in argv)
     if arguments.command != "machines":
-        starting.load("stretto.solve", "stretto.frontends")
+        starting.load("stretto.solve", "stretto.api.reading")
     starting.release()
     try:
         answer = COMMANDS[arguments.command](arguments)

@@ -17,7 +17,7 @@ from math import inf
 from typing import NoReturn
 
 from stretto import __version__
-from stretto.exact.options import OBJECTIVES, WORK
+from stretto.exact.options import OBJECTIVES, SEED, WORK, WORKERS
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 from stretto.streams import write_out
 
@@ -75,12 +75,12 @@ def natural(text: str) -> int:
 
 def seed(text: str) -> int:
     """A seed, as the solver takes them."""
-    return _no_more(natural(text), (1 << 31) - 1)
+    return _no_more(natural(text), SEED)
 
 
 def workers(text: str) -> int:
     """Threads, of which the solver takes so many at most."""
-    return _no_more(positive(text), 1000)
+    return _no_more(positive(text), WORKERS)
 
 
 def _no_more(number: int, most: int) -> int:

@@ -14,17 +14,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
-from stretto.cli.given import read_document
-from stretto.cli.inputs import about, chosen, is_mlir, read_loops
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
+    from stretto.api.scheduling import ScheduleResult
     from stretto.frontends import Source
     from stretto.ir.passes.schedules import PublishedLoop
     from stretto.machine import Machine
+    from stretto.report.simulation import SimulationReport
+    from stretto.resources.prepare import Prepared
     from stretto.solution import ScheduleAnalysis
-    from stretto.solve import Prepared
 
 PROGRAM = "nv_tileas.async.pipeline.program"
 """What a materialized loop is in a module."""
@@ -33,8 +33,10 @@ IN_MODULE = "the one in the module"
 
 def simulate(arguments: argparse.Namespace) -> Answer:
     """`stretto simulate`."""
-    from stretto.report.simulation import SCHEMA, SimulationReport
-    from stretto.simulate import simulate as run
+    from stretto.api.given import read_document
+    from stretto.api.reading import about, chosen, is_mlir, read_loops
+    from stretto.api.simulating import SimulateResult
+    from stretto.api.simulating import simulate as run
 
     file, text = read_text(arguments.input)
     if is_mlir(text) and PROGRAM in text:
@@ -47,24 +49,29 @@ def simulate(arguments: argparse.Namespace) -> Answer:
     source = chosen(_as_scheduled(whole, standing), arguments.loop)
 
     def work(ready: Prepared) -> SimulationReport:
-        loop = ready.loop
+        name, origin = ready.loop.name, ""
+        schedule: ScheduleAnalysis | None = None
         if given is not None:
-            origin = f"the one of {given.file}"
-            analysis = _checked(arguments, ready, given.of(loop), origin)
-        elif loop.name in standing:
-            analysis = _checked(arguments, ready, standing[loop.name].analysis, IN_MODULE)
-            origin = IN_MODULE
+            schedule, origin = given.of(ready.loop), f"the one of {given.file}"
+        elif name in standing:
+            schedule, origin = standing[name].analysis, IN_MODULE
         else:
-            analysis = _made(arguments, ready)
-            origin = f"a new one by the {analysis.generator} generator"
-        simulation = run(loop, ready.machine, analysis, arguments.iterations, arguments.mode)
-        warnings = analysis.warnings + about(source.notes, loop.name)
-        return SimulationReport(simulation, warnings, origin)
+            schedule = _made(arguments, ready)
+            origin = f"a new one by the {schedule.generator} generator"
+        found = run(
+            ready,
+            schedule,
+            iterations=arguments.iterations,
+            mode=arguments.mode,
+            max_stages=arguments.max_stages,
+            origin=origin,
+        )
+        return replace(found, notes=about(source.notes, name)).view()
 
     machines: str | Mapping[str, Machine] | None = arguments.machine
     if machines is None:
         machines = {name: item.machine for name, item in standing.items()}
-    return each_loop(source, machines, SCHEMA, work)
+    return each_loop(source, machines, SimulateResult.SCHEMA, work)
 
 
 def _standing(file: str, text: str, machine: str | None) -> dict[str, PublishedLoop]:
@@ -86,43 +93,22 @@ def _as_scheduled(source: Source, standing: Mapping[str, PublishedLoop]) -> Sour
     return replace(source, loops=loops)
 
 
-def _checked(
-    arguments: argparse.Namespace, ready: Prepared, given: ScheduleAnalysis | None, origin: str
-) -> ScheduleAnalysis:
-    """A schedule from elsewhere, if it is legal; its numbers are worked out anew."""
-    from stretto.solution.views import analyse
-    from stretto.verify import verify
-
-    loop = ready.loop
-    if given is None or not given.success or given.ii is None:
-        raise StrettoError(f"{loop.name}: {origin} says that no schedule was found: none to run")
-    violations = verify(loop, ready.machine, given, max_stages=arguments.max_stages)
-    if violations:
-        count = f"{len(violations)} violation{'' if len(violations) == 1 else 's'}"
-        told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
-        raise StrettoError(f"{loop.name}: the schedule, {origin}, is not legal, {count}{told}")
-    return analyse(
-        loop,
-        ready.machine,
-        given.schedule,
-        generator=given.generator,
-        rule=given.rule,
-        warnings=ready.notes[len(ready.machine.notes) :],
-    )
-
-
-def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleAnalysis:
+def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleResult:
     """A schedule of our own."""
+    from stretto.api.scheduling import schedule
     from stretto.cli.progress import Progress
-    from stretto.generate.problem import Options
-    from stretto.solve import schedule_prepared
 
-    options = Options(max_stages=arguments.max_stages, fuse=not arguments.no_fuse)
     with Progress(ready.loop.name, arguments.verbose) as progress:
-        analysis = schedule_prepared(ready, arguments.generator or "auto", options, progress)
-    if not analysis.success:
+        found = schedule(
+            ready,
+            generator=arguments.generator or "auto",
+            max_stages=arguments.max_stages,
+            fuse=not arguments.no_fuse,
+            progress=progress,
+        )
+    if not found.success:
         raise StrettoError(f"{ready.loop.name}: no schedule was found, so there is nothing to run")
-    return analysis
+    return found
 
 
 def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Answer:
@@ -130,13 +116,12 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Answer
     if arguments.schedule is not None:
         hint = "the program of each loop is run as it is; leave SCHEDULE out"
         raise DocumentError(file, "", "has programs, not loops to schedule", hint)
+    from stretto.api.reading import chosen
+    from stretto.api.simulating import SimulateResult
+    from stretto.api.simulating import simulate as run
     from stretto.frontends import Source
     from stretto.ir import read_programs
-    from stretto.ir.programs import starts_of
     from stretto.machine import load_machine, machine_beside
-    from stretto.report.simulation import SCHEMA, SimulationReport
-    from stretto.simulate import simulate_program
-    from stretto.simulate.simulator import STEADY
 
     programs = {program.loop.name: program for program in read_programs(file, text)}
     if not programs:
@@ -145,14 +130,12 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Answer
 
     def work(ready: Prepared) -> SimulationReport:
         program = programs[ready.loop.name]
-        trips = arguments.iterations
-        if trips is None:
-            trips = program.stage_count + STEADY
-        simulation = simulate_program(program, ready.machine, starts_of(program), trips)
-        return SimulationReport(simulation, ready.notes, "that of the program in the module")
+        origin = "that of the program in the module"
+        found = run(program, machine=ready.machine, iterations=arguments.iterations, origin=origin)
+        return found.view()
 
     machines = {
         name: load_machine(arguments.machine or machine_beside(file, program.machine))
         for name, program in programs.items()
     }
-    return each_loop(chosen(source, arguments.loop), machines, SCHEMA, work)
+    return each_loop(chosen(source, arguments.loop), machines, SimulateResult.SCHEMA, work)

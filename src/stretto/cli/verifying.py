@@ -7,19 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stretto.cli.answer import Answer, each_loop
-from stretto.cli.given import read_document
-from stretto.cli.inputs import about, chosen, is_mlir, read_loops
 from stretto.errors import DocumentError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
-    from stretto.solve import Prepared
+    from stretto.report.verification import VerificationReport
+    from stretto.resources.prepare import Prepared
 
 
 def verify(arguments: argparse.Namespace) -> Answer:
     """`stretto verify`."""
-    from stretto.report.verification import SCHEMA, VerificationReport
-    from stretto.verify import verify as violations_of
+    from stretto.api.given import read_document
+    from stretto.api.reading import about, chosen, read_loops
+    from stretto.api.verifying import VerifyResult
+    from stretto.api.verifying import verify as verified
 
     input_file, input_text = read_text(arguments.input)
     if arguments.schedule is None:
@@ -29,22 +30,20 @@ def verify(arguments: argparse.Namespace) -> Answer:
     given = read_document(arguments.schedule, whole)
 
     def work(ready: Prepared) -> VerificationReport:
-        loop = ready.loop
-        analysis = given.of(loop)
-        found = violations_of(loop, ready.machine, analysis, max_stages=arguments.max_stages)
-        warnings = ready.notes + about(source.notes, loop.name)
-        return VerificationReport(loop.name, ready.machine.name, analysis, found, warnings)
+        found = verified(ready, given.of(ready.loop), max_stages=arguments.max_stages)
+        return replace(found, notes=about(source.notes, ready.loop.name)).view()
 
-    return each_loop(source, arguments.machine, SCHEMA, work)
+    return each_loop(source, arguments.machine, VerifyResult.SCHEMA, work)
 
 
 def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> Answer:
     """The schedules that stand in a module, as attributes of its loops."""
+    from stretto.api.reading import chosen, is_mlir
+    from stretto.api.verifying import VerifyResult
+    from stretto.api.verifying import verify as verified
     from stretto.frontends import Source
     from stretto.ir import read_schedules
     from stretto.machine import load_machine
-    from stretto.report.verification import SCHEMA, VerificationReport
-    from stretto.verify import verify as violations_of
 
     if not is_mlir(text):
         hint = "only a module can carry its schedule: stretto verify INPUT SCHEDULE"
@@ -64,19 +63,15 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> A
     def work(ready: Prepared) -> VerificationReport:
         item = found[ready.loop.name]
         assert item.analysis is not None
-        said = violations_of(
-            ready.loop, ready.machine, item.analysis, max_stages=arguments.max_stages
-        )
-        placed.extend(item.diagnose(violation).render() for violation in said)
-        warnings = ready.notes + tuple(warning.headline for warning in item.warnings)
-        return VerificationReport(
-            ready.loop.name, ready.machine.name, item.analysis, said, warnings
-        )
+        verdict = verified(ready, item.analysis, max_stages=arguments.max_stages)
+        placed.extend(item.diagnose(violation).render() for violation in verdict.violations)
+        notes = tuple(warning.headline for warning in item.warnings)
+        return replace(verdict, notes=notes).view()
 
     loops = tuple(
         replace(found[loop.name].loop, machine=None) for loop in source.loops if loop.name in found
     )
     targets = {name: item.machine for name, item in found.items()}
-    answer = each_loop(Source(file, loops), targets, SCHEMA, work)
+    answer = each_loop(Source(file, loops), targets, VerifyResult.SCHEMA, work)
     answer.errors = placed + answer.errors
     return answer

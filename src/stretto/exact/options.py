@@ -23,6 +23,10 @@ def no_objective(name: str) -> StrettoError:
 
 WORK = 60.0
 """Units of work that one loop is worth; a unit takes in the order of a second."""
+WORKERS = 1000
+"""Threads, of which the solver takes so many at most."""
+SEED = (1 << 31) - 1
+"""The largest seed that the solver takes."""
 
 
 @dataclass(frozen=True, slots=True)

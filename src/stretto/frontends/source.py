@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stretto.document import parse_json, unknown_schema
-from stretto.errors import DocumentError
+from stretto.errors import DocumentError, listed
 from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop import Loop
 from stretto.loop.json import SCHEMA, loop_of_file, read_loop
@@ -26,6 +27,25 @@ class Source:
     file: str
     loops: tuple[Loop, ...]
     notes: tuple[str, ...] = ()
+    """What was noted while it was read; a note about a loop begins with its name."""
+
+    def __iter__(self) -> Iterator[Loop]:
+        return iter(self.loops)
+
+    def __len__(self) -> int:
+        return len(self.loops)
+
+    def __getitem__(self, which: int | str) -> Loop:
+        """A loop by its place or its name."""
+        if isinstance(which, int):
+            return self.loops[which]
+        for loop in self.loops:
+            if loop.name == which:
+                return loop
+        raise KeyError(which)
+
+    def __repr__(self) -> str:
+        return f"<Source {self.file}: {listed(loop.name for loop in self.loops)}>"
 
 
 def read_source(file: str, text: str) -> Source:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.materialize import Program
+    from stretto.solution import ScheduleAnalysis
 
 _PARSING = "stretto.ir.parsing"
 
@@ -55,6 +56,24 @@ def write_mlir(loop: Loop, generic: bool = False) -> str:
     from stretto.ir.writing import print_module, write_loop  # noqa: PLC0415
 
     return print_module(write_loop(loop), generic)
+
+
+def write_schedule(loop: Loop, analysis: ScheduleAnalysis, generic: bool = False) -> str:
+    """A loop as MLIR text with a schedule on it, as `tileas-generate-schedule` writes it."""
+    from stretto.ir.passes.publish import publish  # noqa: PLC0415
+    from stretto.ir.writing import print_module, write_loop, written_ops  # noqa: PLC0415
+
+    module = write_loop(loop)
+    publish(*written_ops(module, loop.name), analysis)
+    return print_module(module, generic)
+
+
+def write_program(program: Program, generic: bool = False) -> str:
+    """A program as MLIR text, from which `read_programs` makes the same program again."""
+    from stretto.ir.programs import write_program as write  # noqa: PLC0415
+    from stretto.ir.writing import print_module  # noqa: PLC0415
+
+    return print_module(write(program), generic)
 
 
 def read_programs(file: str, text: str) -> tuple[Program, ...]:

@@ -11,6 +11,7 @@ attributes; an operation whose operands are all said by SSA states none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
@@ -30,7 +31,7 @@ from stretto.ir.attributes import (
 )
 from stretto.ir.dialect.barriers import GenericOp
 from stretto.ir.dialect.types import TokenType, type_of
-from stretto.ir.reading.body import BodyReader
+from stretto.ir.reading.body import Body, BodyReader
 from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
@@ -48,13 +49,22 @@ def write_loop(loop: Loop) -> ModuleOp:
 
 def _reads_as(module: ModuleOp, loop: Loop) -> bool:
     """Whether what the text implies of values is what the loop says of them."""
-    for_op = next(op for op in module.walk() if isinstance(op, scf.ForOp))
-    place = {op: i for i, op in enumerate(module.walk())}
     try:
-        reader = BodyReader(for_op, stated_loop(for_op), Homes(), place, {})
-        return reader.read(loop.name).loop == loop
+        return _read_back(module, loop.name)[1].loop == loop
     except UnreadableError:
         return False
+
+
+def written_ops(module: ModuleOp, name: str) -> tuple[scf.ForOp, Mapping[str, Operation]]:
+    """The loop of a module that was written here, and its operations by name."""
+    for_op, body = _read_back(module, name)
+    return for_op, body.ops
+
+
+def _read_back(module: ModuleOp, name: str) -> tuple[scf.ForOp, Body]:
+    for_op = next(op for op in module.walk() if isinstance(op, scf.ForOp))
+    place = {op: i for i, op in enumerate(module.walk())}
+    return for_op, BodyReader(for_op, stated_loop(for_op), Homes(), place, {}).read(name)
 
 
 def print_module(module: ModuleOp, generic: bool = False) -> str:

@@ -20,6 +20,7 @@ from stretto.document import Cursor, parse_toml
 from stretto.errors import DocumentError, MachineError
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
+from stretto.machine.cache import SHIPS, once, stamp
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.model import (
     Budget,
@@ -56,16 +57,27 @@ def machine_names() -> tuple[str, ...]:
 
 
 def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Machine:
-    """A machine that ships, by name, or a user's own, by the path of its TOML file."""
+    """A machine that ships, by name, or a user's own, by the path of its TOML file.
+
+    It is read once: a file is read again when it has changed, or the environment has.
+    """
     environment = os.environ if environment is None else environment
     if name in machine_names():
         target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
-        return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), environment)
+
+        def ships(asked: Mapping[str, str]) -> Machine:
+            return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), asked)
+
+        return once(name, SHIPS, environment, ships)
     if name == STANDARD or not (name.endswith(".toml") or os.path.exists(name)):
         known = ", ".join(machine_names())
         message = f"no machine `{name}`; known: {known}; or the path of a .toml file"
         raise MachineError(message)
-    return read_machine(name, read_text(name, MACHINE_BYTES)[1], environment)
+
+    def own(asked: Mapping[str, str]) -> Machine:
+        return read_machine(name, read_text(name, MACHINE_BYTES)[1], asked)
+
+    return once(name, stamp(name), environment, own)
 
 
 def machine_beside(file: str, name: str) -> str:

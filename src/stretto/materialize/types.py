@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Literal
 
 from stretto.loop import Loop, TileType
-from stretto.materialize.instructions import Stream
+from stretto.materialize.instructions import Issue, Stream
 from stretto.materialize.persistent import Persistent
 
 Mode = Literal["unspecialized", "specialized"]
@@ -197,6 +197,16 @@ class Program:
     def agent_of(self) -> dict[str, str]:
         """Operation to the agent that issues it."""
         return {op: agent.name for agent in self.agents for op in agent.ops}
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """When each operation starts, by the places that the kernels have."""
+        return {
+            i.op: i.at.stage * self.ii + i.at.cycle
+            for agent in self.agents
+            for i in agent.stream.kernel
+            if isinstance(i, Issue)
+        }
 
     @property
     def named_barriers(self) -> tuple[str, ...]:

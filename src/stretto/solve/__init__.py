@@ -8,9 +8,9 @@ Front ends and the command line go through here, so that nobody computes on a lo
 classified and checked first, and nobody is handed a schedule that was not verified.
 """
 
+from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare
 from stretto.solve.explaining import Explained, explain, explain_prepared
 from stretto.solve.job import IllegalScheduleError
-from stretto.solve.preparing import DEFAULT_MACHINE, Prepared, prepare
 from stretto.solve.scheduling import (
     PARTS,
     Progress,

@@ -18,10 +18,10 @@ from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.resources.prepare import Prepared, prepare
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError
-from stretto.solve.preparing import Prepared, prepare
 from stretto.solve.scheduling import Progress, StoppedError, overdue, schedule_prepared
 from stretto.verify import Violation, verify
 

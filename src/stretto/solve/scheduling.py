@@ -24,9 +24,9 @@ from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.problem import compile_loop
+from stretto.resources.prepare import Prepared, prepare
 from stretto.solution import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
 from stretto.solve.job import Job
-from stretto.solve.preparing import Prepared, prepare
 
 if TYPE_CHECKING:
     from stretto.generate.search import Found

@@ -23,8 +23,9 @@ from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.limits import ITERATION_CYCLES
 from stretto.machine import load_machine
+from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis, Witness
-from stretto.solve import IllegalScheduleError, prepare, schedule_prepared
+from stretto.solve import IllegalScheduleError, schedule_prepared
 
 
 @dataclass(frozen=True)

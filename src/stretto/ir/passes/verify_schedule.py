@@ -22,8 +22,8 @@ from stretto.ir.passes.telling import PassError, left_alone
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.machine import load_machine
+from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis
-from stretto.solve import prepare
 from stretto.verify import verify
 
 

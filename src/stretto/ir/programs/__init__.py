@@ -14,7 +14,7 @@ persistent   the loop over work tiles around it
 """
 
 from stretto.ir.programs.original import UnwritableError
-from stretto.ir.programs.reading import read_program, read_programs, starts_of
+from stretto.ir.programs.reading import read_program, read_programs
 from stretto.ir.programs.writing import replace_loop, write_program
 
 __all__ = [
@@ -22,6 +22,5 @@ __all__ = [
     "read_program",
     "read_programs",
     "replace_loop",
-    "starts_of",
     "write_program",
 ]

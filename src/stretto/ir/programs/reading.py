@@ -43,16 +43,6 @@ def read_program(parsed: Parsed) -> Program:
     return found[0]
 
 
-def starts_of(program: Program) -> dict[str, int]:
-    """When each operation starts, by the places that the kernels have."""
-    return {
-        i.op: i.at.stage * program.ii + i.at.cycle
-        for agent in program.agents
-        for i in agent.stream.kernel
-        if isinstance(i, Issue)
-    }
-
-
 def _read(parsed: Parsed, op: ProgramOp) -> Program:
     head = read_head(parsed, op)
     mode = _mode(head)

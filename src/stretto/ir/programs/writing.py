@@ -16,7 +16,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from stretto.errors import StrettoError
-from stretto.ir.attributes import stated_loop, to_attribute
+from stretto.ir.attributes import to_attribute
 from stretto.ir.dialect.pipeline import AgentSwitchOp, YieldOp
 from stretto.ir.dialect.programs import ProgramOp, TripCountOp
 from stretto.ir.programs import names
@@ -27,9 +27,7 @@ from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.outlets import Outlets
 from stretto.ir.programs.scope import Numbers, Scope
 from stretto.ir.programs.sections import Sections
-from stretto.ir.reading.body import BodyReader
-from stretto.ir.reading.values import Homes
-from stretto.ir.writing import write_loop
+from stretto.ir.writing import write_loop, written_ops
 from stretto.loop.json import loop_to_json
 from stretto.materialize import Program
 
@@ -37,11 +35,8 @@ from stretto.materialize import Program
 def write_program(program: Program) -> ModuleOp:
     """A module with a program alone; its operations are of any kind, as loops are written."""
     module = write_loop(program.loop)
-    loop = next(op for op in module.walk() if isinstance(op, ForOp))
-    place = {op: n for n, op in enumerate(module.walk())}
-    body = BodyReader(loop, stated_loop(loop), Homes(), place, {}).read(program.loop.name)
     try:
-        replace_loop(loop, body.ops, program)
+        replace_loop(*written_ops(module, program.loop.name), program)
     except UnwritableError as error:
         raise StrettoError(f"{program.loop.name}: {error.reason}") from None
     return module

@@ -22,7 +22,7 @@ from stretto.ir.reading.body import Inner
 from stretto.ir.reading.values import UnreadableError
 from stretto.loop import Demand, Loop, Op, Use, topological_order
 from stretto.machine import Machine
-from stretto.solve import Prepared, prepare
+from stretto.resources.prepare import Prepared, prepare
 
 FREE = Inner(Op("", "", uses=(), latency=0), ())
 """For a loop whose text states all it costs."""

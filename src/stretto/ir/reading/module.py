@@ -28,7 +28,7 @@ from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Loop, check
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.classify import resolve
-from stretto.solve import DEFAULT_MACHINE
+from stretto.resources.prepare import DEFAULT_MACHINE
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 

@@ -1,4 +1,4 @@
-"""Any input, recognized by its content: JSON goes to the front ends, all else is MLIR.
+"""`stretto.read`: any input, by its content. JSON goes to the front ends, all else is MLIR.
 
 {"schema": ...}                      loops of a JSON document
 func.func @gemm(...) { scf.for ...   loops of a module, read with their positions
@@ -6,17 +6,17 @@ func.func @gemm(...) { scf.for ...   loops of a module, read with their position
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike, fspath
+from typing import TextIO
 
 from stretto.errors import DocumentError, listed
 from stretto.files import read_text
-
-if TYPE_CHECKING:
-    from stretto.frontends import Source
+from stretto.frontends import Source, read_source
+from stretto.ir import read_mlir
+from stretto.machine import Machine, load_machine
 
 _JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
 """How JSON begins, whole or not; an operation in quotes is MLIR."""
@@ -27,21 +27,24 @@ def is_mlir(text: str) -> bool:
     return _JSON.match(text) is None
 
 
-def read_input(arguments: argparse.Namespace) -> Source:
-    """The loops of the input, those the user asks about."""
-    return chosen(read_loops(*read_text(arguments.input), arguments.machine), arguments.loop)
+def read(path: str | PathLike[str] | TextIO, machine: Machine | str | None = None) -> Source:
+    """The loops of a file, of stdin (``-``) or of an open file, with what is worth saying of them.
+
+    It is MLIR, a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1); its content says
+    which. The machine matters to MLIR: what an inner loop costs depends on it. The path of a
+    machine that a loop names is relative to the folder of the file.
+    """
+    if isinstance(path, str | PathLike):
+        return read_loops(*read_text(fspath(path)), machine)
+    name = getattr(path, "name", None)
+    return read_loops(name if isinstance(name, str) else "<stream>", path.read(), machine)
 
 
-def read_loops(file: str, text: str, machine: str | None) -> Source:
+def read_loops(file: str, text: str, machine: Machine | str | None = None) -> Source:
     """All loops of a text."""
-    from stretto.frontends import Source, read_source
-    from stretto.machine import load_machine
-
     if not is_mlir(text):
         return read_source(file, text)
-    from stretto.ir import read_mlir
-
-    target = None if machine is None else load_machine(machine)
+    target = load_machine(machine) if isinstance(machine, str) else machine
     loops, notes = read_mlir(file, text, target)
     if not loops:
         why = "; ".join(notes) or "it has no scf.for"

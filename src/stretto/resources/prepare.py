@@ -1,4 +1,7 @@
-"""A loop made ready: its costs on its machine, checked."""
+"""A loop made ready: its costs on its machine, checked.
+
+Loop, Machine | name  ──►  classify ──►  check ──►  Prepared, or LoopError with every fault
+"""
 
 from __future__ import annotations
 

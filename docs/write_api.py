@@ -1,0 +1,116 @@
+"""Writes `api.md` from the signatures and docstrings of the public names.
+
+stretto.__all__  ──►  functions, results, errors  ──►  docs/api.md
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import stretto
+from stretto.api.results import Result
+
+PAGE = Path(__file__).parent / "api.md"
+HEAD = """# The Python functions
+
+*Written from the docstrings by `make docs`.*
+
+"""
+RESULTS = """Each prints as a line, and has `report()`, the text that the command line prints, and
+`to_json()`, its entry in a JSON document."""
+
+
+def page() -> str:
+    """The whole page."""
+    found = {name: getattr(stretto, name) for name in stretto.__all__}
+    functions = {name: one for name, one in found.items() if inspect.isfunction(one)}
+    classes = {name: one for name, one in found.items() if inspect.isclass(one)}
+    results = {name: one for name, one in classes.items() if issubclass(one, Result)}
+    errors = {name: one for name, one in classes.items() if issubclass(one, BaseException)}
+    others = {n: one for n, one in classes.items() if n not in results and n not in errors}
+    doc = inspect.getdoc(stretto) or ""
+    parts = [HEAD + "\n".join(_fenced(doc.splitlines())), "## Functions"]
+    parts += [_function(name, one) for name, one in functions.items()]
+    parts += ["## Results", RESULTS]
+    parts += [_class(name, one) for name, one in results.items()]
+    parts.append("## Problems and parts of results")
+    parts += [_class(name, one) for name, one in others.items()]
+    parts.append("## Errors")
+    rows = [f"| `{name}` | {_first(one)} |" for name, one in errors.items()]
+    parts.append("\n".join(["| error | meaning |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(lines: list[str]) -> Iterator[str]:
+    """Lines that are indented, as code."""
+    inside = False
+    for i, line in enumerate(lines):
+        code = line.startswith("    ") or (inside and not line and _more(lines[i + 1 :]))
+        if code != inside:
+            yield "```python" if code else "```\n" if line else "```"
+            inside = code
+        yield line.removeprefix("    ") if code else line
+
+
+def _more(lines: list[str]) -> bool:
+    return next((line for line in lines if line), "").startswith("    ")
+
+
+def _function(name: str, function: Callable[..., Any]) -> str:
+    return f"### `{name}`\n\n```python\n{_signature(name, function)}\n```\n\n{_doc(function)}"
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    """A parameter a line, once there are several."""
+    signature = inspect.signature(function)
+    rows: list[str] = []
+    starred = False
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            rows.append("*")
+            starred = True
+        rows.append(str(parameter))
+    rows = [_unquoted(row) for row in rows]
+    result = _unquoted(str(signature.return_annotation))
+    if len(rows) < 3:
+        return f"stretto.{name}({', '.join(rows)}) -> {result}"
+    return f"stretto.{name}(\n" + "".join(f"    {row},\n" for row in rows) + f") -> {result}"
+
+
+def _unquoted(row: str) -> str:
+    """Without the quotes that an annotation is kept in."""
+    name, colon, rest = row.partition(": ")
+    if not colon:
+        return row.strip("'")
+    annotation, equals, default = rest.rpartition(" = ")
+    if not equals:
+        annotation, default = default, ""
+    return f"{name}: {annotation.strip(chr(39))}{equals}{default}"
+
+
+def _class(name: str, kind: type[Any]) -> str:
+    parts = [f"### `{name}`", _doc(kind)]
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
+    for member, what in inspect.getmembers(kind):
+        if isinstance(what, property | cached_property) and not member.startswith("_"):
+            names.append(member)
+    if names:
+        parts.append("Has " + ", ".join(f"`{one}`" for one in dict.fromkeys(names)) + ".")
+    return "\n\n".join(parts)
+
+
+def _doc(what: object) -> str:
+    return (inspect.getdoc(what) or "").replace("``", "`")
+
+
+def _first(what: object) -> str:
+    return _doc(what).splitlines()[0]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,67 @@
+"""`stretto.explain`: why not a smaller II, and what would have to change.
+
+stretto.explain(loop)  ──►  .best II 2892, .explanation of 2891, .report()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from stretto.api.problem import deadline_of, limits_of, made_ready
+from stretto.api.results import Result, fields_of
+from stretto.deadline import Deadline
+from stretto.exact.options import WORK
+from stretto.generate.problem import Options
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.report.explanation import SCHEMA, ExplanationReport
+from stretto.resources.prepare import Prepared
+from stretto.solve import Explained, Progress, explain_prepared
+
+
+@dataclass(frozen=True, repr=False)
+class ExplainResult(Result, Explained):
+    """What is known of the best II of a loop, and of the one that was asked about."""
+
+    SCHEMA: ClassVar[str] = SCHEMA
+
+    problem: Prepared = field(kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    """What the front end noted of the loop."""
+
+    def view(self) -> ExplanationReport:
+        """What text and JSON are made by."""
+        return ExplanationReport(self, self.problem.notes + self.notes)
+
+    def line(self) -> str:
+        """The best II, and the verdict on the one asked about."""
+        best, told = self.best, self.explanation
+        on = f"Explained {best.loop} on {best.machine}"
+        asked = "" if told is None else f", II {told.ii} {told.verdict}"
+        return f"{on}: {'no schedule' if best.ii is None else f'best II {best.ii}'}{asked}"
+
+
+def explain(
+    loop: Loop | Prepared,
+    machine: Machine | str | None = None,
+    *,
+    ii: int | None = None,
+    max_stages: int | None = None,
+    fuse: bool = True,
+    work_limit: float = WORK,
+    workers: int = 1,
+    seed: int = 0,
+    time_limit: float | Deadline | None = None,
+    progress: Progress | None = None,
+) -> ExplainResult:
+    """Why there is no schedule at `ii` (default: one below the best), and what would change that.
+
+    The reasons are a set of which each one is needed. The options are those of `schedule`; what
+    `time_limit` or `work_limit` leave undecided is said to be so.
+    """
+    options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_of(time_limit))
+    limits = limits_of(work_limit, workers, seed)
+    ready = made_ready(loop, machine)
+    found = explain_prepared(ready, ii, options, limits, progress)
+    return ExplainResult(**fields_of(found), problem=ready)

@@ -1,0 +1,128 @@
+"""Schedules that somebody made before: results at hand, or entries of a document.
+
+ScheduleAnalysis, "four_op.schedule.json", none  ──►  `legal`: verified, or a new one
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike, fspath
+
+from stretto.api.results import counted
+from stretto.api.scheduling import ScheduleResult, schedule
+from stretto.document import Cursor, parse_json
+from stretto.errors import DocumentError, StrettoError, listed
+from stretto.files import read_text
+from stretto.frontends import Source
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.resources.prepare import Prepared
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.json import SCHEMA
+from stretto.solution.reading import parse_schedules, read_schedule
+from stretto.solution.views import analyse
+from stretto.verify import verify
+
+GIVEN = "the one given"
+
+Given = ScheduleAnalysis | str | PathLike[str]
+"""A schedule that `schedule` returned, or the path of a document."""
+
+
+def target_of(given: Given | None, loop: Loop | Prepared) -> Machine | None:
+    """The machine that a schedule was made for, where that is known and the loop is open to it."""
+    if isinstance(given, ScheduleResult) and isinstance(loop, Loop):
+        return given.problem.machine
+    return None
+
+
+def given(schedule: Given, loop: Loop) -> ScheduleAnalysis:
+    """The schedule of a loop."""
+    if isinstance(schedule, ScheduleAnalysis):
+        return schedule
+    file, text = read_text(fspath(schedule))
+    return Document(file, _entries(file, text)).of(loop)
+
+
+def legal(
+    ready: Prepared, known: Given | None, origin: str = GIVEN, max_stages: int | None = None
+) -> ScheduleAnalysis:
+    """A schedule to work with: the one given, if it is legal; else a new one.
+
+    Of one from elsewhere the numbers are worked out anew.
+    """
+    loop, machine = ready.loop, ready.machine
+    if known is None:
+        made = schedule(ready, max_stages=max_stages)
+        if not made.success:
+            raise StrettoError(f"{loop.name}: no schedule was found, so there is nothing to run")
+        return made
+    found = given(known, loop)
+    if not found.success or found.ii is None:
+        raise StrettoError(f"{loop.name}: {origin} says that no schedule was found: none to run")
+    violations = verify(loop, machine, found, max_stages=max_stages)
+    if violations:
+        count = counted(len(violations), "violation")
+        told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
+        raise StrettoError(f"{loop.name}: the schedule, {origin}, is not legal, {count}{told}")
+    if isinstance(found, ScheduleResult) and found.problem == ready:
+        return found
+    return analyse(
+        loop,
+        machine,
+        found.ii,
+        found.starts,
+        fused=found.fused,
+        generator=found.generator,
+        rule=found.rule,
+        warnings=ready.notes[len(machine.notes) :],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The schedules of one document, each read when it is asked for."""
+
+    file: str
+    entries: dict[str, Cursor]
+    """Loop name to its entry."""
+
+    def of(self, loop: Loop) -> ScheduleAnalysis:
+        """The schedule of a loop; DocumentError where there is none."""
+        if loop.name not in self.entries:
+            message, names = f"no schedule of `{loop.name}`", listed(self.entries)
+            raise DocumentError(self.file, "$.loops", message, f"has: {names}")
+        return read_schedule(self.entries[loop.name], {loop.name: loop})
+
+
+def read_document(name: str, source: Source) -> Document:
+    """The schedules that a file has for the loops of a source."""
+    file, text = read_text(name)
+    return Document(file, _entries(file, text, source))
+
+
+def _entries(file: str, text: str, source: Source | None = None) -> dict[str, Cursor]:
+    """Loop name to the entry of that loop in the schedule document.
+
+    Each is read for itself, when its loop is. An entry of no loop of the source, or a second one,
+    is an error.
+    """
+    expected = f'expected schedules ("schema": "{SCHEMA}")'
+    if not text.strip():
+        raise DocumentError(file, "", "is empty", expected)
+    top = parse_json(file, text)
+    if not isinstance(top.value, dict):
+        raise top.fail("is no schedule", expected)
+    rows = list(top.get("loops").items()) if top.has("loops") else []
+    parse_schedules(file, json.dumps({**top.table(), "loops": []}) if rows else text)
+    entries: dict[str, Cursor] = {}
+    for row in rows:
+        name = row.get("name").text()
+        if source is not None and all(name != loop.name for loop in source.loops):
+            hint = f"the loops of {source.file}: {listed(loop.name for loop in source.loops)}"
+            raise row.fail(f"is of `{name}`, which is no loop of the input", hint)
+        if name in entries:
+            raise row.fail(f"is a second schedule of `{name}`", f"{entries[name].path} is one")
+        entries[name] = row
+    return entries

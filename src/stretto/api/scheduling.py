@@ -1,0 +1,123 @@
+"""`stretto.schedule`: the best schedule found, verified, and proved where that is asked.
+
+stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Literal
+
+from stretto.api.problem import deadline_of, limits_of, made_ready
+from stretto.api.results import Result, counted, fields_of
+from stretto.deadline import Deadline
+from stretto.exact.options import OBJECTIVES, WORK, ObjectiveName, ProofOptions, no_objective
+from stretto.generate.problem import Options
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.report.schedule import ScheduleReport
+from stretto.resources.prepare import Prepared
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.json import SCHEMA
+from stretto.solve import Progress, StoppedError, overdue, schedule_prepared
+
+GeneratorName = Literal["auto", "serial", "cost-based", "exact"]
+
+
+@dataclass(frozen=True, repr=False)
+class ScheduleResult(Result, ScheduleAnalysis):
+    """A schedule of a loop on a machine, or the reasons there is none."""
+
+    SCHEMA: ClassVar[str] = SCHEMA
+
+    problem: Prepared = field(kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    """What the front end noted of the loop."""
+
+    @property
+    def analysis(self) -> ScheduleAnalysis:
+        """The result alone, without its problem."""
+        return ScheduleAnalysis(**{f.name: getattr(self, f.name) for f in fields(ScheduleAnalysis)})
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the time limit ended the search."""
+        return overdue(self)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the II is proved, and every objective that was asked for."""
+        proof = self.proof
+        return proof is not None and proof.optimal and all(row.optimal for row in proof.objectives)
+
+    def view(self, verbose: bool = False) -> ScheduleReport:
+        """What text and JSON are made by."""
+        return ScheduleReport(self, self.problem.loop, self.problem.machine, self.notes, verbose)
+
+    def report(self, verbose: bool = False) -> str:
+        """Text for people; verbose: with every II refused, and who seated each operation."""
+        return "\n".join(self.view(verbose).to_text())
+
+    def line(self) -> str:
+        """How fast, how deep, and whether that is the best."""
+        on = f"ScheduleAnalysis {self.loop} on {self.machine}"
+        if self.ii is None:
+            return f"{on}: no schedule"
+        best = "optimal" if self.proof is not None and self.proof.optimal else "not proved optimal"
+        return f"{on}: II {self.ii}, {counted(self.stage_count, 'stage')}, {best}"
+
+
+def schedule(
+    loop: Loop | Prepared,
+    machine: Machine | str | None = None,
+    generator: GeneratorName = "auto",
+    *,
+    max_ii: int | None = None,
+    max_stages: int | None = None,
+    fuse: bool = True,
+    serial_threshold: int = 2,
+    strict: bool = False,
+    without: Iterable[str] = (),
+    prove: bool = False,
+    objective: ObjectiveName = "stages",
+    work_limit: float = WORK,
+    workers: int = 1,
+    seed: int = 0,
+    time_limit: float | Deadline | None = None,
+    progress: Progress | None = None,
+) -> ScheduleResult:
+    """The best schedule found, verified; `success` is false, with reasons, where there is none.
+
+    The machine is the one given, else the one the loop names, else `blackwell`. `max_ii` is the
+    last II tried (default: that of the serial schedule), `max_stages` the most stages allowed.
+    Loops of fewer than `serial_threshold` operations are scheduled serially. `strict` fails where
+    a constraint is not honoured. `without` leaves out rungs (``rau``) and arms (``arm:fuse``).
+
+    Generator ``exact``, or `prove` with any other, has the solver prove the II or improve on it,
+    and then minimize stages, bytes and registers up to `objective`; it takes `work_limit` units of
+    deterministic work at most, on `workers` threads, from `seed`. `time_limit`, in seconds, cuts
+    all of it short: the answer is then the best schedule so far, with a warning, or OverdueError
+    where there is none yet. Ctrl-C during the search raises StoppedError, a KeyboardInterrupt that
+    carries the best schedule so far.
+    """
+    options = Options(
+        max_ii,
+        max_stages,
+        fuse,
+        serial_threshold,
+        strict,
+        frozenset(without),
+        deadline=deadline_of(time_limit),
+    )
+    if objective not in OBJECTIVES:
+        raise no_objective(objective)
+    limits = limits_of(work_limit, workers, seed)
+    proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
+    ready = made_ready(loop, machine)
+    try:
+        found = schedule_prepared(ready, generator, options, progress, proof)
+    except StoppedError as stopped:
+        stopped.analysis = ScheduleResult(**fields_of(stopped.analysis), problem=ready)
+        raise
+    return ScheduleResult(**fields_of(found), problem=ready)

@@ -1,0 +1,103 @@
+"""`stretto.simulate`: runs the pipelined program beside the sequential loop.
+
+stretto.simulate(loop, iterations=9)   ──►  schedule ──► program ──► run: .equal, .success
+stretto.simulate(loop, schedule)       ────────────────► program ──► run
+stretto.simulate(program)              ────────────────────────────► run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import ClassVar
+
+from stretto.api.given import GIVEN, legal, target_of
+from stretto.api.materializing import MaterializeResult
+from stretto.api.problem import made_ready
+from stretto.api.results import Result, counted, fields_of
+from stretto.errors import StrettoError
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.materialize import Mode, Program
+from stretto.report.simulation import SCHEMA, SimulationReport
+from stretto.resources.prepare import Prepared
+from stretto.simulate import Domain, Simulation, simulate_program
+from stretto.simulate import simulate as run
+from stretto.simulate.simulator import STEADY
+from stretto.solution import ScheduleAnalysis
+
+
+@dataclass(frozen=True, repr=False)
+class SimulateResult(Result, Simulation):
+    """A pipelined program against sequential execution."""
+
+    SCHEMA: ClassVar[str] = SCHEMA
+
+    problem: Prepared = field(kw_only=True)
+    origin: str = field(default="", kw_only=True)
+    """Where its schedule comes from."""
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    """What the front end noted of the loop."""
+
+    def view(self) -> SimulationReport:
+        """What text and JSON are made by."""
+        return SimulationReport(self, self.warnings + self.notes, self.origin)
+
+    def line(self) -> str:
+        """Equal or not, and what is wrong."""
+        run = f"Simulation {self.loop} on {self.machine}, {counted(self.iterations, 'iteration')}"
+        verdict = "equal" if self.equal else "not equal"
+        wrong = f", {counted(len(self.violations), 'violation')}" if self.violations else ""
+        return f"{run}: {verdict} to sequential execution{wrong}"
+
+
+def simulate(
+    loop: Loop | Prepared | Program,
+    schedule: ScheduleAnalysis | str | PathLike[str] | None = None,
+    machine: Machine | str | None = None,
+    *,
+    iterations: int | None = None,
+    mode: Mode = "unspecialized",
+    agents: Mapping[str, str] | None = None,
+    max_stages: int | None = None,
+    domain: Domain | None = None,
+    origin: str = "",
+) -> SimulateResult:
+    """Run the pipelined program of a loop cycle by cycle, and compare it with the loop.
+
+    The schedule is what `schedule` returned, or the path of a document, and must be legal; none: a
+    new one is made. A program, as `materialize` returns it, runs as it is. Iterations default to
+    enough for a steady state; values are symbolic unless another `domain` is given. `origin` says
+    in the report where the schedule comes from.
+    """
+    if isinstance(loop, Program):
+        if schedule is not None:
+            raise StrettoError(f"{loop.loop.name}: a program runs as it is, by no other schedule")
+        return _as_it_is(loop, machine, iterations, domain, origin)
+    ready = made_ready(loop, machine or target_of(schedule, loop))
+    if schedule is not None:
+        origin = origin or GIVEN
+    analysis = legal(ready, schedule, origin, max_stages)
+    found = run(ready.loop, ready.machine, analysis, iterations, mode, agents=agents, domain=domain)
+    origin = origin or f"a new one by the {analysis.generator} generator"
+    warnings = analysis.warnings
+    return SimulateResult(**fields_of(found), problem=ready, origin=origin, warnings=warnings)
+
+
+def _as_it_is(
+    program: Program,
+    machine: Machine | str | None,
+    iterations: int | None,
+    domain: Domain | None,
+    origin: str,
+) -> SimulateResult:
+    if machine is None and isinstance(program, MaterializeResult):
+        machine = program.problem.machine
+    ready = made_ready(program.loop, machine or program.machine)
+    if iterations is None:
+        iterations = program.stage_count + STEADY
+    found = simulate_program(program, ready.machine, program.starts, iterations, domain)
+    origin = origin or "that of the program"
+    return SimulateResult(**fields_of(found), problem=ready, origin=origin, warnings=ready.notes)
