@@ -51,11 +51,9 @@ def write_program(program: Program) -> ModuleOp:
     """A module with a program alone; its operations are of any kind, as loops are written."""
     module = write_loop(program.loop)
     loop = next(op for op in module.walk() if isinstance(op, ForOp))
-    names = (op.name for op in program.loop.ops)
+    ops = {op.name: made for op, made in zip(program.loop.ops, loop.body.block.ops, strict=False)}
     try:
-        replace_loop(
-            Original(loop, dict(zip(names, loop.body.ops, strict=False)), program.loop), program
-        )
+        replace_loop(Original(loop, ops, program.loop), program)
     except UnwritableError as error:
         raise StrettoError(f"{program.loop.name}: {error.reason}") from None
     return module
