@@ -71,9 +71,7 @@ def legal(
     return analyse(
         loop,
         machine,
-        found.ii,
-        found.starts,
-        fused=found.fused,
+        found.schedule,
         generator=found.generator,
         rule=found.rule,
         warnings=ready.notes[len(machine.notes) :],

@@ -23,9 +23,8 @@ from stretto.ir.dialect.kinds import text_of
 from stretto.ir.passes.publish import published_on, withdraw
 from stretto.ir.passes.schedules import PublishedLoop, published_loops
 from stretto.ir.passes.telling import PassError, left_alone
-from stretto.ir.programs.original import Original, UnwritableError
+from stretto.ir.programs import Original, UnwritableError, replace_loop
 from stretto.ir.programs.persistent import describe, persistent_loop, widen
-from stretto.ir.programs.writing import replace_loop
 from stretto.ir.reading import read_loops
 from stretto.ir.remarks import parsed_of, tell
 from stretto.machine import load_machine
@@ -69,19 +68,21 @@ class MaterializeSchedule(ModulePass):
                 errors.append(replace(why, severity="error"))
             elif why.severity != "remark":
                 tell(why)
-        todo: list[tuple[PublishedLoop, Program]] = []
+        todo: list[tuple[PublishedLoop, Original, Program]] = []
         for found in published_loops(self.name, parsed, loops, machine):
-            program = self._program(found, errors)
-            if program is not None:
-                todo.append((found, program))
-        for found, program in todo:
-            errors += self._replace(found, program)
+            made = self._program(found, errors)
+            if made is not None:
+                todo.append((found, *made))
+        for found, original, program in todo:
+            errors += self._replace(found, original, program)
         if errors:
             raise PassError(errors)
 
     # From a schedule to a program -------------------------------------------------------------
 
-    def _program(self, found: PublishedLoop, errors: list[Diagnostic]) -> Program | None:
+    def _program(
+        self, found: PublishedLoop, errors: list[Diagnostic]
+    ) -> tuple[Original, Program] | None:
         """The program of one loop; None where there is none, which is told."""
         speaker, analysis = found.speaker, found.analysis
         for warning in found.warnings:
@@ -114,7 +115,7 @@ class MaterializeSchedule(ModulePass):
         analysis: ScheduleAnalysis,
         around: Persistent | None,
         errors: list[Diagnostic],
-    ) -> Program | None:
+    ) -> tuple[Original, Program] | None:
         loop, ops = found.loop, found.speaker.found.ops
         ready = prepare(loop, found.machine)
         violations = verify(ready.loop, ready.machine, analysis)
@@ -124,13 +125,13 @@ class MaterializeSchedule(ModulePass):
             found.speaker.remark("Failure", "Illegal", message, Errors=len(told))
             errors += told
             return None
-        Original(found.speaker.found.for_op, ops, ready.loop).require_plain()
+        original = Original(found.speaker.found.for_op, ops, ready.loop)
         agents = {
             name: text_of(op.attributes[AGENT])
             for name, op in ops.items()
             if AGENT in op.attributes
         }
-        return materialize(
+        program = materialize(
             ready.loop,
             ready.machine,
             analysis,
@@ -139,6 +140,7 @@ class MaterializeSchedule(ModulePass):
             simt_groups=self.simt_groups,
             persistent=around,
         )
+        return original, program
 
     @property
     def _mode(self) -> Mode:
@@ -164,14 +166,16 @@ class MaterializeSchedule(ModulePass):
 
     # Into the module --------------------------------------------------------------------------
 
-    def _replace(self, found: PublishedLoop, program: Program) -> list[Diagnostic]:
+    def _replace(
+        self, found: PublishedLoop, original: Original, program: Program
+    ) -> list[Diagnostic]:
         speaker = found.speaker
-        loop = speaker.found.for_op
+        loop = original.for_op
         around = persistent_loop(loop)
         outer = _loops_around(loop)
         self._materialized(found, program)
         try:
-            replace_loop(loop, speaker.found.ops, program)
+            replace_loop(original, program)
         except UnwritableError as error:
             return [speaker.at(error.op, "error", f"{program.loop.name}: {error.reason}")]
         for enclosing in outer:

@@ -1,23 +1,25 @@
-"""Pipelined loops as nv_tileas text, and back.
+"""Pipelined loops as nv_tileas text, and back: each construct is written and read in one module.
 
-    Program ──► writing ──► program { ... } ──► reading ──► the same Program
+    Program ──► program { ... } ──► the same Program
 
-names        what the text says in attributes
-original     the loop that a program replaces
-declaring    rings, pipes, mutexes, iterators        head         the way back
-scope        where something is being written
-operands     operands in their new place             tracing      the way back
-bundles      one operation and what is around it     issues       the way back
-sections     prologue, kernel, epilogue              streams      the way back
-outlets      what a loop leaves behind
-persistent   the loop over work tiles around it
+program        the whole, what it says of itself, agents     persistent  the loop over work tiles
+declarations   rings, pipes, mutexes, iterators                          around it
+streams        prologue, kernel, epilogue
+bundles        one operation and what is around it           outlets     what a loop leaves behind
+issues         the operation itself                          scope       where something is written
+operands       its operands in their new place               original    the loop that is replaced
 """
 
-from stretto.ir.programs.original import UnwritableError
-from stretto.ir.programs.reading import read_program, read_programs
-from stretto.ir.programs.writing import replace_loop, write_program
+from stretto.ir.programs.original import Original, UnwritableError
+from stretto.ir.programs.program import (
+    read_program,
+    read_programs,
+    replace_loop,
+    write_program,
+)
 
 __all__ = [
+    "Original",
     "UnwritableError",
     "read_program",
     "read_programs",

@@ -1,171 +1,148 @@
-"""Issues, read back: where each operand of an operation comes from, and what slots it touches.
+"""The operation that a bundle stands around: what its text says of it, there and back.
 
-loop    what the operand is a name of         ──►  the path
-SSA     who gives it, and through which pipe  ──►  direct, through a pipe, before the loop
+%mma = nv_tileas... {stretto.name = "mma", nv_tile.program.stage = 2, nv_tile.program.cycle = 141}
+
+In the kernel it also has its row of the loop, as `stretto.*` attributes. It shows every slot that
+it touches: as an operand, or by a `slot` operation of its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.ir import Attribute, Operation
 
-from stretto.ir.attributes import plain
-from stretto.ir.programs import names
-from stretto.ir.programs.head import Head
-from stretto.ir.programs.tracing import Made, Piped, trace
-from stretto.loop import Op
-from stretto.materialize.instructions import (
-    After,
-    Alias,
-    Direct,
-    Issue,
-    LiveIn,
-    Path,
-    Place,
-    Slot,
-    Source,
-    Stored,
-    Through,
-)
-from stretto.materialize.origins import Origins, Seen
-from stretto.materialize.types import Iterator, Ring
+from stretto.ir.attributes import CONSTRAINT, OP_FIELDS, STATED, op_row, plain
+from stretto.ir.dialect.kinds import kind_of
+from stretto.ir.dialect.kinds import row_of as opcode_of
+from stretto.ir.dialect.types import buffer_of
+from stretto.ir.programs.declarations import Reading, Writing, to_attributes
+from stretto.ir.programs.operands import Bundle, Operands, Sources
+from stretto.ir.programs.original import bare, with_operands
+from stretto.ir.programs.scope import Scope
+from stretto.ir.reading.values import accumulator_of, destination_of
+from stretto.loop.json import loop_to_json
+from stretto.materialize.instructions import After, Issue, Place, Slot
+from stretto.vocabulary.spaces import MEMORIES
+
+_NAME = STATED + "name"
+_STAGE, _CYCLE = "nv_tile.program.stage", "nv_tile.program.cycle"
 
 
-@dataclass
 class Issues:
-    """Makes issues of one program."""
+    """Writes the operations of one program."""
 
-    head: Head
-    versions: dict[SSAValue, str]
-    kernel: dict[str, tuple[Source, ...]] = field(default_factory=dict[str, tuple[Source, ...]])
-    """Where operands come from in the kernel."""
-    positions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    def __init__(self, to: Writing) -> None:
+        self._original = to.original
+        self._operands = Operands(to)
+        self._rows: dict[str, dict[str, Any]] = {
+            row["name"]: row for row in loop_to_json(to.program.loop)["ops"]
+        }
 
-    @cached_property
-    def iterators(self) -> dict[str, Iterator]:
-        """Iterators by name."""
-        return {iterator.name: iterator for iterator in self.head.iterators.values()}
+    def write(self, scope: Scope, around: Bundle, kernel: bool) -> Operation:
+        """An operation in its place, and the slots that it touches before it."""
+        issue = around.issue
+        source = self._original.ops[issue.op]
+        operands = self._operands.of(scope, around)
+        self._operands.touch(scope, around)
+        if issue.op in self._original.stated:
+            made = with_operands(bare(source), operands)
+        else:
+            made = bare(source)
+            made.operands = operands
+            self._into(around, source, made)
+        made.attributes.update(self._attributes(issue, kernel))
+        scope.block.add_op(made)
+        return made
 
-    @cached_property
-    def stages(self) -> dict[str, int]:
-        """Stages, as the kernels have them; filled before any issue is made."""
-        return {}
+    def _attributes(self, issue: Issue, kernel: bool) -> dict[str, Attribute]:
+        said: dict[str, Any] = {_NAME: issue.op}
+        positions: dict[str, Attribute] = {}
+        if kernel:
+            row = self._rows[issue.op]
+            said |= {STATED + key: row[key] for key in OP_FIELDS if key in row}
+            said |= {CONSTRAINT + key: value for key, value in row.get("constraint", {}).items()}
+            positions = self._operands.positions(issue)
+        place = {_STAGE: issue.at.stage, _CYCLE: issue.at.cycle}
+        return {**to_attributes(said), **positions, **to_attributes(place)}
 
-    @cached_property
-    def _rings(self) -> dict[str, Ring]:
-        rings = self.head.rings.values()
-        return {ring.storage: ring for ring in rings if ring.storage is not None}
-
-    @cached_property
-    def _origins(self) -> Origins:
-        return Origins(self.head.loop)
-
-    def place(self, op: Operation) -> tuple[int, int]:
-        """Stage and cycle of an operation."""
-        found: list[Any] = [plain(op.attributes[key]) for key in (names.STAGE, names.CYCLE)]
-        if not all(isinstance(number, int) and number >= 0 for number in found):
-            raise self.head.refuse(op, f"stage {found[0]}, cycle {found[1]}: numbers are needed")
-        return found[0], found[1]
-
-    def issue(
-        self,
-        op: Operation,
-        name: str,
-        at: Place,
-        section: str,
-        touched: list[str],
-        after: tuple[After, ...],
-    ) -> Issue:
-        """An operation in its place."""
-        row = self.head.loop.op(name)
-        if section == "kernel" and names.OPERANDS in op.attributes:
-            self.positions[name] = list(plain_array(op.attributes[names.OPERANDS]))
-        sources = tuple(
-            self._source(op, row, at, section, number, seen)
-            for number, seen in enumerate(self._origins.seen(row))
-        )
-        if section == "kernel":
-            self.kernel[name] = sources
-        listed = self.head.loop.reads[name]
-        reads = tuple(self._slot(op, touched, r.storage, "consumer", r.distance) for r in listed)
-        writes = tuple(self._slot(op, touched, storage, "producer", 0) for storage in row.writes)
-        return Issue(at, name, sources, reads, writes, after)
-
-    # Slots ------------------------------------------------------------------------------------
-
-    def _slot(
-        self, op: Operation, touched: list[str], storage: str, side: str, distance: int
-    ) -> Slot:
-        ring = self._rings.get(storage)
-        if ring is None:
-            raise self.head.refuse(op, f"storage `{storage}` has no ring")
-        if ring.fixed:
-            return Slot(storage, None, distance)
-        for name in touched:
-            iterator = self.iterators[name]
-            if (iterator.ring, iterator.side, iterator.distance) == (ring.name, side, distance):
-                return Slot(storage, name, distance)
-        raise self.head.refuse(op, f"it touches `{storage}` and no iterator says which slot")
-
-    # Operands ---------------------------------------------------------------------------------
-
-    def _source(
-        self, op: Operation, row: Op, at: Place, section: str, number: int, seen: Seen
-    ) -> Source:
-        path = seen.path
-        if seen.kind == "alias":
-            return Alias(path.values[0])
-        if seen.kind == "stored":
-            return Stored(path.values[0], seen.read, path.views)
-        positions = self.positions.get(row.name)
-        position = number if positions is None else positions[number]
-        if not 0 <= position < len(op.operands):
-            raise self.head.refuse(
-                op, f"it has no operand {position}, which should be `{path.values[0]}`"
-            )
-        found = trace(self.head, self.versions, op.operands[position])
-        if isinstance(found, Made):
-            return self._direct(op, row.name, path, found, at)
-        if isinstance(found, Piped):
-            return Through(path, found.pipe, found.iterator)
-        if seen.kind == "live-in":
-            return (
-                LiveIn(path) if section == "kernel" else self._as_in_kernel(row.name, number, path)
-            )
-        if section == "prologue" and at.step - at.stage < path.distance:
-            return self.kernel[row.name][number]
-        told = f"operand `{path.values[0]}` comes from outside the program"
-        raise self.head.refuse(op, f"`{row.name}`: {told}")
-
-    def _as_in_kernel(self, op: str, number: int, path: Path) -> Source:
-        return self.kernel[op][number] if op in self.kernel else LiveIn(path)
-
-    def _direct(self, op: Operation, consumer: str, path: Path, made: Made, at: Place) -> Source:
-        """The maker stands beside the consumer: find it on the path."""
-        distance = 0
-        for n, value in enumerate(path.values):
-            distance += path.distances[n]
-            apart = self.stages.get(made.op, at.stage) - at.stage
-            if value == made.value and distance == apart:
-                reader = consumer if n == 0 else path.views[n - 1]
-                cut = Path(path.values[: n + 1], path.distances[: n + 1], path.views[:n])
-                latency = self._latency(made.op, reader, path.distances[n])
-                return Direct(cut, made.op, latency)
-        told = f"`{made.value}` of `{made.op}` in this step is not `{path.values[0]}`"
-        raise self.head.refuse(op, f"`{consumer}`: {told}, {path.distance} iterations back")
-
-    def _latency(self, src: str, dst: str, distance: int) -> int:
-        found = [
-            d.latency
-            for d in self.head.loop.dependences
-            if (d.src, d.dst, d.distance) == (src, dst, distance) and d.kind in ("flow", "memory")
-        ]
-        return max(found, default=0)
+    def _into(self, around: Bundle, source: Operation, made: Operation) -> None:
+        """Name the slot to an operation that had a buffer of its own."""
+        at = opcode_of(source).destination
+        if at is None:
+            return
+        if destination_of(source) is not None or accumulator_of(source) is not None:
+            return
+        result = source.results[0]
+        storage = self._original.storage_of(result)
+        slots = [s for s in around.issue.writes if s.storage == storage]
+        if buffer_of(result.type) not in MEMORIES or not slots:
+            return
+        slot = around.slots.get((slots[0].storage, slots[0].iterator))
+        if slot is None or slot.type != result.type:
+            return
+        segments = made.properties["operandSegmentSizes"]
+        assert isinstance(segments, DenseArrayBase)
+        sizes = [int(n) for n in segments.get_values()]
+        before = sum(sizes[:at])
+        made.operands = [*made.operands[:before], slot, *made.operands[before:]]
+        sizes[at] = 1
+        made.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)
 
 
-def plain_array(attribute: Any) -> tuple[int, ...]:
-    """The numbers of a dense array."""
-    return tuple(int(number) for number in attribute.get_values())
+# The way back -----------------------------------------------------------------------------
+
+
+def name_of_issued(op: Operation) -> str | None:
+    """Which operation of the loop it is that a program issues; None for anything else."""
+    if _STAGE not in op.attributes or _CYCLE not in op.attributes:
+        return None
+    return plain(op.attributes[_NAME]) if _NAME in op.attributes else "-"
+
+
+def row_of(op: Operation) -> dict[str, Any]:
+    """The row of an operation of the kernel, as loop JSON has it."""
+    return {**op_row(op)[0], "kind": kind_of(op)}
+
+
+def place_of(head: Reading, op: Operation) -> tuple[int, int]:
+    """Stage and cycle of an operation that issues."""
+    found: list[Any] = [plain(op.attributes[key]) for key in (_STAGE, _CYCLE)]
+    if not all(isinstance(number, int) and number >= 0 for number in found):
+        raise head.refuse(op, f"stage {found[0]}, cycle {found[1]}: numbers are needed")
+    return found[0], found[1]
+
+
+def read_issue(
+    sources: Sources,
+    op: Operation,
+    at: Place,
+    section: str,
+    touched: Sequence[str],
+    after: tuple[After, ...],
+) -> Issue:
+    """An operation in its place; `touched` are the iterators around it."""
+    head = sources.head
+    row = head.loop.op(head.issued[op])
+    operands = sources.of(op, row, at, section)
+    listed = head.loop.reads[row.name]
+    reads = tuple(_slot(head, op, touched, r.storage, "consumer", r.distance) for r in listed)
+    writes = tuple(_slot(head, op, touched, storage, "producer", 0) for storage in row.writes)
+    return Issue(at, row.name, operands, reads, writes, after)
+
+
+def _slot(
+    head: Reading, op: Operation, touched: Sequence[str], storage: str, side: str, distance: int
+) -> Slot:
+    ring = head.ring_of.get(storage)
+    if ring is None:
+        raise head.refuse(op, f"storage `{storage}` has no ring")
+    if ring.fixed:
+        return Slot(storage, None, distance)
+    for name in touched:
+        iterator = head.iterator_of[name]
+        if (iterator.ring, iterator.side, iterator.distance) == (ring.name, side, distance):
+            return Slot(storage, name, distance)
+    raise head.refuse(op, f"it touches `{storage}` and no iterator says which slot")

@@ -1,44 +1,51 @@
-"""The operands of an operation in its new place.
+"""The operands of an operation in its new place, and what they are when they are read back.
 
-    beside it      the result itself           another stage   what a read of its pipe gave
-    a storage      a slot of its ring          before the loop what the loop began with
+    Direct    beside it        the result itself       Through   another stage   what a read gave
+    Stored    in a storage     a slot of its ring      LiveIn    from outside    the value itself
 
-Views that an operation looks through itself are written before it, as often as needed.
+Of the first iterations the loop says what a carried value is. Views that an operation looks through
+itself are written before it, as often as needed; who reads looks through them, and through guards
+and bodies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
-from xdsl.dialects import arith
+from xdsl.dialects.arith import SelectOp
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.scf import IfOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED
 from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.kinds import row_of
+from stretto.ir.dialect.kinds import row_of as opcode_of
+from stretto.ir.dialect.pipeline import ConsumerReadOp, ProducerWriteOp
 from stretto.ir.dialect.programs import SlotOp
-from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.ir.programs.declaring import Declared
-from stretto.ir.programs.original import Original, UnwritableError
-from stretto.ir.programs.scope import Numbers, Scope
+from stretto.ir.dialect.types import buffer_of
+from stretto.ir.programs.declarations import Reading, Writing, slot_of
+from stretto.ir.programs.original import UnwritableError, bare, with_operands
+from stretto.ir.programs.scope import Scope
 from stretto.ir.reading.values import accumulator_of, destination_of, immediate, yielded
+from stretto.loop import Op
 from stretto.materialize.instructions import (
     Alias,
     Direct,
     Issue,
     LiveIn,
     Path,
+    Place,
     Slot,
     Source,
     Stored,
     Through,
 )
-from stretto.materialize.types import Program
+from stretto.materialize.origins import Origins, Seen
 from stretto.vocabulary.spaces import MEMORIES
 
-OURS = (STATED, CONSTRAINT, SCHEDULE)
-"""Attributes that belong to a loop and its schedule, not to an operation of a program."""
+OPERANDS = "nv_tile.program.operands"
+"""Which SSA operand each operand of the loop's operation is, where they are not the first ones."""
 
 
 @dataclass
@@ -54,24 +61,28 @@ class Bundle:
     """What came out of pipes, by iterator."""
 
 
-@dataclass
 class Operands:
-    """Finds operands; `at` of a bundle's issue says whose stage is meant."""
+    """Finds operands to write; `at` of a bundle's issue says whose stage is meant."""
 
-    program: Program
-    original: Original
-    declared: Declared
-    numbers: Numbers
+    def __init__(self, to: Writing) -> None:
+        self._to = to
+        self._original = to.original
+        self._numbers = to.numbers
+
+    def positions(self, issue: Issue) -> dict[str, Attribute]:
+        """Where the operands stand, unless they are the first."""
+        usual = list(range(len(issue.operands)))
+        places = list(self._original.operand_at.get(issue.op, usual))
+        return {} if places == usual else {OPERANDS: DenseArrayBase.from_list(i64, places)}
 
     def of(self, scope: Scope, bundle: Bundle) -> list[SSAValue]:
         """All operands of an operation, as its text has them."""
         issue = bundle.issue
-        op = self.original.ops[issue.op]
-        places = self.original.operand_at.get(issue.op)
+        op = self._original.ops[issue.op]
+        places = self._original.operand_at.get(issue.op)
         if places is None:
-            return [
-                self._operand(scope, bundle, n, source) for n, source in enumerate(issue.operands)
-            ]
+            every = enumerate(issue.operands)
+            return [self._operand(scope, bundle, n, source) for n, source in every]
         number = {place: n for n, place in enumerate(places)}
         return [
             self._operand(scope, bundle, number[at], issue.operands[number[at]])
@@ -87,8 +98,7 @@ class Operands:
                 self._slot(scope, bundle, slot)
 
     def _operand(self, scope: Scope, bundle: Bundle, number: int, source: Source) -> SSAValue:
-        op, stage = bundle.issue.op, bundle.issue.at.stage
-        value = self.original.operand(op, number)
+        value = self._original.operand(bundle.issue.op, number)
         match source:
             case Stored(read=read):
                 if value is not None and buffer_of(value.type) in MEMORIES:
@@ -97,55 +107,49 @@ class Operands:
             case Alias(value=name):
                 if value is not None:
                     return self._buffer(scope, bundle, value)
-                home = next(v.storage for v in self.program.loop.values if v.name == name)
+                home = next(v.storage for v in self._to.program.loop.values if v.name == name)
                 return self._slot(scope, bundle, Slot(home or "", None))
             case LiveIn(path=path):
-                return self._along(
-                    scope, stage, op, number, path, lambda: self._outside(scope, stage, path), False
-                )
+                outside = partial(self._outside, scope, bundle, path)
+                return self._along(scope, bundle, number, path, outside)
             case Direct(path=path):
-                return self._along(
-                    scope, stage, op, number, path, lambda: scope.made[path.origin], False
-                )
+                return self._along(scope, bundle, number, path, lambda: scope.made[path.origin])
             case Through(path=path, iterator=iterator):
-                return self._along(
-                    scope, stage, op, number, path, lambda: bundle.reads[iterator], True
-                )
+                given = partial(bundle.reads.__getitem__, iterator)
+                return self._along(scope, bundle, number, path, given, lagging=True)
 
     # Register values --------------------------------------------------------------------------
 
-    def _outside(self, scope: Scope, stage: int, path: Path) -> SSAValue:
-        value = self.original.live_ins.get(path.origin)
-        if value is self.original.induction:
-            return self.numbers.induction(scope, stage, path.distance)
+    def _outside(self, scope: Scope, bundle: Bundle, path: Path) -> SSAValue:
+        value = self._original.live_ins.get(path.origin)
+        if value is self._original.induction:
+            return self._numbers.induction(scope, bundle.issue.at.stage, path.distance)
         if value is None:
-            return self.numbers.poison(self._type(path.origin))
-        return self._plain(value, self.original.for_op)
+            return self._numbers.poison(self._type(path.origin))
+        return self._plain(value, self._original.for_op)
 
     def _type(self, name: str) -> Attribute:
-        value = self.original.results.get(name) or self.original.live_ins.get(name)
-        if value is not None:
-            return value.type
-        return self.numbers.type
+        value = self._original.results.get(name) or self._original.live_ins.get(name)
+        return self._numbers.type if value is None else value.type
 
     def _along(
         self,
         scope: Scope,
-        stage: int,
-        op: str,
+        bundle: Bundle,
         number: int,
         path: Path,
         origin: Callable[[], SSAValue],
-        lagging: bool,
+        lagging: bool = False,
     ) -> SSAValue:
         """The end of a path, or what was there before the loop, seen through its views."""
-        readers = [(op, number), *((view, 0) for view in path.views)]
+        stage = bundle.issue.at.stage
+        readers = [(bundle.issue.op, number), *((view, 0) for view in path.views)]
         last = len(path.values) - 1
 
         def inner(n: int, gone: int) -> SSAValue:
             if n == last:
                 return origin()
-            return self.view(scope, path.views[n], at(n + 1, gone + path.distances[n]))
+            return self._view(scope, path.views[n], at(n + 1, gone + path.distances[n]))
 
         def at(n: int, gone: int) -> SSAValue:
             distance = path.distances[n]
@@ -157,32 +161,30 @@ class Operands:
                 return before[least]
             value = inner(n, gone)
             for first in range(distance - 1, max(least, 0) - 1, -1):
-                here = self.numbers.is_iteration(scope, stage, gone, first)
-                value = scope.add(arith.SelectOp(here, before[first], value))
+                here = self._numbers.is_iteration(scope, stage, gone, first)
+                value = scope.add(SelectOp(here, before[first], value))
             return value
 
         return at(0, 0)
 
     def _before(self, reader: str, number: int, value: str, distance: int) -> list[SSAValue]:
-        known = self.original.before(self.original.operand(reader, number))
+        known = self._original.before(self._original.operand(reader, number))
         if len(known) >= distance:
             return known
-        return [self.numbers.poison(self._type(value)) for _ in range(distance)]
+        return [self._numbers.poison(self._type(value)) for _ in range(distance)]
 
-    def view(self, scope: Scope, name: str, value: SSAValue) -> SSAValue:
+    def _view(self, scope: Scope, name: str, value: SSAValue) -> SSAValue:
         """A view of a value, made on the spot."""
-        op = self.original.ops[name]
+        op = self._original.ops[name]
         made = bare(op)
-        places = self.original.operand_at.get(name)
+        places = self._original.operand_at.get(name)
         if places is None:
             made = with_operands(made, [value])
         else:
-            operands = list(op.operands)
-            operands[places[0]] = value
-            rest = [n for n in range(len(operands)) if n != places[0]]
-            for n in rest:
-                operands[n] = self._plain(operands[n], op)
-            made.operands = operands
+            made.operands = [
+                value if n == places[0] else self._plain(operand, op)
+                for n, operand in enumerate(op.operands)
+            ]
         return scope.add(made)
 
     # Tiles in memory --------------------------------------------------------------------------
@@ -191,10 +193,10 @@ class Operands:
         self, scope: Scope, bundle: Bundle, value: SSAValue, writing: bool = False
     ) -> SSAValue:
         """The buffer that a tile is, in its new place."""
-        original = self.original
+        original = self._original
         if isinstance(value, OpResult) and original.inside(value):
             op = value.op
-            if row_of(op).view:
+            if opcode_of(op).view:
                 made = bare(op)
                 rest = [self._plain(operand, op) for operand in op.operands[1:]]
                 made.operands = [self._buffer(scope, bundle, op.operands[0], writing), *rest]
@@ -223,11 +225,9 @@ class Operands:
     def _slot(self, scope: Scope, bundle: Bundle, slot: Slot) -> SSAValue:
         key = (slot.storage, slot.iterator)
         if key not in bundle.slots:
-            ring = self.declared.rings[slot.storage]
-            assert isinstance(ring.type, PipelineType)
-            operands = [ring]
-            operands += [scope.iterators[slot.iterator]] if slot.iterator is not None else []
-            made = SlotOp.create(operands=operands, result_types=[ring.type.slot])
+            ring = self._to.rings[slot.storage]
+            at = [] if slot.iterator is None else [scope.iterators[slot.iterator]]
+            made = SlotOp.create(operands=[ring, *at], result_types=[slot_of(ring)])
             bundle.slots[key] = scope.add(made)
         return bundle.slots[key]
 
@@ -235,46 +235,148 @@ class Operands:
 
     def _other(self, scope: Scope, bundle: Bundle, value: SSAValue, op: Operation) -> SSAValue:
         """An operand that is no data of the loop."""
-        if bundle.issue.op in self.original.sums and value is accumulator_of(op):
-            return self._slot(scope, bundle, Slot(self.original.sums[bundle.issue.op][0], None))
+        if bundle.issue.op in self._original.sums and value is accumulator_of(op):
+            return self._slot(scope, bundle, Slot(self._original.sums[bundle.issue.op][0], None))
         if buffer_of(value.type) in MEMORIES:
             return self._buffer(scope, bundle, value, writing=value is destination_of(op))
-        if value is self.original.induction:
-            return self.numbers.induction(scope, bundle.issue.at.stage)
+        if value is self._original.induction:
+            return self._numbers.induction(scope, bundle.issue.at.stage)
         return self._plain(value, op)
 
     def _plain(self, value: SSAValue, op: Operation) -> SSAValue:
         """A value from outside, or a constant."""
-        if not self.original.inside(value):
+        if not self._original.inside(value):
             return value
         if immediate(value):
-            return self.numbers.immediate(value)
-        loop = self.original.for_op
+            return self._numbers.immediate(value)
+        loop = self._original.for_op
         position = value.index - 1 if isinstance(value, BlockArgument) else -1
         if position >= 0 and value.owner is loop.body.block and yielded(loop, position) is value:
             return loop.iter_args[position]  # it never changes
         raise UnwritableError(op, "an operand of it has no place in a program")
 
 
-def bare(op: Operation) -> Operation:
-    """A copy of an operation without what the loop and its schedule say of it."""
-    made = op.clone()
-    for name in list(made.attributes):
-        if name.startswith(OURS):
-            del made.attributes[name]
-    for old, new in zip(op.results, made.results, strict=True):
-        new.name_hint = old.name_hint
-    return made
+# The way back -----------------------------------------------------------------------------
 
 
-def with_operands(op: Operation, operands: list[SSAValue]) -> Operation:
-    """An operation of any kind, of these operands."""
-    made = GenericOp.create(
-        operands=operands,
-        result_types=op.result_types,
-        properties=op.properties,
-        attributes=op.attributes,
-    )
-    for old, new in zip(op.results, made.results, strict=True):
-        new.name_hint = old.name_hint
-    return made
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The result of an operation of the program."""
+
+    op: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """What a read gave."""
+
+    pipe: str
+    iterator: str
+
+
+def trace(head: Reading, value: SSAValue) -> Made | Piped | None:
+    """Who gives a value; None: it was there before the program."""
+    while isinstance(value, OpResult):
+        op, index = value.op, value.index
+        name = head.issued.get(op)
+        if name is not None:
+            return Made(name, head.loop.op(name).results[index])
+        match op:
+            case ConsumerReadOp() if index > 0:
+                pipe, iterator = head.pipes.get(op.pipeline), head.versions.get(op.iterator)
+                return None if pipe is None or iterator is None else Piped(pipe.name, iterator)
+            case ProducerWriteOp() | IfOp():
+                block = op.body.block if isinstance(op, ProducerWriteOp) else op.true_region.block
+                at = index - 1 if isinstance(op, ProducerWriteOp) else index
+                inner = () if block.last_op is None else block.last_op.operands
+                if not 0 <= at < len(inner):
+                    return None
+                value = inner[at]
+            case SelectOp():
+                value = op.rhs
+            case _ if op.operands and (opcode_of(op).view or isinstance(op, GenericOp)):
+                value = op.operands[0]
+            case _:
+                return None
+    return None
+
+
+@dataclass
+class Sources:
+    """Finds where the operands of a program's operations come from.
+
+    The loop says what an operand is a name of, which is its path; SSA says who gives it.
+    """
+
+    head: Reading
+    stages: dict[str, int]
+    """As the kernels have them."""
+    _kernel: dict[str, tuple[Source, ...]] = field(default_factory=dict[str, tuple[Source, ...]])
+    """What was found in the kernel."""
+    _positions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+
+    @cached_property
+    def _origins(self) -> Origins:
+        return Origins(self.head.loop)
+
+    def of(self, op: Operation, row: Op, at: Place, section: str) -> tuple[Source, ...]:
+        """All operands of an operation in its place; those of the kernel are asked for first."""
+        positions = op.attributes.get(OPERANDS)
+        if section == "kernel" and positions is not None:
+            if not isinstance(positions, DenseArrayBase):
+                raise self.head.refuse(op, f"`{OPERANDS}` is {positions}; numbers are needed")
+            self._positions[row.name] = [int(n) for n in positions.get_values()]
+        seen = enumerate(self._origins.seen(row))
+        found = tuple(self._source(op, row, at, section, number, one) for number, one in seen)
+        if section == "kernel":
+            self._kernel[row.name] = found
+        return found
+
+    def _source(
+        self, op: Operation, row: Op, at: Place, section: str, number: int, seen: Seen
+    ) -> Source:
+        path = seen.path
+        if seen.kind == "alias":
+            return Alias(path.values[0])
+        if seen.kind == "stored":
+            return Stored(path.values[0], seen.read, path.views)
+        positions = self._positions.get(row.name)
+        position = number if positions is None else positions[number]
+        if not 0 <= position < len(op.operands):
+            told = f"it has no operand {position}, which should be `{path.values[0]}`"
+            raise self.head.refuse(op, told)
+        found = trace(self.head, op.operands[position])
+        if isinstance(found, Made):
+            return self._direct(op, row.name, path, found, at)
+        if isinstance(found, Piped):
+            return Through(path, found.pipe, found.iterator)
+        if seen.kind == "live-in":
+            known = () if section == "kernel" else self._kernel.get(row.name, ())
+            return known[number] if known else LiveIn(path)
+        if section == "prologue" and at.step - at.stage < path.distance:
+            # What was there before the loop: the kernel says what it stands for.
+            return self._kernel[row.name][number]
+        told = f"operand `{path.values[0]}` comes from outside the program"
+        raise self.head.refuse(op, f"`{row.name}`: {told}")
+
+    def _direct(self, op: Operation, consumer: str, path: Path, made: Made, at: Place) -> Direct:
+        """The maker stands beside the consumer: find it on the path."""
+        distance = 0
+        for n, value in enumerate(path.values):
+            distance += path.distances[n]
+            apart = self.stages.get(made.op, at.stage) - at.stage
+            if value == made.value and distance == apart:
+                reader = consumer if n == 0 else path.views[n - 1]
+                cut = Path(path.values[: n + 1], path.distances[: n + 1], path.views[:n])
+                return Direct(cut, made.op, self._latency(made.op, reader, path.distances[n]))
+        told = f"`{made.value}` of `{made.op}` in this step is not `{path.values[0]}`"
+        raise self.head.refuse(op, f"`{consumer}`: {told}, {path.distance} iterations back")
+
+    def _latency(self, src: str, dst: str, distance: int) -> int:
+        found = [
+            d.latency
+            for d in self.head.loop.dependences
+            if (d.src, d.dst, d.distance) == (src, dst, distance) and d.kind in ("flow", "memory")
+        ]
+        return max(found, default=0)

@@ -16,19 +16,17 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.ir.attributes import stated_op
+from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED, stated_op
 from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.kinds import name_of
 from stretto.ir.dialect.pipeline import BODIES
-from stretto.ir.dialect.types import (
-    TokenType,
-    buffer_of,
-    type_of,
-)
+from stretto.ir.dialect.types import TokenType, buffer_of, type_of
 from stretto.ir.reading.flow import Flow
 from stretto.ir.reading.values import Homes, inside, yielded
 from stretto.loop import Loop, Storage, TileType
 from stretto.vocabulary.spaces import MEMORIES
+
+_OF_LOOP = (STATED, CONSTRAINT, SCHEDULE)
+"""Attributes that belong to a loop and its schedule, not to an operation of a program."""
 
 
 class UnwritableError(Exception):
@@ -42,7 +40,10 @@ class UnwritableError(Exception):
 
 @dataclass(frozen=True)
 class Original:
-    """A loop as the text has it, by the names of its operations, values and storages."""
+    """A loop as the text has it, by the names of its operations, values and storages.
+
+    UnwritableError if no program can be written of it.
+    """
 
     for_op: ForOp
     ops: Mapping[str, Operation]
@@ -51,8 +52,7 @@ class Original:
     """The same loop, with costs."""
     homes: Homes = field(default_factory=Homes)
 
-    def require_plain(self) -> None:
-        """Refuse what a program cannot be written of."""
+    def __post_init__(self) -> None:
         for name, op in self.ops.items():
             if isinstance(op, ForOp):
                 raise UnwritableError(op, f"`{name}` is a loop inside it")
@@ -207,6 +207,25 @@ def constant_of(value: SSAValue) -> int | None:
     return None
 
 
-def told(op: Operation) -> str:
-    """An operation by its name, for messages."""
-    return f"`{name_of(op)}`"
+def bare(op: Operation) -> Operation:
+    """A copy of an operation without what the loop and its schedule say of it."""
+    made = op.clone()
+    for name in list(made.attributes):
+        if name.startswith(_OF_LOOP):
+            del made.attributes[name]
+    for old, new in zip(op.results, made.results, strict=True):
+        new.name_hint = old.name_hint
+    return made
+
+
+def with_operands(op: Operation, operands: list[SSAValue]) -> Operation:
+    """An operation of any kind, of these operands."""
+    made = GenericOp.create(
+        operands=operands,
+        result_types=op.result_types,
+        properties=op.properties,
+        attributes=op.attributes,
+    )
+    for old, new in zip(op.results, made.results, strict=True):
+        new.name_hint = old.name_hint
+    return made

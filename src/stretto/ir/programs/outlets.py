@@ -12,12 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from stretto.ir.dialect.programs import CreateRingOp, FillOp, SlotOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.ir.programs.original import Original, UnwritableError
-from stretto.ir.programs.scope import Numbers, Scope
+from stretto.ir.programs.declarations import Writing, slot_of
+from stretto.ir.programs.original import UnwritableError
+from stretto.ir.programs.scope import Scope
 from stretto.ir.reading.values import yielded
 from stretto.vocabulary.spaces import MEMORIES
 
@@ -26,13 +27,15 @@ from stretto.vocabulary.spaces import MEMORIES
 class Outlets:
     """The cells of one program, by the position of the carried value."""
 
-    original: Original
-    numbers: Numbers
+    to: Writing
     cells: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     chains: dict[str, list[list[int]]] = field(default_factory=dict[str, list[list[int]]])
     """By value: positions that hand it on, the newest first."""
 
-    def open(self, block: Block) -> None:
+    def __post_init__(self) -> None:
+        self.original = self.to.original
+
+    def open(self) -> None:
         """Make a cell for every value that is read after the loop."""
         names = {value: name for name, value in self.original.results.items()}
         for position, result in enumerate(self.original.for_op.results):
@@ -49,7 +52,7 @@ class Outlets:
             self.chains.setdefault(names[root], []).append(chain[::-1])
             for at in chain:
                 if at not in self.cells:
-                    self.cells[at] = self._cell(block, at)
+                    self.cells[at] = self._cell(at)
 
     def _refused(self, position: int) -> UnwritableError:
         reason = f"what it leaves behind as result {position} cannot be followed"
@@ -80,11 +83,10 @@ class Outlets:
             value = yielded(self.original.for_op, value.index - 1)
         return chain, value
 
-    def _cell(self, block: Block, position: int) -> SSAValue:
+    def _cell(self, position: int) -> SSAValue:
         first = self.original.for_op.iter_args[position]
-        type = PipelineType(1, first.type)
-        made = CreateRingOp.create(operands=[first], result_types=[type])
-        block.add_op(made)
+        made = CreateRingOp.create(operands=[first], result_types=[PipelineType(1, first.type)])
+        self.to.block.add_op(made)
         made.result.name_hint = self.original.for_op.results[position].name_hint
         return made.result
 
@@ -108,37 +110,29 @@ class Outlets:
 
     def _held(self, scope: Scope, position: int) -> SSAValue:
         cell = self.cells[position]
-        assert isinstance(cell.type, PipelineType)
-        return scope.add(SlotOp.create(operands=[cell], result_types=[cell.type.slot]))
+        return scope.add(SlotOp.create(operands=[cell], result_types=[slot_of(cell)]))
 
     def _fill(self, scope: Scope, value: SSAValue, position: int) -> None:
         scope.block.add_op(FillOp.create(operands=[value, self.cells[position]]))
 
-    def results(
-        self, scope: Scope, trips: SSAValue, rings: dict[str, SSAValue]
-    ) -> dict[int, SSAValue]:
+    def results(self) -> dict[int, SSAValue]:
         """What stands for each result that is read after the program and is made in it."""
         return {
-            position: self._result(scope, trips, rings, position)
+            position: self._result(Scope(self.to.block, 0, self.to.trips), position)
             for position, result in enumerate(self.original.for_op.results)
-            if result.uses and not self._in_place(position)
+            if result.uses and buffer_of(result.type) not in MEMORIES
         }
 
-    def _in_place(self, position: int) -> bool:
-        return buffer_of(self.original.for_op.results[position].type) in MEMORIES
-
-    def _result(
-        self, scope: Scope, trips: SSAValue, rings: dict[str, SSAValue], position: int
-    ) -> SSAValue:
+    def _result(self, scope: Scope, position: int) -> SSAValue:
         first = self.original.for_op.iter_args[position]
         for storage, at in self.original.sums.values():
             if at == position:
-                ring = rings[storage]
+                ring = self.to.rings[storage]
                 return scope.add(SlotOp.create(operands=[ring], result_types=[first.type]))
         if position in self.cells:
             return self._held(scope, position)
         root = self._chain(position)[1]
         if root is self.original.induction:
-            root = self.numbers.induction(Scope(scope.block, 0, trips), 0, 1)
-        any_ran = scope.add(arith.CmpiOp(trips, self.numbers.whole(1), "sge"))
+            root = self.to.numbers.induction(scope, 0, 1)
+        any_ran = scope.add(arith.CmpiOp(self.to.trips, self.to.numbers.whole(1), "sge"))
         return scope.add(arith.SelectOp(any_ran, root, first))

@@ -8,6 +8,7 @@ epilogue   iteration = %trips + step - stage           the trip count
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
@@ -18,6 +19,7 @@ from xdsl.utils.hints import isa
 from stretto.ir.programs.original import Original, constant_of
 
 Count = IndexType | IntegerType
+Section = Literal["prologue", "kernel", "epilogue"]
 
 
 @dataclass
