@@ -290,7 +290,7 @@ def _needed(other: Callable[[Any, Any, Any, Any], Any]) -> Patch:
         said = other(*args)
         return original(*args) if said is ... else said
 
-    return around(f"{VERIFY}.ordering._Copy.needed", needed)
+    return around(f"{VERIFY}.dependence._Copy.needed", needed)
 
 
 def _no_order(between: Callable[[Any, Any, Any], bool]) -> Patch:
@@ -305,7 +305,7 @@ def _copies(change_copy: Callable[[Any], Any], where: str = "_laid_out") -> Patc
             return map(change_copy, original(*args))
         return original(*args[:-1], change_copy(args[-1]))
 
-    return around(f"{VERIFY}.ordering.{where}", shown)
+    return around(f"{VERIFY}.dependence.{where}", shown)
 
 
 def _first_turns(fixed: bool) -> Callable[[Any], Any]:
@@ -351,7 +351,7 @@ def _touching_now(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 REUSE_ORDER = _copies(_first_turns(fixed=False), "_out_of_order")
-CAPS = silent(f"{VERIFY}.storing._caps")
+CAPS = silent(f"{VERIFY}.storage._caps")
 HANDED_ON = "capped rings: cap and order"
 
 _FOUND: dict[str, dict[str, Case]] = {
@@ -456,7 +456,7 @@ def _rules() -> Iterator[Mutant]:
 
 
 def _orders() -> Iterator[Mutant]:
-    ordering, asked = f"{VERIFY}.ordering", f"{VERIFY}.asked"
+    ordering, asked = f"{VERIFY}.dependence", f"{VERIFY}.asked"
     yield _mutant(
         "dependence: stated",
         "Stated dependences are not looked at.",
@@ -622,12 +622,12 @@ def _holding() -> Iterator[Mutant]:
     yield _mutant(
         "group: leaders",
         "leader_gid joins nothing.",
-        changed(f"{VERIFY}.placing.groups", _by_gid_alone),
+        changed(f"{VERIFY}.group.groups", _by_gid_alone),
     )
 
 
 def _storing() -> Iterator[Mutant]:
-    storing = f"{VERIFY}.storing"
+    storing = f"{VERIFY}.storage"
     rows = f"{storing}._published_rows"
     yield _mutant(
         "storage: caps",
@@ -667,7 +667,7 @@ def _storing() -> Iterator[Mutant]:
 
 
 def _fusing() -> Iterator[Mutant]:
-    fusing = f"{VERIFY}.fusing"
+    fusing = f"{VERIFY}.fusion"
     for name, words, removed in (
         ("_alike", "same kind", "Fused operations may be of several kinds."),
         ("_alike", "same bank", "Fused operations may have several banks, or none stated."),
@@ -691,7 +691,7 @@ def _fusing() -> Iterator[Mutant]:
 
 
 def _placing() -> Iterator[Mutant]:
-    placing = f"{VERIFY}.placing"
+    placing = f"{VERIFY}.order"
     for name, what, removed in (
         ("_origin", "origin", "The first stage need not be 0."),
         ("_ranks", "ranks", "The published order inside stages is not compared."),

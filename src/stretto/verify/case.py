@@ -140,6 +140,11 @@ class Case:
         """Whole intervals before the start."""
         return self.starts[op] // self.ii
 
+    @cached_property
+    def stage_count(self) -> int:
+        """Stages of what is placed."""
+        return max((self.stage(name) for name in self.starts), default=-1) + 1
+
     def at(self, op: str, iteration: int) -> int:
         """Absolute start of an operation in some iteration."""
         return self.starts[op] + iteration * self.ii

@@ -17,11 +17,14 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.solution.types import ScheduleAnalysis
 from stretto.verify.case import Case, Violation
-from stretto.verify.fusing import fusion
-from stretto.verify.holding import pool, slot
-from stretto.verify.ordering import dependence
-from stretto.verify.placing import depth, group, interval, names, order, target
-from stretto.verify.storing import storage
+from stretto.verify.dependence import dependence
+from stretto.verify.depth import depth
+from stretto.verify.fusion import fusion
+from stretto.verify.group import group
+from stretto.verify.order import interval, names, order, target
+from stretto.verify.pool import pool
+from stretto.verify.slot import slot
+from stretto.verify.storage import storage
 
 Validator = Callable[[Case], Iterator[Violation]]
 

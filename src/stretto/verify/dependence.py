@@ -21,7 +21,7 @@ from typing import cast
 from stretto.loop import Dependence, DependenceKind, Op, Storage
 from stretto.verify.asked import Touch
 from stretto.verify.case import Case, Violation, listed
-from stretto.verify.storing import kept_of
+from stretto.verify.kept import kept_of
 
 SHOWN = 3
 """Iterations of a fixed storage that are laid out: a turn, the next, and the one behind that."""

@@ -1,36 +1,19 @@
-"""What iterations in flight keep: storage.
+"""What all copies need together: storage.
 
-    iteration 0   load ████████████████ read       born when the first writer issues,
-    iteration 1          ████████████████          dead when the last accessor is done:
-    iteration 2                 ████████████████   three copies alive at once
+    smem 232,448   │ a_tile × 3 │ b_tile × 3 │   free   │
+    ring of 2      │ landed 0 │ landed 1 │ ✗ a third copy alive
 
-Fixed storages and storages that the loop only reads have one copy, which lives always.
+Caps and budgets are kept, and the rows that the analysis publishes are as counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from stretto.loop import Storage
-from stretto.verify.case import Case, Span, Violation
+from stretto.verify.case import Case, Violation
+from stretto.verify.kept import Kept, kept_of
 from stretto.vocabulary.spaces import SPACES
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What was counted of one storage."""
-
-    storage: Storage
-    lifetime: int
-    copies: int
-    accessors: tuple[str, ...]
-
-    @property
-    def bytes(self) -> int:
-        """Of all copies."""
-        return self.storage.bytes * self.copies
 
 
 def storage(case: Case) -> Iterator[Violation]:
@@ -42,21 +25,6 @@ def storage(case: Case) -> Iterator[Violation]:
     yield from _published_budgets(case)
     if len(kept) == len(case.loop.storages):
         yield from _published_memory(case, kept)
-
-
-def kept_of(case: Case, s: Storage) -> Kept | None:
-    """Copies alive at once; None while an operation that touches it has no place."""
-    touched = case.touched[s.name]
-    writers = [touch.op.name for touch in touched if touch.writes]
-    accessors = tuple(dict.fromkeys((*writers, *(touch.op.name for touch in touched))))
-    if any(name not in case.starts for name in accessors):
-        return None
-    if s.fixed or not writers:
-        return Kept(s, case.ii, 1, accessors)
-    born = min(case.at(name, 0) for name in writers)
-    dead = max(case.at(touch.op.name, touch.back) + touch.op.completion for touch in touched)
-    copies = max(1, case.copies(Span(accessors, born, dead)))
-    return Kept(s, dead - born, copies, accessors)
 
 
 def _caps(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:

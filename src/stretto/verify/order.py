@@ -1,4 +1,4 @@
-"""Where operations stand: order, depth, group.
+"""Where operations stand: order.
 
 start    0        8           23        II = 15
          load     read        write
@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.verify.asked import groups
 from stretto.verify.case import Case, Violation
-
-# order ------------------------------------------------------------------------------------
 
 
 def interval(case: Case) -> Iterator[Violation]:
@@ -126,7 +123,7 @@ def _counts(case: Case) -> Iterator[Violation]:
     """Stage count and pipeline depth, where stated (0: not stated)."""
     if not case.complete:
         return
-    stages = _stage_count(case)
+    stages = case.stage_count
     published = case.analysis.stage_count
     if published not in (0, stages):
         message = f"the stage count is said to be {published}; the last stage is {stages - 1}"
@@ -144,43 +141,3 @@ def _counts(case: Case) -> Iterator[Violation]:
         yield Violation(
             "order", message, (last.name,), (("published", published), ("depth", depth))
         )
-
-
-def _stage_count(case: Case) -> int:
-    return max((case.stage(name) for name in case.starts), default=-1) + 1
-
-
-# depth and group --------------------------------------------------------------------------
-
-
-def depth(case: Case) -> Iterator[Violation]:
-    """No operation stands deeper than it may, nor the whole schedule."""
-    for op in case.placed:
-        most = op.constraint.max_depth
-        stage = case.stage(op.name)
-        if most is not None and stage > most:
-            message = (
-                f"`{op.name}` is in stage {stage} (start {case.starts[op.name]}, II {case.ii}); "
-                f"its max_depth is {most}"
-            )
-            yield Violation("depth", message, (op.name,), (("stage", stage), ("max_depth", most)))
-    stages = _stage_count(case)
-    if case.max_stages is not None and stages > case.max_stages:
-        deepest = tuple(name for name in case.starts if case.stage(name) == stages - 1)
-        message = f"the schedule has {stages} stages; at most {case.max_stages} are allowed"
-        detail = (("stages", stages), ("max_stages", case.max_stages))
-        yield Violation("depth", message, deepest, detail)
-
-
-def group(case: Case) -> Iterator[Violation]:
-    """Operations of one leader group share a stage."""
-    for members in groups(case.loop):
-        placed = [name for name in members if name in case.starts]
-        if len({case.stage(name) for name in placed}) > 1:
-            where = ", ".join(
-                f"`{name}` in stage {case.stage(name)} (start {case.starts[name]})"
-                for name in placed
-            )
-            message = f"one group must share a stage at II {case.ii}: {where}"
-            detail = tuple((name, case.stage(name)) for name in placed)
-            yield Violation("group", message, tuple(placed), detail)

@@ -1,0 +1,70 @@
+"""What operations hold: slot.
+
+    tp_smem_wr, capacity 1     iteration 0   ████████·······
+                               iteration 1          ████████·······       cycle 23: 2 held
+
+A published fused group holds each of its slots once, use by use: from the earliest offset to the
+latest end, with the largest occupancy. Whether it may be fused at all is another rule's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from stretto.loop import Op
+from stretto.verify.case import Case, Span, Violation, listed
+from stretto.verify.overfull import Limit, names_of, overfull
+
+
+def slot(case: Case) -> Iterator[Violation]:
+    """In no cycle is more of a slot held than its capacity."""
+    for name, spans in _holds(case).items():
+        if not case.machine.has_slot(name):
+            users = names_of(spans)
+            message = f"{listed(users)} uses slot `{name}`, which {case.machine.name} has not"
+            yield Violation("slot", message, users, (("slot", name),))
+            continue
+        capacity = case.machine.slot(name).capacity
+        if capacity is not None:
+            yield from overfull(case, Limit("slot", name, capacity), spans)
+
+
+def _holds(case: Case) -> dict[str, list[Span]]:
+    """Per slot, what iteration 0 holds of it; members that start together hold once."""
+    group_of: dict[str, int] = {}
+    for number, members in enumerate(case.analysis.fused):
+        for name in members:
+            group_of.setdefault(name, number)
+    together: dict[tuple[int | str, int], list[Op]] = {}
+    for op in case.placed:
+        group = group_of.get(op.name, op.name)
+        together.setdefault((group, case.starts[op.name]), []).append(op)
+    spans: dict[str, list[Span]] = {}
+    for (_, start), members in together.items():
+        joined: dict[tuple[str, int], Span] = {}
+        for op in members:
+            for key, span in _own(op, start).items():
+                joined[key] = _join(joined[key], span) if key in joined else span
+        for (name, _), span in joined.items():
+            spans.setdefault(name, []).append(span)
+    return spans
+
+
+def _own(op: Op, start: int) -> dict[tuple[str, int], Span]:
+    """The holds of one operation, numbered slot by slot in order of time."""
+    spans: dict[tuple[str, int], Span] = {}
+    held = [use for use in op.vector.uses if use.duration > 0]
+    numbers: Counter[str] = Counter()
+    for use in sorted(held, key=lambda use: use.offset):
+        number = numbers[use.slot]
+        numbers[use.slot] += 1
+        begin = start + use.offset
+        span = Span((op.name,), begin, begin + use.duration, use.occupancy)
+        spans[use.slot, number] = span
+    return spans
+
+
+def _join(a: Span, b: Span) -> Span:
+    owner = (*a.owner, *b.owner)
+    return Span(owner, min(a.begin, b.begin), max(a.end, b.end), max(a.amount, b.amount))
