@@ -593,7 +593,6 @@ def _reads() -> Iterator[Mutant]:
 
 
 def _holding() -> Iterator[Mutant]:
-    holding = f"{VERIFY}.holding"
     yield _mutant(
         "slot, pool: together",
         "Holds are not summed over operations and iterations.",
@@ -602,12 +601,14 @@ def _holding() -> Iterator[Mutant]:
     yield _mutant(
         "slot, pool: alone",
         "One hold may be longer than all iterations have room for.",
-        keeping(f"{holding}._overfull", _not_saying(" alone ")),
+        all_of(
+            *(keeping(f"{VERIFY}.{m}.overfull", _not_saying(" alone ")) for m in ("slot", "pool"))
+        ),
     )
     yield _mutant(
         "slot: fused holds",
         "A fused group holds what its first member holds.",
-        around(f"{holding}._join", lambda _, args: args[0]),
+        around(f"{VERIFY}.slot._join", lambda _, args: args[0]),
     )
     yield _mutant(
         "depth: max_depth",
