@@ -68,10 +68,10 @@ FULL = Refusal(
 SPARSE = Refusal(7, "no", stage=1, window=(-1, -2))
 
 
-def made(ii: int = 9, **more: Any) -> ScheduleAnalysis:
+def made(ii: int = 9, fused: tuple[tuple[str, ...], ...] = (), **more: Any) -> ScheduleAnalysis:
     proof = Proof(ii == 8, 8, "bound" if ii == 8 else "none")
     usual: dict[str, Any] = {"bounds": BOUNDS, "proof": proof, "generator": "cost-based"}
-    return analyse(LOOP, MACHINE, Schedule(ii, STARTS), rule="by rule", **(usual | more))
+    return analyse(LOOP, MACHINE, Schedule(ii, STARTS, fused), rule="by rule", **(usual | more))
 
 
 def text(analysis: ScheduleAnalysis, verbose: bool = False) -> str:
