@@ -30,12 +30,13 @@ from mutation import (
 from programs import TINY
 from rich_loops import rich_problem
 from stretto.errors import InfeasibleError
-from stretto.exact.case import Case as Exact
+from stretto.exact.case import make_case
 from stretto.exact.options import Limits
 from stretto.exact.search import optimize
 from stretto.generate.problem import Problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, ResourceVector, Use
 from stretto.machine import Machine, Slot
+from stretto.problem.holds import Holds
 from stretto.solve import IllegalScheduleError
 from tiny_loops import tiny_problem
 
@@ -106,9 +107,9 @@ def _solved(seed: Case) -> tuple[str, ...]:
     options = {"fuse": tiny.fuse, "max_stages": tiny.max_stages}
     if _refused(tiny.loop, tiny.machine, "exact", **options):
         told.append(BY_VERIFIER)
-    case = Exact(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
-    solution = optimize(case, 1, LIMIT, None, ("ii",), Limits()).solution
-    found, best = LIMIT + 1 if solution is None else solution.ii, _best(seed) or LIMIT + 1
+    case = make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    schedule = optimize(case, 1, LIMIT, None, ("ii",), Limits()).schedule
+    found, best = LIMIT + 1 if schedule is None else schedule.ii, _best(seed) or LIMIT + 1
     if found != best:
         told.append(LOOSE if found < best else STRICT)
     return tuple(told)
@@ -158,17 +159,15 @@ def _ungrouped(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The rows are turned although operations are tied to stages."""
     case, ii = args
     ops = tuple(replace(op, constraint=Constraint()) for op in case.loop.ops)
-    return original(replace(case, loop=replace(case.loop, ops=ops)), ii)
+    loop = replace(case.loop, ops=ops)
+    return original(replace(case, problem=replace(case.problem, loop=loop)), ii)
 
 
 def _problem(**fields: Callable[[Problem], object]) -> Patch:
     """The problem of the generators, with other fields."""
-
-    def make(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        problem = original(*args)
-        return replace(problem, **{name: of(problem) for name, of in fields.items()})
-
-    return around("stretto.solve.scheduling.make_problem", make)
+    return all_of(
+        *(replaced(f"stretto.problem.Compiled.{name}", property(of)) for name, of in fields.items())
+    )
 
 
 def _roomy(machine: Machine) -> Machine:
@@ -182,11 +181,16 @@ def _plentiful(machine: Machine) -> Machine:
 def _tables(other: Callable[[Machine], Machine]) -> Patch:
     """Whatever keeps count of what is held does so for another machine."""
 
-    def init(original: Callable[..., None], args: tuple[Any, ...]) -> None:
+    def table(original: Callable[..., None], args: tuple[Any, ...]) -> None:
         original(args[0], other(args[1]), *args[2:])
 
-    places = ("resources.table.ReservationTable", "generate.serial._Holds")
-    return all_of(*(around(f"stretto.{place}.__init__", init) for place in places))
+    def holds(original: Callable[..., Holds], args: tuple[Any, ...]) -> Holds:
+        return original(args[0], other(args[1]))
+
+    return all_of(
+        around("stretto.resources.table.ReservationTable.__init__", table),
+        around("stretto.problem.compiled.Holds", holds),
+    )
 
 
 _SOLVED: dict[str, dict[str, Case]] = {
@@ -302,8 +306,8 @@ def _constraints() -> Iterator[Mutant]:
         "lifetimes",
         "An access lasts a cycle longer than it does.",
         replaced(
-            "stretto.exact.case.Case.completion",
-            property(lambda case: tuple(op.completion + 1 for op in case.loop.ops)),
+            "stretto.problem.Compiled.completion",
+            property(lambda problem: tuple(op.completion + 1 for op in problem.loop.ops)),
         ),
     )
     yield _exact(
@@ -312,14 +316,14 @@ def _constraints() -> Iterator[Mutant]:
 
 
 def _generating() -> Iterator[Mutant]:
-    modules = ("rau", "ladder", "serial")
-    fits = [giving(f"stretto.generate.{m}.overflow", "") for m in modules]
+    modules = ("rau", "climb", "serial")
+    fits = [giving(f"stretto.generate.ladder.{m}.overflow", "") for m in modules]
     yield _generator("rings", "Rings always fit.", all_of(*fits))
     yield _generator(
         "knots",
         "No placement ties a knot in one cycle.",
         all_of(
-            silent("stretto.generate.storage.knot"),
+            silent("stretto.generate.ladder.storage.knot"),
             replaced("stretto.generate.problem.Problem.instant", {}),
         ),
     )
@@ -331,7 +335,7 @@ def _generating() -> Iterator[Mutant]:
     yield _generator(
         "group",
         "No operations share a stage.",
-        _problem(group=lambda problem: (None,) * problem.size),
+        _problem(group=lambda problem: (None,) * problem.size, members=lambda _: ()),
     )
     yield _generator("slot", "Every slot is unlimited.", _tables(_roomy))
     yield _generator("pool", "Every pool has plenty.", _tables(_plentiful))
@@ -345,19 +349,19 @@ def _generating() -> Iterator[Mutant]:
     yield _generator(
         "fusion: may fuse",
         "Whatever is alike may be fused.",
-        giving("stretto.generate.fusing.may_fuse", True),
+        giving("stretto.generate.seating.fusing.may_fuse", True),
     )
     yield _generator(
         "fusion: cap",
         "Any number of operations may share a hold.",
-        giving("stretto.generate.fusing.fusion_cap", 1000),
+        giving("stretto.problem.fusion.Fusion.cap", 1000),
     )
     yield _generator(
         "fusion: joint holds",
         "A fused group holds what its first member holds.",
         all_of(
             *(
-                around(f"stretto.generate.{m}.fused_vector", _first_vector)
+                around(f"stretto.generate.seating.{m}.fused_vector", _first_vector)
                 for m in ("partial", "fusing", "arms", "cost", "evaluators")
             )
         ),

@@ -32,7 +32,7 @@ from rich_loops import Rich, rich_problem
 from stretto.errors import StrettoError
 from stretto.loop import Access, Loop, Op, Operand, Storage, Value
 from stretto.machine import Machine
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
 from test_verify_mutations import BROKEN, LEGAL
@@ -89,7 +89,7 @@ def pool(case: Case) -> Pool:
     """Changed schedules of a random loop; to be made while nothing is removed."""
     if isinstance(case, str):
         loop, ii, starts = RARITIES[case]
-        analysis = analyse(loop, TINY, ii, starts)
+        analysis = analyse(loop, TINY, Schedule(ii, starts))
         assert disagreements(loop, TINY, analysis)
         return Pool(Rich(loop, TINY, False, None), TINY, (Judged(analysis, True),))
     seed = case
@@ -133,9 +133,8 @@ class _Changes:
     def _made(
         self, ii: int, starts: dict[str, int], fused: tuple[tuple[str, ...], ...] | None = None
     ) -> ScheduleAnalysis:
-        return analyse(
-            self.loop, self.machine, ii, starts, fused=self.fused if fused is None else fused
-        )
+        together = self.fused if fused is None else fused
+        return analyse(self.loop, self.machine, Schedule(ii, starts, together))
 
     def _legal(self, analysis: ScheduleAnalysis) -> bool:
         limit = self.rich.max_stages
