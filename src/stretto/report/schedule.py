@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.exact.objectives import goal_of
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine
 from stretto.report.bounds import limiter
@@ -162,19 +163,12 @@ class ScheduleReport:
         return [f"  {left} more before these (-v shows all)", *lines] if left else lines
 
 
-UNITS = {
-    "stages": ("stage", "stages"),
-    "bytes": ("byte", "bytes"),
-    "registers": ("register", "registers"),
-}
-
-
 def _objective(row: Objective) -> str:
     """A value and what is known of it."""
-    unit = UNITS[row.name][row.value != 1]
+    count = goal_of(row.name).count(row.value)
     if row.optimal:
-        return f"{row.value:,} {unit} proved fewest"
-    return f"{row.value:,} {unit}, no fewer than {row.lower_bound:,}"
+        return f"{count} proved fewest"
+    return f"{count}, no fewer than {row.lower_bound:,}"
 
 
 def tried(what: Refusal | int) -> str:

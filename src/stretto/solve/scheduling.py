@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING
 from stretto.bounds import compute_bounds
 from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.options import (
-    OBJECTIVES,
-    Event,
-    Limits,
-    ObjectiveName,
-    ProofOptions,
-    no_objective,
-)
+from stretto.exact.objectives import goal_of
+from stretto.exact.objectives.ii import GOAL as II
+from stretto.exact.options import OBJECTIVE, Event, Limits, ProofOptions
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, make_problem
 from stretto.generate.select import EXACT, SERIAL, select
 from stretto.generate.serial import SerialError, SerialResult, serial
@@ -64,7 +59,7 @@ def schedule(
     strict: bool = False,
     without: Iterable[str] = (),
     prove: bool = False,
-    objective: ObjectiveName = "stages",
+    objective: str = OBJECTIVE,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> ScheduleAnalysis:
@@ -72,7 +67,7 @@ def schedule(
 
     `max_ii` is the last II tried (default: that of the serial schedule), `without` leaves out
     rungs (``rau``) and arms (``arm:fuse``). Generator ``exact``, or `prove` with any other, has the
-    solver prove the II or improve on it, and then minimize stages, bytes and registers up to
+    solver prove the II or improve on it, and then minimize one objective after the other up to
     `objective`. `time_limit`, in seconds, cuts all of it short, beside limits of deterministic
     work: the answer is then the best schedule so far, with a warning, or OverdueError where there
     is none yet. Ctrl-C during the search raises `StoppedError`, a KeyboardInterrupt that carries
@@ -88,8 +83,7 @@ def schedule(
         deadline=deadline_after(time_limit),
     )
     asked = prove or generator == EXACT
-    if objective not in OBJECTIVES:
-        raise no_objective(objective)
+    goal_of(objective)  # or it is an error, even where nothing is proved
     proof = ProofOptions(objective, Limits()) if asked else None
     return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
 
@@ -163,8 +157,8 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         number: int | None = getattr(options, name)
         if number is not None and number < 1:
             raise StrettoError(f"{name} is {number}; at least 1 is needed")
-    if proof is not None and proof.objective not in OBJECTIVES:
-        raise no_objective(proof.objective)
+    if proof is not None:
+        goal_of(proof.objective)
 
 
 def _limiter(bounds: Bounds) -> str:
@@ -289,7 +283,9 @@ def _settled(analysis: ScheduleAnalysis, asked: ProofOptions) -> bool:
     proof = analysis.proof
     if proof is None or not proof.optimal:
         return False
-    return {*asked.objectives} <= {row.name for row in proof.objectives if row.optimal}
+    return {goal.name for goal in asked.goals} <= {
+        row.name for row in proof.objectives if row.optimal
+    }
 
 
 def _is_open(analysis: ScheduleAnalysis) -> bool:
@@ -309,7 +305,7 @@ def _better(proved: ScheduleAnalysis, other: ScheduleAnalysis) -> ScheduleAnalys
     lower = proved.proof.lower_bound
     optimal = other.ii == lower
     method = "bound" if other.bounds is not None and lower == other.bounds.mii else "solver"
-    row = Objective("ii", other.ii, lower, optimal)
+    row = Objective(II.name, other.ii, lower, optimal)
     proof = Proof(optimal, lower, method if optimal else "none", (row,))
     refused = tuple(r for r in proved.refused if r.ii < other.ii)
     return replace(other, generator=proved.generator, proof=proof, refused=refused)
