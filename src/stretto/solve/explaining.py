@@ -104,7 +104,7 @@ def _next_smaller(best: ScheduleAnalysis) -> int:
     """One below the best; where there is none, the largest II that was refused."""
     if best.ii is not None:
         return best.ii - 1
-    return max(r.through or r.ii for r in best.refused)
+    return max(r.last for r in best.refused)
 
 
 def _explained(case: Case, ii: int, best: ScheduleAnalysis, limits: Limits) -> Explanation:

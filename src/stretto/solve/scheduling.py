@@ -18,7 +18,8 @@ from stretto.generate.select import EXACT, SERIAL, select
 from stretto.generate.serial import SerialError, SerialResult, serial
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.solution import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution.words import cause
 from stretto.solve.job import Job
 from stretto.solve.preparing import Prepared, prepare
 
@@ -161,13 +162,6 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         goal_of(proof.objective)
 
 
-def _limiter(bounds: Bounds) -> str:
-    witness = bounds.witness
-    if witness.kind == "cycle":
-        return f"latency {witness.total} over distance {witness.capacity}"
-    return f"{witness.kind} {witness.limit}"
-
-
 # Generating -------------------------------------------------------------------------------
 
 
@@ -183,7 +177,7 @@ class _Heuristic:
 def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     limit, mii = job.problem.options.max_ii, job.bounds.mii
     if limit is not None and limit < mii:
-        reason = f"below the MII {mii} ({job.bounds.limiter} bound: {_limiter(job.bounds)})"
+        reason = f"below the MII {mii} ({job.bounds.limiter} bound: {cause(job.bounds.witness)})"
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
         return _Heuristic(job.failure((refusal,)), limit)
     serial_ii, at_hand = _serial_schedule(job.problem)
@@ -235,7 +229,7 @@ def _best(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAn
     if isinstance(at_hand, Refusal):
         if found.placement is not None:
             return job.found(found)
-        told = any(r.ii <= at_hand.ii <= (r.through or r.ii) for r in found.refused)
+        told = any(r.ii <= at_hand.ii <= r.last for r in found.refused)
         return job.failure(found.refused if told else (*found.refused, at_hand))
     if found.placement is not None and found.ii is not None and found.ii <= at_hand.ii:
         return job.found(found)
