@@ -32,7 +32,7 @@ from random_loops import random_loop
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
 from stretto.exact.case import make_case
-from stretto.exact.options import Limits, ObjectiveName, ProofOptions
+from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
 from stretto.generate.problem import Options
 from stretto.solution import ScheduleAnalysis
@@ -87,7 +87,7 @@ class Against:
 
 
 def timed(
-    ready: Prepared, objective: ObjectiveName, seconds: float, fuse: bool = True
+    ready: Prepared, objective: str, seconds: float, fuse: bool = True
 ) -> tuple[ScheduleAnalysis, float]:
     """A proof, and how long it took."""
     began = perf_counter()

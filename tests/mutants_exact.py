@@ -31,6 +31,7 @@ from programs import TINY
 from rich_loops import rich_problem
 from stretto.errors import InfeasibleError
 from stretto.exact.case import make_case
+from stretto.exact.objectives import up_to
 from stretto.exact.options import Limits
 from stretto.exact.search import optimize
 from stretto.generate.problem import Problem
@@ -108,7 +109,7 @@ def _solved(seed: Case) -> tuple[str, ...]:
     if _refused(tiny.loop, tiny.machine, "exact", **options):
         told.append(BY_VERIFIER)
     case = make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
-    schedule = optimize(case, 1, LIMIT, None, ("ii",), Limits()).schedule
+    schedule = optimize(case, 1, LIMIT, None, up_to("ii"), Limits()).schedule
     found, best = LIMIT + 1 if schedule is None else schedule.ii, _best(seed) or LIMIT + 1
     if found != best:
         told.append(LOOSE if found < best else STRICT)

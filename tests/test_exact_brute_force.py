@@ -14,7 +14,8 @@ from brute_force import legal_schedules, optimum
 from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.model import Model
-from stretto.exact.options import OBJECTIVES, Limits
+from stretto.exact.objectives import up_to
+from stretto.exact.options import Limits
 from stretto.exact.reasons import KINDS
 from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve
@@ -47,8 +48,7 @@ def legal(tiny: Tiny, schedule: Schedule) -> bool:
 
 
 def solved(tiny: Tiny, objective: str = "ii") -> Answer:
-    wanted = OBJECTIVES[: OBJECTIVES.index(objective) + 1]
-    return optimize(case_of(tiny), 1, LIMIT, None, wanted, Limits())
+    return optimize(case_of(tiny), 1, LIMIT, None, up_to(objective), Limits())
 
 
 @pytest.mark.parametrize("k", range(CHUNKS))

@@ -15,7 +15,8 @@ from stretto.exact import interrupts
 from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
-from stretto.exact.options import OBJECTIVES, Limits
+from stretto.exact.objectives import up_to
+from stretto.exact.options import Limits
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.exact.solving import solve as ask
@@ -75,7 +76,7 @@ def late_producer() -> Loop:
 @pytest.mark.parametrize("ii", [1, 2, 3])
 def test_fewer_registers_may_need_a_later_stage_than_any_rule_asks_for(ii: int) -> None:
     case = make_case(late_producer(), Machine("m", "", (), budgets=(REGISTERS,)))
-    answer = optimize(case, ii, ii, None, OBJECTIVES, Limits())
+    answer = optimize(case, ii, ii, None, up_to("registers"), Limits())
     registers = answer.objectives[-1]
     assert (registers.value, registers.optimal) == (1, True)
     assert answer.schedule is not None

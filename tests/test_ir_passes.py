@@ -17,7 +17,7 @@ from generated import Problem, problems
 from stretto.ir import read_schedules, write_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.parsing import Parsed, parse_module
-from stretto.ir.passes.generate_schedule import GenerateSchedule, limiter, verdict, why_not
+from stretto.ir.passes.generate_schedule import GenerateSchedule, verdict, why_not
 from stretto.ir.passes.publish import ON_LOOP, ON_OPS, publish, published_on, withdraw
 from stretto.ir.passes.published import published
 from stretto.ir.passes.telling import PassError, Speaker
@@ -28,6 +28,7 @@ from stretto.ir.writing import print_module
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution import Placement, ScheduleAnalysis
+from stretto.solution.words import limit
 from stretto.solve import prepare, schedule, schedule_prepared
 from stretto.verify import verify
 
@@ -240,9 +241,9 @@ def test_limits_in_words():
     back = (Dependence("a", "a", 9, 1, "order"),)
     analysis = schedule(Loop("f", ops, stated=back), "blackwell")
     assert analysis.bounds is not None
-    assert limiter(analysis.bounds.recurrence) == "the recurrence through a"
-    assert limiter(analysis.bounds.resource) == "slot tma"
-    assert limiter(analysis.bounds.fine) == ""
+    assert limit(analysis.bounds.recurrence) == "the recurrence through a"
+    assert limit(analysis.bounds.resource) == "slot tma"
+    assert limit(analysis.bounds.fine) == ""
     assert "limited by the recurrence through a" in verdict(analysis)
 
 

@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 from stretto.api.problem import deadline_of, limits_of, made_ready
 from stretto.api.results import Result, counted, fields_of
 from stretto.deadline import Deadline
-from stretto.exact.options import OBJECTIVES, WORK, ObjectiveName, ProofOptions, no_objective
+from stretto.exact.objectives import goal_of
+from stretto.exact.options import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -80,7 +81,7 @@ def schedule(
     strict: bool = False,
     without: Iterable[str] = (),
     prove: bool = False,
-    objective: ObjectiveName = "stages",
+    objective: str = OBJECTIVE,
     work_limit: float = WORK,
     workers: int = 1,
     seed: int = 0,
@@ -110,8 +111,7 @@ def schedule(
         frozenset(without),
         deadline=deadline_of(time_limit),
     )
-    if objective not in OBJECTIVES:
-        raise no_objective(objective)
+    goal_of(objective)  # an error where there is none of this name
     limits = limits_of(work_limit, workers, seed)
     proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
     ready = made_ready(loop, machine)

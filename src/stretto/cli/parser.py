@@ -17,7 +17,8 @@ from math import inf
 from typing import NoReturn
 
 from stretto import __version__
-from stretto.exact.options import OBJECTIVES, SEED, WORK, WORKERS
+from stretto.exact.objectives import NAMES
+from stretto.exact.options import OBJECTIVE, SEED, WORK, WORKERS
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 from stretto.streams import write_out
 
@@ -251,10 +252,10 @@ def _generator(parser: argparse.ArgumentParser) -> None:
 def _proof(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--objective",
-        choices=OBJECTIVES,
-        default="stages",
-        help="with exact or --prove, minimize in the order ii, stages, bytes, registers as far as "
-        "this one (default: stages)",
+        choices=NAMES,
+        default=OBJECTIVE,
+        help=f"with exact or --prove, minimize in the order {', '.join(NAMES)} as far as this one "
+        f"(default: {OBJECTIVE})",
     )
     _limits(parser)
 

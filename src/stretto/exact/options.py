@@ -7,20 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
-from stretto.errors import StrettoError
+from stretto.exact.goal import Goal
+from stretto.exact.objectives import up_to
 
-ObjectiveName = Literal["ii", "stages", "bytes", "registers"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("ii", "stages", "bytes", "registers")
-"""In lexicographic order: each is minimized with those before it held."""
-
-
-def no_objective(name: str) -> StrettoError:
-    """The error of a name that is no objective, or none that can be minimized here."""
-    return StrettoError(f"no objective `{name}`; known: {', '.join(OBJECTIVES)}")
-
-
+OBJECTIVE = "stages"
+"""The last objective that is minimized unless another is asked for."""
 WORK = 60.0
 """Units of work that one loop is worth; a unit takes in the order of a second."""
 WORKERS = 1000
@@ -45,23 +37,22 @@ class Limits:
 class ProofOptions:
     """How far to go, and at what cost."""
 
-    objective: ObjectiveName = "stages"
+    objective: str = OBJECTIVE
     """The last objective that is minimized."""
     limits: Limits = field(default_factory=Limits)
 
     @property
-    def objectives(self) -> tuple[ObjectiveName, ...]:
-        """Those to minimize, in order."""
-        if self.objective not in OBJECTIVES:
-            raise no_objective(self.objective)
-        return OBJECTIVES[: OBJECTIVES.index(self.objective) + 1]
+    def goals(self) -> tuple[Goal, ...]:
+        """Those to minimize, in order; StrettoError where there is no such objective."""
+        return up_to(self.objective)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """What happened while the solver worked, for whoever watches."""
 
-    what: ObjectiveName
+    what: str
+    """The objective."""
     value: int
     """The II being tried, or the best value of an objective so far."""
     bound: int

@@ -13,28 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ortools.sat.python import cp_model
-
 from stretto.deadline import OverdueError
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
+from stretto.exact.goal import SHARE, Goal
 from stretto.exact.model import Model
-from stretto.exact.objectives import memory_bytes, register_peak, stage_count
-from stretto.exact.options import (
-    OBJECTIVES,
-    Event,
-    Limits,
-    ObjectiveName,
-    Progress,
-    no_objective,
-)
+from stretto.exact.objectives import GOALS
+from stretto.exact.objectives.ii import GOAL as II
+from stretto.exact.options import Event, Limits, Progress
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
-from stretto.exact.values import floor_of, value_of
 from stretto.solution import Objective, Refusal, Schedule
 
-SHARE = 0.25
-"""Of the work that is left, what one II or one objective may take."""
 FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
 STREAK = 3
@@ -61,7 +51,7 @@ def optimize(
     lower_bound: int,
     last: int,
     hint: Schedule | None = None,
-    objectives: tuple[ObjectiveName, ...] = OBJECTIVES,
+    goals: tuple[Goal, ...] = GOALS,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Answer:
@@ -73,9 +63,9 @@ def optimize(
         search.climb(lower_bound, last)
         if search.best is not None:
             search.told.append(search.of_ii(search.best.ii))
-            for name in objectives:
-                if name != "ii":
-                    search.told.append(search.minimize(name))
+            for goal in goals:
+                if goal is not II:
+                    search.told.append(search.minimize(goal))
     except KeyboardInterrupt:  # between two runs of the solver
         search.clock.stopped = True
         if search.best is not None and not search.told:
@@ -105,6 +95,8 @@ class _Search:
     """What refuted the last IIs; None: not looked for."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
     told: list[Objective] = field(default_factory=list[Objective])
+    held: list[tuple[Goal, int]] = field(default_factory=list[tuple[Goal, int]])
+    """Objectives that were minimized, and what no later schedule may exceed."""
 
     # The II ---------------------------------------------------------------------------------------
 
@@ -128,7 +120,7 @@ class _Search:
     def _found(self, ii: int) -> bool:
         """Whether there is a schedule at this II, which then is the best; else what is known."""
         best = None if self.best is None else self.best.ii
-        self.progress(Event("ii", ii, self.lower, best))
+        self.progress(Event(II.name, ii, self.lower, best))
         if self._refuted_again(ii):
             return False
         outcome = solve(Model(self.case, ii), self.clock, SHARE)
@@ -169,67 +161,64 @@ class _Search:
 
     def of_ii(self, ii: int) -> Objective:
         """What is known of the II."""
-        return Objective("ii", ii, self.lower, ii == self.lower)
+        return Objective(II.name, ii, self.lower, ii == self.lower)
 
     # What comes after -----------------------------------------------------------------------------
 
-    def minimize(self, name: ObjectiveName) -> Objective:
+    def minimize(self, goal: Goal) -> Objective:
         """One objective, with those before it held."""
         assert self.best is not None
-        best = self.best
-        value = value_of(self.case, self.case.schedule(best), name)
-        if self.case.deadline.over:
-            return Objective(name, value, 0, optimal=False)
-        floor = min(value, floor_of(self.case, best.ii, name))
-        if value == floor:
-            return Objective(name, value, value, optimal=True)
-        try:
-            return self._minimized(name, value, floor)
-        except OverdueError:  # while a model was made
-            return Objective(name, value, floor, optimal=False)
+        value = goal.value(self.case, self.case.schedule(self.best))
+        row = self._settled(goal, value)
+        self.held.append((goal, row.value))
+        return row
 
-    def _minimized(self, name: ObjectiveName, value: int, floor: int) -> Objective:
+    def _settled(self, goal: Goal, value: int) -> Objective:
+        """What is known of it, by its floor or by the solver; this value is met."""
+        assert self.best is not None
+        if self.case.deadline.over:
+            return Objective(goal.name, value, 0, optimal=False)
+        floor = min(value, goal.floor(self.case, self.best.ii))
+        if value == floor:
+            return Objective(goal.name, value, value, optimal=True)
+        try:
+            return self._minimized(goal, value, floor)
+        except OverdueError:  # while a model was made
+            return Objective(goal.name, value, floor, optimal=False)
+
+    def _minimized(self, goal: Goal, value: int, floor: int) -> Objective:
         """What the solver makes of it; this value is met, and none is below the floor."""
         assert self.best is not None
         best = self.best
-        stages = value if name == "stages" else self._held("stages")
-        # A shorter life in registers may ask for a later stage than any rule does.
-        model = Model(self.case, best.ii, stages=stages, late=name == "registers")
-        model.hint(best)
-        held = self._held("bytes")
-        if held is not None:
-            model.cp.add(memory_bytes(model) <= held)
-        expression = self._expression(name, model, value)
-        self.progress(Event(name, value, floor, best.ii))
+        model = self._model(goal, value)
+        expression = goal.expression(model, value)
+        self.progress(Event(goal.name, value, floor, best.ii))
         outcome = solve(
             model,
             self.clock,
-            SHARE if name != OBJECTIVES[-1] else 1.0,
+            goal.share,
             expression,
-            lambda found, bound: self.progress(Event(name, found, max(bound, floor), best.ii)),
+            lambda found, bound: self.progress(Event(goal.name, found, max(bound, floor), best.ii)),
         )
-        return self._objective(name, outcome, value, floor)
+        return self._objective(goal, outcome, value, floor)
 
-    def _objective(
-        self, name: ObjectiveName, outcome: Outcome, value: int, floor: int
-    ) -> Objective:
+    def _model(self, goal: Goal, value: int) -> Model:
+        """All that is legal and no worse than the best schedule in what is held."""
+        assert self.best is not None
+        bounded = [*self.held, (goal, value)]
+        stages = min((most for one, most in bounded if one.counts_stages), default=None)
+        late = any(one.late for one, _ in bounded)
+        model = Model(self.case, self.best.ii, stages=stages, late=late)
+        model.hint(self.best)
+        for one, most in self.held:
+            if not one.counts_stages:  # the model keeps to that
+                model.cp.add(one.expression(model, most) <= most)
+        return model
+
+    def _objective(self, goal: Goal, outcome: Outcome, value: int, floor: int) -> Objective:
         if outcome.solution is not None:
-            found = value_of(self.case, self.case.schedule(outcome.solution), name)
+            found = goal.value(self.case, self.case.schedule(outcome.solution))
             if found <= value:
                 self.best, value = outcome.solution, found
             floor = max(floor, min(outcome.bound, value))
-        return Objective(name, value, floor, optimal=value == floor)
-
-    def _held(self, name: ObjectiveName) -> int | None:
-        return next((row.value for row in self.told if row.name == name), None)
-
-    def _expression(self, name: ObjectiveName, model: Model, most: int) -> cp_model.LinearExprT:
-        match name:
-            case "stages":
-                return stage_count(model, most)
-            case "bytes":
-                return memory_bytes(model)
-            case "registers":
-                return register_peak(model, most)
-            case _:
-                raise no_objective(name)
+        return Objective(goal.name, value, floor, optimal=value == floor)

@@ -14,6 +14,7 @@ from stretto.bounds import Remedy
 from stretto.report.text import NO_BREAK, columns, notes, wrapped
 from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
 from stretto.solution.json import bounds_to_json
+from stretto.solution.words import cause, counted, limit, limited
 
 SCHEMA = "stretto.bounds/1"
 
@@ -55,9 +56,7 @@ class BoundsReport:
     def to_text(self) -> list[str]:
         """For people."""
         bounds = self.bounds
-        head = f"{self.loop} on {self.machine}: II >= {bounds.mii}"
-        if bounds.witness.kind != "none":
-            head += f", limited by {limiter(bounds)}"
+        head = f"{self.loop} on {self.machine}: II >= {bounds.mii}{limited(bounds)}"
         rows = [
             (name, str(bounds[name].bound), sentence(name, bounds[name])) for name in BOUND_NAMES
         ]
@@ -77,41 +76,23 @@ class BoundsReport:
         return f"no single change would do; {who} each ask for {self.bounds.mii}"
 
 
-def limiter(bounds: Bounds) -> str:
-    """What limits the II, in a few words."""
-    return limit(bounds.witness)
-
-
-def limit(witness: Witness) -> str:
-    """What a witness is about, in a few words."""
-    match witness.kind:
-        case "slot":
-            return f"slot {witness.limit}"
-        case "pool":
-            return f"pool {witness.limit}"
-        case "cycle":
-            return f"the recurrence through {_first_op(witness)}"
-        case "depth":
-            return f"the depth limit of {witness.limit}"
-        case "none":
-            return "nothing"
-
-
 def sentence(name: BoundName, witness: Witness) -> str:
     """The witness of a bound, with its numbers."""
     match witness.kind:
         case "slot":
+            held = counted(witness.total, "cycle")
             return (
-                f"{witness.limit} (slot {witness.slot_id}) is held {cycles(witness.total)} an "
-                f"iteration, capacity {witness.capacity}: {_sum(witness.parts)}"
+                f"{witness.limit} (slot {witness.slot_id}) is held {held} an iteration, "
+                f"capacity {witness.capacity}: {_sum(witness.parts)}"
             )
         case "pool":
+            drawn = counted(witness.total, "unit-cycle is", "unit-cycles are")
             return (
-                f"{_unit_cycles(witness.total)} drawn from pool {witness.limit} an iteration, "
+                f"{drawn} drawn from pool {witness.limit} an iteration, "
                 f"cap {witness.capacity}: {_sum(witness.parts)}"
             )
         case "cycle":
-            return f"latency {witness.total} over distance {witness.capacity}: {_way(witness)}"
+            return f"{cause(witness)}: {_way(witness)}"
         case "depth":
             return (
                 f"{witness.limit} may stand in stage {witness.capacity - 1} at most and cannot "
@@ -119,15 +100,6 @@ def sentence(name: BoundName, witness: Witness) -> str:
             )
         case "none":
             return _NOTHING[name]
-
-
-def cycles(count: int) -> str:
-    """So many cycles."""
-    return "1 cycle" if count == 1 else f"{count} cycles"
-
-
-def _unit_cycles(count: int) -> str:
-    return "1 unit-cycle is" if count == 1 else f"{count} unit-cycles are"
 
 
 def _first_op(witness: Witness) -> str:

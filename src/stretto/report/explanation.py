@@ -18,6 +18,7 @@ from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.problem import Hold
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.solution.words import counted, no_schedule
 from stretto.solve import Explained
 
 SCHEMA = "stretto.explanation/1"
@@ -96,7 +97,7 @@ class ExplanationReport:
     def _best(self) -> str:
         best = self.explained.best
         if best.ii is None:
-            return "no schedule was found"
+            return no_schedule()
         proof = best.proof
         if proof is not None and proof.optimal:
             return f"II {best.ii} is optimal"
@@ -167,7 +168,7 @@ def _is_cycle(steps: list[Dependence]) -> bool:
 
 def _around(steps: list[Dependence], ii: int) -> str:
     latency, distance = sum(d.latency for d in steps), sum(d.distance for d in steps)
-    over = "1 iteration" if distance == 1 else f"{distance} iterations"
+    over = counted(distance, "iteration")
     return f"a recurrence: {latency} cycles over {over}, {distance * ii} at II {ii}"
 
 
@@ -195,7 +196,7 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
     match reason.kind:
         case "dependence":
             d = case.edges[reason.number][2]
-            late = f", {d.distance} iteration{'' if d.distance == 1 else 's'} later"
+            late = f", {counted(d.distance, 'iteration')} later"
             via = f" ({d.kind} of {d.via})" if d.via else f" ({d.kind})"
             return f"latency {d.latency}{late if d.distance else ''}{via}"
         case "slot":
@@ -211,7 +212,7 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
         case "ring":
             return _ring(case, reason.name)
         case "stages":
-            return f"at most {case.max_stages} stage{'' if case.max_stages == 1 else 's'}"
+            return f"at most {counted(case.max_stages or 0, 'stage')}"
         case "group":
             return f"{', '.join(case.loop.groups[reason.number])} share a stage"
 
@@ -224,7 +225,7 @@ def _ring(case: Case, name: str) -> str:
     users = list(dict.fromkeys(ops[i].name for i, _ in ring.accessors))
     last = users.pop()
     until = f"{', '.join(users)} and {last}" if users else last
-    copies = "1 copy" if ring.cap == 1 else f"{ring.cap} copies"
+    copies = counted(ring.cap or 0, "copy", "copies")
     return f"{copies} at most, each from the start of {first} until {until} are done with it"
 
 

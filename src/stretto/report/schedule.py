@@ -14,13 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.exact.objectives import goal_of
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine
-from stretto.report.bounds import limiter
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.classify import resolve
 from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.solution.json import analysis_to_json
+from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""
@@ -66,10 +67,9 @@ class ScheduleReport:
         assert ii is not None
         if bounds is None:
             return f"II {ii}"
-        limited = f", limited by {limiter(bounds)}" if bounds.witness.kind != "none" else ""
         if ii == bounds.mii:
-            return f"II {ii} is the MII{limited}: optimal"
-        gap = f"II {ii}, {ii - bounds.mii} above the MII {bounds.mii}{limited}"
+            return f"{at_the_mii(bounds)}: optimal"
+        gap = f"II {ii}, {ii - bounds.mii} above the MII {bounds.mii}{limited(bounds)}"
         if proof is not None and proof.method == "memory":
             return f"II {ii}: optimal, no smaller II has the memory (MII {bounds.mii})"
         if proof is not None and proof.optimal:
@@ -80,7 +80,7 @@ class ScheduleReport:
 
     def _shape(self) -> list[str]:
         a = self.analysis
-        stages = f"{a.stage_count} stage{'' if a.stage_count == 1 else 's'}"
+        stages = counted(a.stage_count, "stage")
         text = f"{stages}, pipeline depth {a.pipeline_depth}; {a.generator} ({a.rule})"
         rows = a.proof.objectives if a.proof is not None else ()
         lines = wrapped(text, "  ", "  ")
@@ -140,19 +140,10 @@ class ScheduleReport:
 
     def _failure(self) -> str:
         bounds, refused = self.analysis.bounds, self.analysis.refused
-        text = "no schedule found"
+        text = no_schedule(refused, "found")
         if self.analysis.generator == "serial" and refused:
             text = f"no serial schedule: {refused[-1].reason}"
-        elif refused:
-            last = max(r.through or r.ii for r in refused)
-            text += f" up to II {last}"
-            if all(r.proved for r in refused):
-                text = f"no schedule exists up to II {last}"
-        if bounds is not None:
-            text += f"; the MII is {bounds.mii}"
-            if bounds.witness.kind != "none":
-                text += f", limited by {limiter(bounds)}"
-        return text
+        return text if bounds is None else f"{text}; {the_mii(bounds)}"
 
     def _refused(self) -> list[str]:
         refused = self.analysis.refused
@@ -162,19 +153,12 @@ class ScheduleReport:
         return [f"  {left} more before these (-v shows all)", *lines] if left else lines
 
 
-UNITS = {
-    "stages": ("stage", "stages"),
-    "bytes": ("byte", "bytes"),
-    "registers": ("register", "registers"),
-}
-
-
 def _objective(row: Objective) -> str:
     """A value and what is known of it."""
-    unit = UNITS[row.name][row.value != 1]
+    count = goal_of(row.name).count(row.value)
     if row.optimal:
-        return f"{row.value:,} {unit} proved fewest"
-    return f"{row.value:,} {unit}, no fewer than {row.lower_bound:,}"
+        return f"{count} proved fewest"
+    return f"{count}, no fewer than {row.lower_bound:,}"
 
 
 def tried(what: Refusal | int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from stretto.report.text import WIDTH, columns, notes, printable, wrapped
 from stretto.simulate import Simulation
+from stretto.solution.words import counted
 
 SCHEMA = "stretto.simulation/1"
 
@@ -68,7 +69,7 @@ class SimulationReport:
     def to_text(self) -> list[str]:
         """For people."""
         s = self.simulation
-        times = f"{s.iterations} iteration{'' if s.iterations == 1 else 's'}"
+        times = counted(s.iterations, "iteration")
         verdict = "equal to" if s.equal else "not equal to"
         head = f"{s.loop} on {s.machine}, {s.mode}, {times}: {verdict} sequential execution"
         lines = wrapped(head)

@@ -203,6 +203,11 @@ class Refusal:
     stage: int | None = None
     """The stage they stand in."""
 
+    @property
+    def last(self) -> int:
+        """The last II it refuses."""
+        return self.through or self.ii
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleAnalysis:

@@ -13,6 +13,7 @@ from stretto.errors import StrettoError
 from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
+from stretto.exact.objectives.ii import GOAL as II
 from stretto.exact.options import Limits, ProofOptions
 from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
@@ -73,7 +74,7 @@ def explain_prepared(
         raise StrettoError(f"ii is {ii}; {ALREADY_LEAST}")
     stopped = False
     try:
-        proof = ProofOptions("ii", limits)
+        proof = ProofOptions(II.name, limits)
         best = schedule_prepared(ready, EXACT, options, progress, proof)
     except StoppedError as stop:
         best, stopped = stop.analysis, True
@@ -103,7 +104,7 @@ def _next_smaller(best: ScheduleAnalysis) -> int:
     """One below the best; where there is none, the largest II that was refused."""
     if best.ii is not None:
         return best.ii - 1
-    return max(r.through or r.ii for r in best.refused)
+    return max(r.last for r in best.refused)
 
 
 def _explained(case: Case, ii: int, best: ScheduleAnalysis, limits: Limits) -> Explanation:

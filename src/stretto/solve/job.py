@@ -140,6 +140,6 @@ def lower_bound(mii: int, refused: tuple[Refusal, ...]) -> tuple[int, str]:
     lower, method = mii, "bound"
     for refusal in refused:
         if refusal.proved and refusal.ii <= lower:
-            lower = max(lower, (refusal.through or refusal.ii) + 1)
+            lower = max(lower, refusal.last + 1)
             method = "memory" if refusal.limit in SPACES else "conflict"
     return lower, method

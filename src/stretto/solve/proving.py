@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stretto.exact.case import Case
+from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
-from stretto.exact.options import ObjectiveName, Progress, ProofOptions
-from stretto.exact.values import floor_of, value_of
+from stretto.exact.objectives.ii import GOAL as II
+from stretto.exact.options import Progress, ProofOptions
 from stretto.generate.select import EXACT
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solve.job import Job, lower_bound
@@ -36,7 +37,7 @@ def proved(
     before = tuple(r for r in at_hand.refused if r.proved)
     lower, method = lower_bound(job.bounds.mii, before)
     if hint is not None:
-        settled = _settled(case, hint, lower, options.objectives)
+        settled = _settled(case, hint, lower, options.goals)
         if settled is not None:
             proof = Proof(True, lower, method, settled)
             return _labelled(job, replace(at_hand, proof=proof)), False
@@ -45,7 +46,7 @@ def proved(
     load_solver()
     from stretto.exact.search import optimize  # noqa: PLC0415 - needs the solver
 
-    answer = optimize(case, lower, last, hint, options.objectives, options.limits, progress)
+    answer = optimize(case, lower, last, hint, options.goals, options.limits, progress)
     refused = (*(r for r in before if r.ii < lower), *answer.refused)
     if answer.schedule is None:
         return replace(at_hand, generator=EXACT, refused=refused), answer.stopped
@@ -59,17 +60,17 @@ def proved(
 
 
 def _settled(
-    case: Case, hint: Schedule, lower: int, objectives: tuple[ObjectiveName, ...]
+    case: Case, hint: Schedule, lower: int, goals: tuple[Goal, ...]
 ) -> tuple[Objective, ...] | None:
     """The objectives, if a schedule meets the floor of each."""
     rows: list[Objective] = []
-    for name in objectives:
+    for goal in goals:
         if case.deadline.over:
             return None
-        found = value_of(case, hint, name)
-        if found > (lower if name == "ii" else floor_of(case, hint.ii, name)):
+        found = goal.value(case, hint)
+        if found > (lower if goal is II else goal.floor(case, hint.ii)):
             return None
-        rows.append(Objective(name, found, found, optimal=True))
+        rows.append(Objective(goal.name, found, found, optimal=True))
     return tuple(rows)
 
 
@@ -78,9 +79,9 @@ def _open(
 ) -> ScheduleAnalysis:
     """Nothing proved but what the bound says: no time was left to ask the solver."""
     assert at_hand.proof is not None
-    rows = [Objective("ii", hint.ii, lower, hint.ii == lower)]
-    for name in options.objectives[1:]:
-        rows.append(Objective(name, value_of(case, hint, name), 0, optimal=False))
+    rows = [Objective(II.name, hint.ii, lower, hint.ii == lower)]
+    for goal in options.goals[1:]:
+        rows.append(Objective(goal.name, goal.value(case, hint), 0, optimal=False))
     return replace(at_hand, proof=replace(at_hand.proof, objectives=tuple(rows)))
 
 

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING
 from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.options import (
-    OBJECTIVES,
-    Event,
-    Limits,
-    ObjectiveName,
-    ProofOptions,
-    no_objective,
-)
+from stretto.exact.objectives import goal_of
+from stretto.exact.objectives.ii import GOAL as II
+from stretto.exact.options import OBJECTIVE, Event, Limits, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
@@ -25,7 +20,8 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared, prepare
-from stretto.solution import Bounds, Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
+from stretto.solution.words import cause
 from stretto.solve.job import Job
 
 if TYPE_CHECKING:
@@ -65,7 +61,7 @@ def schedule(
     strict: bool = False,
     without: Iterable[str] = (),
     prove: bool = False,
-    objective: ObjectiveName = "stages",
+    objective: str = OBJECTIVE,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> ScheduleAnalysis:
@@ -73,7 +69,7 @@ def schedule(
 
     `max_ii` is the last II tried (default: that of the serial schedule), `without` leaves out
     rungs (``rau``) and arms (``arm:fuse``). Generator ``exact``, or `prove` with any other, has the
-    solver prove the II or improve on it, and then minimize stages, bytes and registers up to
+    solver prove the II or improve on it, and then minimize one objective after the other up to
     `objective`. `time_limit`, in seconds, cuts all of it short, beside limits of deterministic
     work: the answer is then the best schedule so far, with a warning, or OverdueError where there
     is none yet. Ctrl-C during the search raises `StoppedError`, a KeyboardInterrupt that carries
@@ -89,8 +85,7 @@ def schedule(
         deadline=deadline_after(time_limit),
     )
     asked = prove or generator == EXACT
-    if objective not in OBJECTIVES:
-        raise no_objective(objective)
+    goal_of(objective)  # or it is an error, even where nothing is proved
     proof = ProofOptions(objective, Limits()) if asked else None
     return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
 
@@ -160,15 +155,8 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         number: int | None = getattr(options, name)
         if number is not None and number < 1:
             raise StrettoError(f"{name} is {number}; at least 1 is needed")
-    if proof is not None and proof.objective not in OBJECTIVES:
-        raise no_objective(proof.objective)
-
-
-def _limiter(bounds: Bounds) -> str:
-    witness = bounds.witness
-    if witness.kind == "cycle":
-        return f"latency {witness.total} over distance {witness.capacity}"
-    return f"{witness.kind} {witness.limit}"
+    if proof is not None:
+        goal_of(proof.objective)
 
 
 # Generating -------------------------------------------------------------------------------
@@ -186,7 +174,7 @@ class _Heuristic:
 def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     limit, mii = job.problem.options.max_ii, job.bounds.mii
     if limit is not None and limit < mii:
-        reason = f"below the MII {mii} ({job.bounds.limiter} bound: {_limiter(job.bounds)})"
+        reason = f"below the MII {mii} ({job.bounds.limiter} bound: {cause(job.bounds.witness)})"
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
         return _Heuristic(job.failure((refusal,)), limit)
     serial_ii, at_hand = _serial_schedule(job.problem)
@@ -238,7 +226,7 @@ def _best(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAn
     if isinstance(at_hand, Refusal):
         if found.placement is not None:
             return job.found(found)
-        told = any(r.ii <= at_hand.ii <= (r.through or r.ii) for r in found.refused)
+        told = any(r.ii <= at_hand.ii <= r.last for r in found.refused)
         return job.failure(found.refused if told else (*found.refused, at_hand))
     if found.placement is not None and found.ii is not None and found.ii <= at_hand.ii:
         return job.found(found)
@@ -290,7 +278,9 @@ def _settled(analysis: ScheduleAnalysis, asked: ProofOptions) -> bool:
     proof = analysis.proof
     if proof is None or not proof.optimal:
         return False
-    return {*asked.objectives} <= {row.name for row in proof.objectives if row.optimal}
+    return {goal.name for goal in asked.goals} <= {
+        row.name for row in proof.objectives if row.optimal
+    }
 
 
 def _is_open(analysis: ScheduleAnalysis) -> bool:
@@ -310,7 +300,7 @@ def _better(proved: ScheduleAnalysis, other: ScheduleAnalysis) -> ScheduleAnalys
     lower = proved.proof.lower_bound
     optimal = other.ii == lower
     method = "bound" if other.bounds is not None and lower == other.bounds.mii else "solver"
-    row = Objective("ii", other.ii, lower, optimal)
+    row = Objective(II.name, other.ii, lower, optimal)
     proof = Proof(optimal, lower, method if optimal else "none", (row,))
     refused = tuple(r for r in proved.refused if r.ii < other.ii)
     return replace(other, generator=proved.generator, proof=proof, refused=refused)

@@ -24,7 +24,8 @@ from stretto.ir.remarks import parsed_of, tell
 from stretto.limits import ITERATION_CYCLES
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis, Witness
+from stretto.solution import ScheduleAnalysis
+from stretto.solution.words import at_the_mii, counted, limit, no_schedule, the_mii
 from stretto.solve import IllegalScheduleError, schedule_prepared
 
 
@@ -125,7 +126,7 @@ class GenerateSchedule(ModulePass):
             f"scheduled on {analysis.machine}: {verdict(analysis)}",
             II=analysis.ii,
             MII=analysis.bounds.mii,
-            Limiter=limiter(analysis.bounds.witness),
+            Limiter=limit(analysis.bounds.witness),
             Stages=analysis.stage_count,
             Generator=analysis.generator,
             Machine=analysis.machine,
@@ -140,38 +141,22 @@ def verdict(analysis: ScheduleAnalysis) -> str:
     """The II, what limits it, and how it was found."""
     bounds, proof = analysis.bounds, analysis.proof
     assert bounds is not None
-    limit = limiter(bounds.witness)
-    limited = f", limited by {limit}" if limit else ""
     if analysis.ii == bounds.mii:
-        text = f"II {analysis.ii} is the MII{limited}"
+        text = at_the_mii(bounds)
     else:
         proved = "proved optimal" if proof is not None and proof.optimal else "not proved optimal"
-        text = f"II {analysis.ii}, {proved}; the MII is {bounds.mii}{limited}"
-    stages = f"{analysis.stage_count} stage{'' if analysis.stage_count == 1 else 's'}"
+        text = f"II {analysis.ii}, {proved}; {the_mii(bounds)}"
+    stages = counted(analysis.stage_count, "stage")
     return f"{text}; {stages}, {analysis.generator} ({analysis.rule})"
-
-
-def limiter(witness: Witness) -> str:
-    """What a bound is about, in a few words; "" where it is about nothing."""
-    match witness.kind:
-        case "slot" | "pool":
-            return f"{witness.kind} {witness.limit}"
-        case "cycle":
-            return f"the recurrence through {witness.parts[0].ops[0]}"
-        case "depth":
-            return f"the depth limit of {witness.limit}"
-        case "none":
-            return ""
 
 
 def why_not(analysis: ScheduleAnalysis) -> str:
     """Why there is no schedule: the last II that was refused, and what limits the loop."""
     bounds, refused = analysis.bounds, analysis.refused
-    limit = "" if bounds is None else limiter(bounds.witness)
-    limited = f"; the loop is limited by {limit}" if limit else ""
+    by = "" if bounds is None else limit(bounds.witness)
+    limited = f"; the loop is limited by {by}" if by else ""
     if not refused:
-        return f"no schedule was found{limited}"
-    last = max(refused, key=lambda refusal: refusal.through or refusal.ii)
-    exists = "exists" if all(refusal.proved for refusal in refused) else "was found"
-    told = f"no schedule {exists} up to II {last.through or last.ii}: {last.reason}"
-    return told if limit in last.reason else told + limited
+        return no_schedule() + limited
+    last = max(refused, key=lambda refusal: refusal.last)
+    told = f"{no_schedule(refused)}: {last.reason}"
+    return told if by in last.reason else told + limited

@@ -1,12 +1,11 @@
-"""What is minimized once the II is known, one after the other.
+"""The lowest peak of registers.
 
-    stages      K × II - 1 >= start[i] - origin for all i                   fewest stages K
-    bytes       Σ bytes × ring                                              shared and tensor memory
-    registers   live register bytes in every modulo cycle <= 512 × P        lowest peak P
+    value        peak of live register bytes in the steady state
+    floor        live-ins, and what one operation reads and writes at its start
+    expression   P, where live register bytes in every modulo cycle <= unit × P
 
-Each is a function of a model that adds what it needs and names the expression to minimize; the
-optimum of one is a constraint on the next. The register objective is the costly one: lives have
-variable lengths, so each is q circles and an interval of r cycles, both variable.
+The costly one: lives have variable lengths, so each is q circles and an interval of r cycles, both
+variable.
 """
 
 from __future__ import annotations
@@ -14,35 +13,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import TYPE_CHECKING
 
-from ortools.sat.python import cp_model
+from stretto.exact.goal import Goal
+from stretto.vocabulary.spaces import REGISTERS, SPACES
 
-from stretto.exact.cp import total
-from stretto.exact.model import Model
-from stretto.problem import Room
-from stretto.vocabulary.spaces import REGISTERS
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
-
-def stage_count(model: Model, most: int) -> cp_model.IntVar:
-    """``K``, the stages of the schedule."""
-    count = model.cp.new_int_var(1, most, "stages")
-    for start in model.start:
-        model.cp.add(start - model.origin <= count * model.ii - 1)
-    return count
+    from stretto.exact.case import Case
+    from stretto.exact.model import Model
+    from stretto.problem import Room
+    from stretto.solution import Schedule
 
 
-def memory_bytes(model: Model) -> cp_model.LinearExprT:
-    """``Σ bytes × ring`` over everything outside registers."""
-    sizes = [ring.bytes * model.rings[ring.name] for ring in model.case.problem.rotating]
-    return total(sizes) + sum(model.case.problem.rooms.single_bytes.values())
+def _value(case: Case, schedule: Schedule) -> int:
+    from stretto.solution.views import pressure
+
+    return pressure(case.loop, case.machine, schedule.ii, schedule.starts).peak
 
 
-def register_peak(model: Model, most: int) -> cp_model.IntVar:
+def _floor(case: Case, _: int) -> int:
+    """Live-ins, and the most that one operation needs at once.
+
+    When an operation starts, all that it reads lives (until it completes), and what it writes
+    begins to.
+    """
+    loop = case.loop
+    always = sum(v.register_bytes for v in loop.values if v.name not in loop.producers)
+    always += sum(s.bytes for s in loop.storages if not SPACES[s.space].budgeted and s.fixed)
+    at_once: dict[str, int] = {}
+    ready = {(d.src, d.dst, d.distance) for d in loop.dependences if d.latency >= 0}
+    for value in loop.values:
+        maker = loop.producers.get(value.name)
+        if maker is None or not value.register_bytes:
+            continue
+        users = {(maker, 0)} | {
+            (reader, distance)
+            for reader, distance in loop.readers[value.name]
+            if (maker, reader, distance) in ready
+        }
+        for user, _ in users:
+            if loop.op(user).completion > 0:
+                at_once[user] = at_once.get(user, 0) + value.register_bytes
+    return -(-(always + max(at_once.values(), default=0)) // _unit(case))
+
+
+def _unit(case: Case) -> int:
+    """Bytes of one register."""
+    budget = case.machine.budget(REGISTERS)
+    return budget.unit if budget else 1
+
+
+def _expression(model: Model, most: int) -> cp_model.IntVar:
     """``P``, the peak of live register bytes in the machine's units."""
+    from stretto.exact.cp import total
+
     cp, ii = model.cp, model.ii
     lives = _Lives(model)
-    budget = model.case.machine.budget(REGISTERS)
-    unit = budget.unit if budget else 1
+    unit = _unit(model.case)
     peak = cp.new_int_var(0, most, "registers")
     step = gcd(*(life.bytes for life in lives.moving)) if lives.moving else 1
     intervals: list[cp_model.IntervalVar] = []
@@ -118,3 +147,14 @@ class _Lives:
             done = model.case.problem.completion[i] + model.ii * distance
             model.cp.add(end >= model.start[i] + done)
         return end
+
+
+GOAL = Goal(
+    name="registers",
+    rank=30,
+    unit=("register", "registers"),
+    value=_value,
+    floor=_floor,
+    expression=_expression,
+    share=1.0,  # the solver seldom ends by itself
+)
