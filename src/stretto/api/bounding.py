@@ -15,9 +15,9 @@ from stretto.bounds import Remedy, compute_bounds, remedies
 from stretto.bounds.remedies import ties
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.report.bounds import SCHEMA, BoundsReport, limiter
+from stretto.report.bounds import SCHEMA, BoundsReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, Witness
+from stretto.solution import Bounds, Witness, words
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,7 @@ class BoundsResult(Result, Bounds):
     def line(self) -> str:
         """The MII and what limits it."""
         on = f"{self.problem.loop.name} on {self.problem.machine.name}"
-        limited = f", limited by {limiter(self)}" if self.witness.kind != "none" else ""
+        limited = words.limited(self)
         return f"Bounds {on}: II >= {self.mii}{limited}"
 
 
