@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generated import Problem, problems
+from stretto import limits
 from stretto.ir import read_mlir, write_mlir
 from stretto.ir.parsing import parse_module
 from stretto.ir.reading import read_loops
@@ -66,6 +67,9 @@ NAMES = st.text(
     max_size=6,
 )
 NATURALS = st.one_of(st.integers(0, 3), st.just(2**63 - 1), st.just(2**64), st.just(10**30))
+ROOMY = 1 << 20
+"""Bytes of a storage in which every tile below has room."""
+CYCLES = st.one_of(st.integers(0, 3), st.just(limits.CYCLES))
 FACTS = st.builds(
     Facts,
     contiguity=st.none() | st.integers(1, 9),
@@ -130,7 +134,7 @@ def odd_loops(draw: st.DrawFn) -> Loop:
             reads=tuple(replace(r, storage=storages[r.storage]) for r in old.reads),
             writes=tuple(storages[name] for name in old.writes),
             uses=old.uses if resolved else None,
-            latency=draw(NATURALS) if resolved else None,
+            latency=draw(CYCLES) if resolved else None,
             encoding=draw(st.none() | NAMES),
             facts=draw(FACTS),
             constraint=replace(old.constraint, pending=draw(st.booleans())),
@@ -152,14 +156,14 @@ def odd_loops(draw: st.DrawFn) -> Loop:
         ops=tuple(op(old) for old in base.ops),
         values=tuple(draw(st.permutations([value(old) for old in base.values]))),
         storages=tuple(
-            replace(s, name=storages[s.name], bytes=1 + draw(NATURALS)) for s in base.storages
+            replace(s, name=storages[s.name], bytes=ROOMY + draw(NATURALS)) for s in base.storages
         ),
         stated=tuple(
             replace(
                 d,
                 src=ops[d.src],
                 dst=ops[d.dst],
-                latency=draw(NATURALS),
+                latency=draw(CYCLES),
                 via=draw(st.just("") | NAMES),
             )
             for d in base.stated
@@ -236,7 +240,7 @@ def test_everything_at_once() -> None:
         writes=("ring", "acc"),
         uses=(Use("tma", 8), Use("own", 3, 2, 2)),
         demands=(Demand("register_bank", 2), Demand("register_bank", 0)),
-        latency=2**70,
+        latency=limits.CYCLES,
         encoding="tma_load",
         facts=Facts(bounds=(-1, 1), cluster=False),
         constraint=Constraint(gid=0, leader_gid=3, max_depth=2, pending=True),

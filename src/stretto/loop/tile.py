@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stretto.limits import NUMBER_DIGITS
 
-_SIZE = re.compile(r"[0-9]{1,12}")
+_SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
 _BITS = re.compile(r"(?:bf|tf|f|i|si|ui|e\d+m)(\d+)")
 _SPECIAL_BITS = {
     "index": 64,
@@ -66,8 +66,10 @@ class TileType:
     @staticmethod
     def parse(text: str) -> TileType:
         """The type a text such as ``128x64xf16`` writes; ValueError if it is none."""
-        *shape, element = text.split("x")
-        dimensions = [int(size) if _SIZE.fullmatch(size) else 0 for size in shape]
+        match = _SHAPE.match(text)
+        end = match.end() if match else 0
+        shape, element = text[:end].split("x")[:-1], text[end:]
+        dimensions = [int(size) for size in shape]
         if element_bits(element) is None or 0 in dimensions:
             told = text if len(text) <= 60 else text[:57] + "..."
             raise ValueError(f"`{told}` is not a tile type such as 128x64xf16")

@@ -221,7 +221,7 @@ def _touched_space(
         [values[name].storage for name in names if name in values]
         for names in (op.results, [operand.value for operand in op.operands])
     )
-    implied = [name for name in taken if name not in made]
+    implied = [name for name in taken if name is not None and name not in made]
     touched = [*op.writes, *(read.storage for read in op.reads), *implied]
     return next((storages[name].space for name in touched if name in storages), None)
 
