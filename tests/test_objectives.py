@@ -29,11 +29,16 @@ def _expression(model, most):
     return total(model.start) - len(model.start) * model.origin
 
 
+def _value(case, schedule):
+    starts = schedule.starts.values()
+    return sum(starts) - len(starts) * min(starts)
+
+
 GOAL = Goal(
     name="starts",
     rank=25,
     unit=("cycle of delay", "cycles of delay"),
-    value=lambda case, solution: sum(solution.starts) - len(solution.starts) * min(solution.starts),
+    value=_value,
     floor=lambda case, ii: 0,
     expression=_expression,
 )
