@@ -14,7 +14,18 @@ from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.parsing import parse_module
 from stretto.ir.reading import LoopsOfModule, positioned, read_loops
-from stretto.loop import Access, Constraint, Dependence, Loop, Operand, Storage, Use, Value
+from stretto.loop import (
+    Access,
+    Constraint,
+    Dependence,
+    Loop,
+    Op,
+    Operand,
+    Storage,
+    TileType,
+    Use,
+    Value,
+)
 from stretto.loop.json import parse_loop
 from stretto.machine import load_machine
 
@@ -53,7 +64,7 @@ func.func @k(%n: index, %G: !g, %x: f32, %y: f32, %i: i32, %tok: !tok, %tile: !r
 """
 
 
-def op(loop: Loop, name: str) -> stretto.Op:
+def op(loop: Loop, name: str) -> Op:
     return loop.op(name)
 
 
@@ -235,7 +246,7 @@ def test_depth_caps_a_ring_wherever_it_is_declared() -> None:
 def test_a_buffer_only_read_is_a_live_in() -> None:
     loop = body("{ %a = nv_tileas.async.smem_read %fixed : !s -> !r }")
     assert loop.storages == (Storage("fixed", "smem", 4096),)
-    assert loop.values[0] == Value("fixed", stretto.TileType((16, 64), "f32"), "fixed")
+    assert loop.values[0] == Value("fixed", TileType((16, 64), "f32"), "fixed")
 
 
 VIEWED = """{

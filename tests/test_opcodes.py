@@ -195,7 +195,7 @@ NAMING = {
     "ir/dialect/products.py": {"tmem"},
     "loop/json.py": {"smem"},  # a storage without any field stated
     "materialize/origins.py": {"register"},  # a kind of view
-    "report/schedule.py": {"register"},  # a unit
+    "exact/objectives/registers.py": {"register"},  # a unit
 }
 
 

@@ -14,7 +14,7 @@ import faults
 import stretto
 from programs import placed, ready
 from stretto import build
-from stretto.loop import Demand, Use
+from stretto.loop import Demand, Facts, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.materialize import MODES, Mode, materialize
 from stretto.report.simulation import SCHEMA, SimulationReport
@@ -143,7 +143,7 @@ def test_slots_and_pools_are_counted_in_every_cycle() -> None:
 def test_fused_operations_hold_once() -> None:
     loop = build("fused", machine="blackwell")
     tile = loop.live_in("tile", "64x64xf16", loop.storage("tile_in", "smem", "64x64xf16"))
-    fact = stretto.Facts(bank=0)
+    fact = Facts(bank=0)
     for n in range(3):
         loop.op(f"read{n}", "async.smem_read", tile, type="64x64xf16", facts=fact)
     prepared = stretto.prepare(loop.finish())

@@ -12,7 +12,8 @@ from programs import ready
 from stretto import StrettoError
 from stretto.materialize import MODES, Mode
 from stretto.simulate import simulate
-from stretto.simulate.real import Array, Real, rounded
+from stretto.simulate.functions import Array
+from stretto.simulate.real import Real, rounded
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 STEPS = 9

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from stretto.api.problem import deadline_of, limits_of, made_ready
 from stretto.api.results import Result, counted, fields_of
@@ -22,8 +22,6 @@ from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA
 from stretto.solve import Progress, StoppedError, overdue, schedule_prepared
-
-GeneratorName = Literal["auto", "serial", "cost-based", "exact"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +70,7 @@ class ScheduleResult(Result, ScheduleAnalysis):
 def schedule(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,
-    generator: GeneratorName = "auto",
+    generator: str = "auto",
     *,
     max_ii: int | None = None,
     max_stages: int | None = None,

@@ -66,9 +66,10 @@ def bounds(arguments: argparse.Namespace) -> Answer:
 def schedule(arguments: argparse.Namespace) -> Answer:
     """`stretto schedule`."""
     from stretto.api.reading import about
-    from stretto.api.scheduling import ScheduleResult, StoppedError
+    from stretto.api.scheduling import ScheduleResult
     from stretto.api.scheduling import schedule as scheduled
     from stretto.cli.progress import Progress
+    from stretto.solve import StoppedError
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
