@@ -21,7 +21,6 @@ from stretto.loop import Use
 from stretto.materialize import (
     MODES,
     Instruction,
-    MaterializeError,
     Mode,
     Pipe,
     Program,
@@ -127,11 +126,7 @@ def test_bundles_follow_the_protocol(problem: Problem, mode: Mode) -> None:
     """Waits and acquires before, commits and releases after, each iterator one step on."""
     analysis = stretto.schedule(problem.loop, problem.machine)
     assume(analysis.success)
-    try:
-        program = materialize(problem.loop, problem.machine, analysis, mode)
-    except MaterializeError as error:
-        assume("the rings need" not in str(error))  # an operation of no duration, and no room
-        raise
+    program = materialize(problem.loop, problem.machine, analysis, mode)
     assert region_faults(program) == ()
     for agent in program.agents:
         for trip_count in range(2 * program.stage_count + 2):
