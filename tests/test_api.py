@@ -65,7 +65,7 @@ def stopped(*_: object) -> Found:
 def test_the_function_is_a_function() -> None:
     from stretto import schedule  # noqa: PLC0415
 
-    direct = solve.schedule(FOUR_OP, "blackwell", "serial")
+    direct = solve.schedule_prepared(solve.prepare(FOUR_OP, "blackwell"), "serial")
     for call in (schedule, stretto.schedule):
         assert isinstance(call, FunctionType)
         found = call(FOUR_OP, machine="blackwell", generator="serial")
@@ -80,7 +80,7 @@ def test_the_function_is_a_function() -> None:
 def test_a_schedule_at_the_bound_is_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "first guess")
     stub(monkeypatch, finds(15, AT_15, refusal))
-    analysis = solve.schedule(FOUR_OP)
+    analysis = stretto.schedule(FOUR_OP)
     assert (analysis.ii, analysis.starts, analysis.generator) == (15, AT_15, "cost-based")
     assert analysis.proof == Proof(True, 15, "bound")
     assert (analysis.stage_count, analysis.pipeline_depth) == (1, 2)
@@ -93,13 +93,13 @@ def test_a_schedule_at_the_bound_is_optimal(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_schedule_above_the_bound_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(16, AT_15))
-    analysis = solve.schedule(FOUR_OP)
+    analysis = stretto.schedule(FOUR_OP)
     assert (analysis.ii, analysis.proof) == (16, Proof(False, 15, "none"))
 
 
 def test_stages_are_counted_from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(15, {name: start + 30 for name, start in AT_15.items()}))
-    assert solve.schedule(FOUR_OP).starts == AT_15
+    assert stretto.schedule(FOUR_OP).starts == AT_15
 
 
 def test_fused_groups_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_fused_groups_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return Found(placement, 3, ())
 
     stub(monkeypatch, search)
-    analysis = solve.schedule(Loop("l", tuple(ops)), machine)
+    analysis = stretto.schedule(Loop("l", tuple(ops)), machine)
     assert (analysis.ii, analysis.fused) == (3, (("a", "b"),))
     assert analysis.proof == Proof(True, 3, "bound")
 
@@ -126,7 +126,7 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return Found(None, None, ())
 
     stub(monkeypatch, search)
-    solve.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
+    stretto.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
     options, mii, serial_ii, progress = seen
     assert isinstance(options, Options)
     assert (options.max_ii, sorted(options.without)) == (30, ["arm:fuse", "rau"])
@@ -139,7 +139,7 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_serial_schedule_when_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "no seat", through=24)
     stub(monkeypatch, finds_nothing(refusal))
-    analysis = solve.schedule(FOUR_OP)
+    analysis = stretto.schedule(FOUR_OP)
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
     assert analysis.refused == (refusal,)
     assert analysis.rule.endswith("; fell back on the serial schedule")
@@ -149,14 +149,14 @@ def test_the_serial_schedule_when_nothing_is_found(monkeypatch: pytest.MonkeyPat
 
 def test_the_serial_schedule_when_it_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(40, AT_15))
-    assert solve.schedule(FOUR_OP, max_ii=50).ii == 24
-    assert solve.schedule(FOUR_OP, "blackwell", max_ii=50).generator == "serial"
+    assert stretto.schedule(FOUR_OP, max_ii=50).ii == 24
+    assert stretto.schedule(FOUR_OP, "blackwell", max_ii=50).generator == "serial"
 
 
 def test_no_schedule_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(15, "no seat", through=20)
     stub(monkeypatch, finds_nothing(refusal))
-    analysis = solve.schedule(FOUR_OP, max_ii=20)
+    analysis = stretto.schedule(FOUR_OP, max_ii=20)
     assert (analysis.success, analysis.ii, analysis.placements) == (False, None, ())
     assert (analysis.generator, analysis.refused) == ("cost-based", (refusal,))
     assert analysis.bounds is not None
@@ -168,7 +168,7 @@ def test_no_schedule_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_limit_below_the_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, stopped)
     for generator in ("auto", "serial"):
-        analysis = solve.schedule(FOUR_OP, generator=generator, max_ii=14)
+        analysis = stretto.schedule(FOUR_OP, generator=generator, max_ii=14)
         told = "below the MII 15 (resource bound: slot tp_smem_wr)"
         assert analysis.refused == (Refusal(1, told, through=14, proved=True),)
         assert not analysis.success
@@ -177,14 +177,14 @@ def test_a_limit_below_the_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch
         (Op("a", "k", uses=(), latency=1),),
         stated=(Dependence("a", "a", 9, 2),),
     )
-    (refusal,) = solve.schedule(carried, Machine("m", "m", ()), max_ii=1).refused
+    (refusal,) = stretto.schedule(carried, Machine("m", "m", ()), max_ii=1).refused
     told = "below the MII 5 (recurrence bound: latency 9 over distance 2)"
     assert refusal == Refusal(1, told, proved=True)
 
 
 def test_the_serial_generator_within_a_limit() -> None:
-    assert solve.schedule(FOUR_OP, generator="serial", max_ii=24).ii == 24
-    analysis = solve.schedule(FOUR_OP, generator="serial", max_ii=23)
+    assert stretto.schedule(FOUR_OP, generator="serial", max_ii=24).ii == 24
+    analysis = stretto.schedule(FOUR_OP, generator="serial", max_ii=23)
     told = "the serial schedule has II 24; the largest II allowed is 23"
     assert (analysis.success, analysis.refused) == (False, (Refusal(23, told),))
 
@@ -203,26 +203,26 @@ def too_much() -> tuple[Loop, Machine]:
 def test_rings_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, machine = too_much()
     told = "serially, at II 4, smem needs 40 bytes; the budget is 32 (m 4 × 10)"
-    analysis = solve.schedule(loop, machine, "serial")
+    analysis = stretto.schedule(loop, machine, "serial")
     assert (analysis.success, analysis.refused) == (False, (Refusal(4, told),))
     # The search may start `b` before `a`, which is then one copy less.
     stub(monkeypatch, finds(4, {"a": 2, "b": 0}))
-    assert solve.schedule(loop, machine).ii == 4
+    assert stretto.schedule(loop, machine).ii == 4
     stub(monkeypatch, finds_nothing(Refusal(3, "no")))
-    analysis = solve.schedule(loop, machine)
+    analysis = stretto.schedule(loop, machine)
     assert analysis.refused == (Refusal(3, "no"), Refusal(4, told))
     stub(monkeypatch, finds_nothing(Refusal(3, "no", through=4)))
-    assert len(solve.schedule(loop, machine).refused) == 1
+    assert len(stretto.schedule(loop, machine).refused) == 1
     stub(monkeypatch, stopped)
     with pytest.raises(KeyboardInterrupt) as caught:
-        solve.schedule(loop, machine)
+        stretto.schedule(loop, machine)
     assert not isinstance(caught.value, solve.StoppedError)
 
 
 def test_ctrl_c_leaves_the_serial_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, stopped)
     with pytest.raises(solve.StoppedError) as caught:
-        solve.schedule(FOUR_OP)
+        stretto.schedule(FOUR_OP)
     analysis = caught.value.analysis
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
     assert analysis.warnings[-1].startswith("stopped while a better schedule was sought")
@@ -239,10 +239,10 @@ def pending() -> Loop:
 
 def test_strict(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds_nothing(Refusal(15, "no")))
-    analysis = solve.schedule(pending(), generator="serial")
+    analysis = stretto.schedule(pending(), generator="serial")
     assert analysis.warnings[-1].startswith("`pending` of `load` is not honoured")
     for generator in ("serial", "auto"):
-        strict = solve.schedule(pending(), generator=generator, strict=True)
+        strict = stretto.schedule(pending(), generator=generator, strict=True)
         assert not strict.success
         assert "`pending` of `load`" in strict.refused[-1].reason
 
@@ -250,15 +250,15 @@ def test_strict(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_force_serial(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds(15, AT_15))
     forced = replace(FOUR_OP, force_serial=True)
-    analysis = solve.schedule(forced)
+    analysis = stretto.schedule(forced)
     assert (analysis.ii, analysis.rule) == (24, "the loop forces serial execution")
-    overridden = solve.schedule(forced, generator="cost-based")
+    overridden = stretto.schedule(forced, generator="cost-based")
     assert overridden.ii == 15
     assert overridden.warnings == (
         "the loop forces serial execution; generator cost-based overrides it",
     )
     with pytest.raises(StrettoError, match="four_op: the loop forces serial execution"):
-        solve.schedule(forced, generator="cost-based", strict=True)
+        stretto.schedule(forced, generator="cost-based", strict=True)
 
 
 # Errors -----------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_an_illegal_schedule_is_never_handed_out(monkeypatch: pytest.MonkeyPatch
 
     stub(monkeypatch, search)
     with pytest.raises(solve.IllegalScheduleError, match="this is a bug of Stretto") as caught:
-        solve.schedule(FOUR_OP)
+        stretto.schedule(FOUR_OP)
     assert {"dependence", "slot"} == {v.rule for v in caught.value.violations}
     assert "\n  dependence: `" in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -281,22 +281,22 @@ def test_an_illegal_schedule_is_never_handed_out(monkeypatch: pytest.MonkeyPatch
 
 def test_unknown_parts_and_numbers() -> None:
     with pytest.raises(StrettoError) as caught:
-        solve.schedule(FOUR_OP, without=["rau", "fuse"])
+        stretto.schedule(FOUR_OP, without=["rau", "fuse"])
     assert str(caught.value) == (
         "without: no part `fuse`; known: rau, deepest-depth, initial, cost-based, clear, "
         "initial-again, cost-based-again, arm:permute, arm:fuse, arm:retry, arm:cost-based"
     )
     with pytest.raises(StrettoError, match="max_ii is 0; at least 1 is needed"):
-        solve.schedule(FOUR_OP, max_ii=0)
+        stretto.schedule(FOUR_OP, max_ii=0)
     with pytest.raises(StrettoError, match="max_stages is -1"):
-        solve.schedule(FOUR_OP, max_stages=-1)
+        stretto.schedule(FOUR_OP, max_stages=-1)
     with pytest.raises(StrettoError, match="no generator `fast`"):
-        solve.schedule(FOUR_OP, generator="fast")
+        stretto.schedule(FOUR_OP, generator="fast")
 
 
 @given(generated.problems())
 def test_serial_analyses_are_whole(drawn: generated.Problem) -> None:
-    analysis = solve.schedule(drawn.loop, drawn.machine, "serial")
+    analysis = stretto.schedule(drawn.loop, drawn.machine, "serial")
     if not analysis.success:
         assert "the budget is" in analysis.refused[0].reason
         return

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+import stretto
 from generated import Problem, problems
 from stretto import solve
 from stretto.cli.main import main
@@ -303,10 +304,10 @@ def test_progress_tells_bound_and_incumbent() -> None:
 
 def test_a_forced_serial_loop_is_left_alone_unless_exact_is_asked_for() -> None:
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 2))), force_serial=True)
-    proved = solve.schedule(loop, machine(ONE), prove=True)
+    proved = stretto.schedule(loop, machine(ONE), prove=True)
     assert proved.generator == "serial"
     assert any("nothing to prove" in warning for warning in proved.warnings)
-    exact = solve.schedule(loop, machine(ONE), "exact")
+    exact = stretto.schedule(loop, machine(ONE), "exact")
     assert exact.generator == "exact"
     assert any("overrides" in warning for warning in exact.warnings)
 
@@ -314,9 +315,9 @@ def test_a_forced_serial_loop_is_left_alone_unless_exact_is_asked_for() -> None:
 def test_options_that_make_no_sense() -> None:
     loop = Loop("l", (op("a"),))
     with pytest.raises(StrettoError, match="no objective `speed`"):
-        solve.schedule(loop, machine(), "exact", objective="speed")
+        stretto.schedule(loop, machine(), "exact", objective="speed")
     with pytest.raises(StrettoError, match="time_limit is 0"):
-        solve.schedule(loop, machine(), prove=True, time_limit=0)
+        stretto.schedule(loop, machine(), prove=True, time_limit=0)
 
 
 # Limits -------------------------------------------------------------------------------------------

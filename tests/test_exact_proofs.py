@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import stretto
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
@@ -107,7 +108,7 @@ def carried_ring() -> tuple[Loop, Machine]:
 
 
 def test_the_serial_schedule_that_does_not_fit_is_no_end_of_the_search() -> None:
-    analysis = solve.schedule(*carried_ring(), "exact")
+    analysis = stretto.schedule(*carried_ring(), "exact")
     assert analysis.success
     assert analysis.ii == 6
     assert analysis.proof is not None

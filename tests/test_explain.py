@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+import stretto
 from brute_force import legal_schedules, optimum
 from stretto import solve
 from stretto.cli.main import main
@@ -94,7 +95,7 @@ def test_far_below_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_ii_of_one_has_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
     loop = Loop("l", (Op("a", "k", uses=(), latency=1),))
-    explained = solve.explain(loop, Machine("m", "", ()))
+    explained = stretto.explain(loop, Machine("m", "", ()))
     assert explained.explanation is None
     report = ExplanationReport(explained)
     assert "no II is smaller than 1" in report.to_text()[0]
@@ -108,7 +109,7 @@ def test_an_ii_that_is_none(bad: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["explain", str(EXAMPLES / "four_op.json"), f"--ii={bad}"]) == 2
     assert "is not a whole number of at least 1" in capsys.readouterr().err
     with pytest.raises(StrettoError, match="at least 1"):
-        solve.explain(Loop("l", (Op("a", "k", uses=(), latency=1),)), Machine("m", "", ()), ii=0)
+        stretto.explain(Loop("l", (Op("a", "k", uses=(), latency=1),)), Machine("m", "", ()), ii=0)
 
 
 def test_a_limit_says_what_it_left_open(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,7 +234,7 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
 
 
 def explained(loop: Loop, machine: Machine, ii: int | None = None) -> Explanation:
-    told = solve.explain(loop, machine, ii=ii).explanation
+    told = stretto.explain(loop, machine, ii=ii).explanation
     assert told is not None
     assert told.verdict == "impossible"
     assert told.minimal
@@ -296,7 +297,7 @@ def test_ctrl_c_between_two_questions_keeps_the_schedule(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(explaining, "_explained", interrupted)
     loop = Loop("l", (Op("a", "k", uses=(), latency=9),), stated=(Dependence("a", "a", 9, 2),))
-    told = solve.explain(loop, Machine("m", "", ()))
+    told = stretto.explain(loop, Machine("m", "", ()))
     assert told.best.ii == 5
     assert told.explanation == Explanation(4, "undecided", stopped=True)
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.utils.exceptions import PassFailedException
 
 from generated import Problem, problems
+from stretto import schedule
 from stretto.ir import read_schedules, write_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.parsing import Parsed, parse_module
@@ -29,7 +30,7 @@ from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution import Placement, ScheduleAnalysis
 from stretto.solution.words import limit
-from stretto.solve import prepare, schedule, schedule_prepared
+from stretto.solve import prepare, schedule_prepared
 from stretto.verify import verify
 
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.mlir"))

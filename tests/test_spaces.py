@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
+import stretto
 from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
 from stretto.exact.objectives import NAMES, goal_of, up_to
@@ -56,7 +57,7 @@ def test_the_builder_knows_its_spaces() -> None:
 
 
 def test_nobody_schedules_or_explains_an_unknown_space() -> None:
-    for work in (solve.prepare, solve.schedule, solve.explain):
+    for work in (stretto.prepare, stretto.schedule, stretto.explain):
         with pytest.raises(LoopError, match="no memory space"):
             work(made_up("shared"))
 
@@ -200,7 +201,8 @@ _OF_ONE_SPACE = (CacheRefType, """
 
 NEW = """
 import json
-from stretto import solve, build
+import stretto
+from stretto import build
 from stretto.frontends import read_source
 from stretto.ir import read_mlir
 from stretto.ir import write_mlir
@@ -211,7 +213,7 @@ ring = loop.storage("ring", "cache", "128x64xf16")
 tile = loop.op("load", "async.copy", loop.live_in("a", "128x64xf16"), type="128x64xf16", into=ring)
 loop.op("use", "math.exp", tile, type="128x64xf16")
 loop = loop.finish()
-found = solve.schedule(loop)
+found = stretto.schedule(loop)
 text = write_mlir(loop)
 (back,), _ = read_mlir("new.mlir", text, None)
 record = {
@@ -340,7 +342,7 @@ def test_an_objective_that_is_none(prove: bool) -> None:
     known = f"no objective `speed`; known: {', '.join(NAMES)}"
     loop = filled("64x64xf16", "64x64xf16")
     with pytest.raises(StrettoError, match=known):
-        solve.schedule(loop, prove=prove, objective="speed")
+        stretto.schedule(loop, prove=prove, objective="speed")
     with pytest.raises(StrettoError, match=known):
         _ = ProofOptions("speed").goals
     for ask in (goal_of, up_to):

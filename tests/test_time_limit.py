@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto
 from stretto import solve
 from stretto.cli.main import main
 from stretto.deadline import NEVER, Deadline, OverdueError, deadline_after
@@ -123,7 +124,7 @@ def cut(seconds: float, prove: bool = False) -> ScheduleAnalysis | None:
     """The crowd under a limit; None: no schedule yet. Whatever comes back is legal."""
     loop, machine = crowd()
     try:
-        found = solve.schedule(loop, machine, prove=prove, time_limit=seconds)
+        found = stretto.schedule(loop, machine, prove=prove, time_limit=seconds)
     except OverdueError:
         return None
     ready = solve.prepare(loop, machine)
@@ -148,8 +149,8 @@ def test_wherever_it_cuts_the_answer_is_legal_and_no_worse_with_more_time(ticks:
 
 def test_the_serial_schedule_is_the_least_that_comes(ticks: Ticks) -> None:  # noqa: ARG001
     loop, machine = crowd()
-    found = solve.schedule(loop, machine, time_limit=0.001)
-    assert found.ii == solve.schedule(loop, machine, "serial").ii
+    found = stretto.schedule(loop, machine, time_limit=0.001)
+    assert found.ii == stretto.schedule(loop, machine, "serial").ii
     assert found.warnings[-1] == (
         "the time limit came while a better schedule was sought: this is the best so far"
     )
@@ -166,8 +167,8 @@ def test_no_schedule_in_time_is_an_error_that_says_so(monkeypatch: pytest.Monkey
 
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
     loop, machine = crowd()
-    free = solve.schedule(loop, machine)
-    assert solve.schedule(loop, machine, time_limit=3600) == replace(
+    free = stretto.schedule(loop, machine)
+    assert stretto.schedule(loop, machine, time_limit=3600) == replace(
         free, seconds=pytest.approx(free.seconds, abs=1e9)
     )
     assert not solve.overdue(free)
@@ -218,7 +219,7 @@ def test_a_case_that_is_late_makes_no_model() -> None:
 
 def test_an_explanation_that_is_cut_is_undecided(ticks: Ticks) -> None:  # noqa: ARG001
     loop, machine = crowd()
-    told = solve.explain(loop, machine, time_limit=0.5)
+    told = stretto.explain(loop, machine, time_limit=0.5)
     assert told.explanation is not None
     assert told.explanation.verdict == "undecided"
     assert not told.explanation.settled

@@ -9,7 +9,6 @@ import json
 from dataclasses import dataclass
 from os import PathLike, fspath
 
-from stretto.api.results import counted
 from stretto.api.scheduling import ScheduleResult, schedule
 from stretto.document import Cursor, parse_json
 from stretto.errors import DocumentError, StrettoError, listed
@@ -22,6 +21,7 @@ from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA
 from stretto.solution.reading import parse_schedules, read_schedule
 from stretto.solution.views import analyse
+from stretto.solution.words import counted
 from stretto.verify import verify
 
 GIVEN = "the one given"

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -27,19 +28,19 @@ class View(Protocol):
         ...
 
 
-class Result:
+class Result(ABC):
     """The root of all results: each has its view and its line."""
 
     SCHEMA: ClassVar[str] = ""
     """Of a document of such results; "": it is none."""
 
+    @abstractmethod
     def view(self) -> View:
         """What text and JSON are made by."""
-        raise NotImplementedError
 
+    @abstractmethod
     def line(self) -> str:
         """All of it in a few words."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """One entry of `loops` in a document."""
@@ -56,8 +57,3 @@ class Result:
 def fields_of(found: DataclassInstance) -> dict[str, Any]:
     """What a result of a layer below has, to make one of the front door of."""
     return {field.name: getattr(found, field.name) for field in fields(found)}
-
-
-def counted(number: int, what: str, several: str = "") -> str:
-    """``1 stage``, ``3 stages``."""
-    return f"{number:,} {what if number == 1 else several or what + 's'}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from stretto.api.problem import deadline_of, limits_of, made_ready
-from stretto.api.results import Result, counted, fields_of
+from stretto.api.results import Result, fields_of
 from stretto.deadline import Deadline
 from stretto.exact.objectives import goal_of
 from stretto.exact.options import OBJECTIVE, WORK, ProofOptions
@@ -21,6 +21,7 @@ from stretto.report.schedule import ScheduleReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA
+from stretto.solution.words import counted
 from stretto.solve import Progress, StoppedError, overdue, schedule_prepared
 
 

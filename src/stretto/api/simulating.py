@@ -15,7 +15,7 @@ from typing import ClassVar
 from stretto.api.given import GIVEN, legal, target_of
 from stretto.api.materializing import MaterializeResult
 from stretto.api.problem import made_ready
-from stretto.api.results import Result, counted, fields_of
+from stretto.api.results import Result, fields_of
 from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -26,6 +26,7 @@ from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run
 from stretto.simulate.simulator import STEADY
 from stretto.solution import ScheduleAnalysis
+from stretto.solution.words import counted
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 from stretto.api.given import given, target_of
 from stretto.api.problem import made_ready
-from stretto.api.results import Result, counted
+from stretto.api.results import Result
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.verification import SCHEMA, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
+from stretto.solution.words import counted
 from stretto.verify import Violation
 from stretto.verify import verify as violations_of
 

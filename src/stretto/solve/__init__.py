@@ -1,22 +1,21 @@
-"""The one place that joins a loop, a machine and what works on both.
+"""The one place that joins the generators and the exact solver.
 
-    prepare(loop)   ──►  the loop with its costs on its machine, checked, and what was noted
-    schedule(loop)  ──►  prepare, bound, select, generate, prove, verify: a ScheduleAnalysis
-    explain(loop)   ──►  why no smaller II exists, and what would have to change
+    schedule_prepared(ready)  ──►  bound, select, generate, prove, verify: a ScheduleAnalysis
+    explain_prepared(ready)   ──►  why no smaller II exists, and what would have to change
 
-Front ends and the command line go through here, so that nobody computes on a loop that was not
-classified and checked first, and nobody is handed a schedule that was not verified.
+Passes and the front door go through here. It takes loops that were prepared, so that nobody
+computes on one that was not classified and checked first, and hands out no schedule that was not
+verified.
 """
 
 from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare
-from stretto.solve.explaining import Explained, explain, explain_prepared
+from stretto.solve.explaining import Explained, explain_prepared
 from stretto.solve.job import IllegalScheduleError
 from stretto.solve.scheduling import (
     PARTS,
     Progress,
     StoppedError,
     overdue,
-    schedule,
     schedule_prepared,
 )
 
@@ -28,10 +27,8 @@ __all__ = [
     "Prepared",
     "Progress",
     "StoppedError",
-    "explain",
     "explain_prepared",
     "overdue",
     "prepare",
-    "schedule",
     "schedule_prepared",
 ]

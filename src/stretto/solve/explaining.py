@@ -1,4 +1,4 @@
-"""`explain(loop)`: why no smaller II exists, and what would have to change.
+"""`explain_prepared(ready)`: why no smaller II exists, and what would have to change.
 
 schedule, proved ──► II 15 ──► why not 14? ──► a minimal conflict ──► changes, each verified
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from stretto.deadline import OverdueError, deadline_after
+from stretto.deadline import OverdueError
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
@@ -18,8 +18,7 @@ from stretto.exact.options import Limits, ProofOptions
 from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop
-from stretto.machine import Machine
-from stretto.resources.prepare import Prepared, prepare
+from stretto.resources.prepare import Prepared
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError
@@ -43,23 +42,6 @@ class Explained:
     seconds: float
 
 
-def explain(
-    loop: Loop,
-    machine: Machine | str | None = None,
-    *,
-    ii: int | None = None,
-    max_stages: int | None = None,
-    fuse: bool = True,
-    time_limit: float | None = None,
-) -> Explained:
-    """Why there is no schedule at `ii` (default: one below the best).
-
-    `time_limit`, in seconds, cuts all of it short: what is not decided by then is said to be so.
-    """
-    options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_after(time_limit))
-    return explain_prepared(prepare(loop, machine), ii, options)
-
-
 def explain_prepared(
     ready: Prepared,
     ii: int | None = None,
@@ -67,7 +49,7 @@ def explain_prepared(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Explained:
-    """`explain` of a loop that was prepared before."""
+    """Why there is no schedule at `ii` (default: one below the best); undecided, said so."""
     began = perf_counter()
     options, limits = options or Options(), limits or Limits()
     if ii is not None and ii < 1:

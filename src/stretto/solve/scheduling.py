@@ -1,25 +1,23 @@
-"""`schedule(loop)`: bound, select, generate, prove, verify."""
+"""`schedule_prepared(ready)`: bound, select, generate, prove, verify."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from stretto.bounds import bounds_of
-from stretto.deadline import GRACE, LATEST, OverdueError, deadline_after
+from stretto.deadline import GRACE, LATEST, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact.objectives import goal_of
 from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import OBJECTIVE, Event, Limits, ProofOptions
+from stretto.exact.options import Event, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
-from stretto.loop import Loop
-from stretto.machine import Machine
 from stretto.problem import compile_loop
-from stretto.resources.prepare import Prepared, prepare
+from stretto.resources.prepare import Prepared
 from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
 from stretto.solution.words import cause
 from stretto.solve.job import Job
@@ -49,47 +47,6 @@ class StoppedError(KeyboardInterrupt):
         super().__init__(analysis)
 
 
-def schedule(
-    loop: Loop,
-    machine: Machine | str | None = None,
-    generator: str = "auto",
-    *,
-    max_ii: int | None = None,
-    max_stages: int | None = None,
-    fuse: bool = True,
-    serial_threshold: int = 2,
-    strict: bool = False,
-    without: Iterable[str] = (),
-    prove: bool = False,
-    objective: str = OBJECTIVE,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> ScheduleAnalysis:
-    """The best schedule found, verified; `success` is false, with reasons, where there is none.
-
-    `max_ii` is the last II tried (default: that of the serial schedule), `without` leaves out
-    rungs (``rau``) and arms (``arm:fuse``). Generator ``exact``, or `prove` with any other, has the
-    solver prove the II or improve on it, and then minimize one objective after the other up to
-    `objective`. `time_limit`, in seconds, cuts all of it short, beside limits of deterministic
-    work: the answer is then the best schedule so far, with a warning, or OverdueError where there
-    is none yet. Ctrl-C during the search raises `StoppedError`, a KeyboardInterrupt that carries
-    the best schedule so far.
-    """
-    options = Options(
-        max_ii,
-        max_stages,
-        fuse,
-        serial_threshold,
-        strict,
-        frozenset(without),
-        deadline=deadline_after(time_limit),
-    )
-    asked = prove or generator == EXACT
-    goal_of(objective)  # or it is an error, even where nothing is proved
-    proof = ProofOptions(objective, Limits()) if asked else None
-    return schedule_prepared(prepare(loop, machine), generator, options, progress, proof)
-
-
 def overdue(analysis: ScheduleAnalysis) -> bool:
     """Whether the time limit ended the search for this schedule."""
     return OVERDUE in analysis.warnings
@@ -102,7 +59,11 @@ def schedule_prepared(
     progress: Progress | None = None,
     proof: ProofOptions | None = None,
 ) -> ScheduleAnalysis:
-    """`schedule` of a loop that was prepared before; `proof`: what the solver is to prove."""
+    """The best schedule found, verified, or why there is none; `proof`: what is to be proved.
+
+    Ctrl-C during the search raises StoppedError, with the best schedule so far; a deadline that
+    comes before there is any, OverdueError.
+    """
     began = perf_counter()
     options = options or Options()
     if generator == EXACT and proof is None:
