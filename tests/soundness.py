@@ -164,7 +164,7 @@ class _Examination:
         other = self._schedule(False, "auto")
         if other is not None and other.ii is not None:
             assert proved.ii is not None
-            in_time = not any("time limit" in warning for warning in proved.warnings)
+            in_time = not any("time limit" in warning.text for warning in proved.warnings)
             if proved.ii > other.ii and in_time:
                 self._find("proof worse than generators", f"II {proved.ii}, {other.ii}")
             self._refutes_nothing(other, proved)

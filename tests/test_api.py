@@ -20,6 +20,7 @@ from stretto.generate.search import Found
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.loop.json import parse_loop
+from stretto.loop.places import texts
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
 from stretto.verify import verify
@@ -143,7 +144,7 @@ def test_the_serial_schedule_when_nothing_is_found(monkeypatch: pytest.MonkeyPat
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
     assert analysis.refused == (refusal,)
     assert analysis.rule.endswith("; fell back on the serial schedule")
-    assert analysis.warnings[-1].startswith("the search found nothing up to II 24")
+    assert analysis.warnings[-1].text.startswith("the search found nothing up to II 24")
     assert analysis.proof == Proof(False, 15, "none")
 
 
@@ -225,7 +226,7 @@ def test_ctrl_c_leaves_the_serial_schedule(monkeypatch: pytest.MonkeyPatch) -> N
         stretto.schedule(FOUR_OP)
     analysis = caught.value.analysis
     assert (analysis.success, analysis.ii, analysis.generator) == (True, 24, "serial")
-    assert analysis.warnings[-1].startswith("stopped while a better schedule was sought")
+    assert analysis.warnings[-1].text.startswith("stopped while a better schedule was sought")
     assert analysis.seconds > 0
 
 
@@ -240,7 +241,7 @@ def pending() -> Loop:
 def test_strict(monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch, finds_nothing(Refusal(15, "no")))
     analysis = stretto.schedule(pending(), generator="serial")
-    assert analysis.warnings[-1].startswith("`pending` of `load` is not honoured")
+    assert analysis.warnings[-1].text.startswith("`pending` of `load` is not honoured")
     for generator in ("serial", "auto"):
         strict = stretto.schedule(pending(), generator=generator, strict=True)
         assert not strict.success
@@ -254,9 +255,9 @@ def test_force_serial(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (analysis.ii, analysis.rule) == (24, "the loop forces serial execution")
     overridden = stretto.schedule(forced, generator="cost-based")
     assert overridden.ii == 15
-    assert overridden.warnings == (
-        "the loop forces serial execution; generator cost-based overrides it",
-    )
+    assert texts(overridden.warnings) == [
+        "the loop forces serial execution; generator cost-based overrides it"
+    ]
     with pytest.raises(StrettoError, match="four_op: the loop forces serial execution"):
         stretto.schedule(forced, generator="cost-based", strict=True)
 

@@ -7,8 +7,20 @@ from dataclasses import replace
 import pytest
 
 from stretto.bounds import compute_bounds
-from stretto.errors import LoopError
-from stretto.loop import Facts, Loop, Op, Operand, Storage, TileType, Use, Value, check
+from stretto.loop import (
+    Facts,
+    Loop,
+    LoopError,
+    Note,
+    Op,
+    Operand,
+    Place,
+    Storage,
+    TileType,
+    Use,
+    Value,
+    check,
+)
 from stretto.machine import Machine, load_machine
 from stretto.machine.formula import FormulaError
 from stretto.resources import classify, encode_rows, resolve, summarize
@@ -166,8 +178,8 @@ def test_a_load_unfit_for_tma_falls_to_the_load_store_path(
     assert unfit.encoding == "tma_load_by_threads"
     assert "lsu" in [use.slot for use in unfit.op.vector.uses]
     assert len(unfit.notes) == 1
-    assert why in unfit.notes[0], fact
-    assert unfit.notes[0].endswith("; takes tma_load_by_threads")
+    assert why in unfit.notes[0].text, fact
+    assert unfit.notes[0].text.endswith("; takes tma_load_by_threads")
 
 
 def test_what_is_not_known_breaks_nothing() -> None:
@@ -268,7 +280,8 @@ def test_an_unknown_operation_is_an_error_on_b200_and_a_note_on_blackwell() -> N
     )
     assert "its cost is `max(1, elements // 128)`, and `elements` cannot be told" in second
     resolved = resolve(loop, BLACKWELL)
-    assert resolved.notes == ("`x`: blackwell does not know `ttg.mystery`; takes unknown",)
+    told = "`x`: blackwell does not know `ttg.mystery`; takes unknown"
+    assert resolved.notes == (Note(Place(resolved.loop.name, 0), told),)
     assert held(resolved.loop.ops[0]) == [("unknown", 0, 7)]
 
 

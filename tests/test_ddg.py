@@ -12,7 +12,7 @@ import pytest
 from stretto.bounds import compute_bounds
 from stretto.errors import DocumentError
 from stretto.frontends import Source, read_source
-from stretto.loop import Access, Loop, Use
+from stretto.loop import Access, Loop, Place, Use
 from stretto.solve import prepare
 
 LAYOUT = "#ttg.blocked<{order = [1, 0]}>"
@@ -217,7 +217,8 @@ def test_a_load_without_alloc_has_a_storage_too() -> None:
 def test_a_dead_fill_is_said_and_ignored() -> None:
     source = read(nested())
     (note,) = source.notes
-    assert note.startswith("k.1: `tmem_store_1` fills tmem_0, which inner loop `for_2` overwrites")
+    assert note.place == Place("k.1")
+    assert note.text.startswith("`tmem_store_1` fills tmem_0, which inner loop `for_2` overwrites")
     assert source.loops[1].op("tmem_store_1").writes == ()
 
 

@@ -306,10 +306,10 @@ def test_a_forced_serial_loop_is_left_alone_unless_exact_is_asked_for() -> None:
     loop = Loop("l", (op("a", Use("s", 2)), op("b", Use("s", 2))), force_serial=True)
     proved = stretto.schedule(loop, machine(ONE), prove=True)
     assert proved.generator == "serial"
-    assert any("nothing to prove" in warning for warning in proved.warnings)
+    assert any("nothing to prove" in warning.text for warning in proved.warnings)
     exact = stretto.schedule(loop, machine(ONE), "exact")
     assert exact.generator == "exact"
-    assert any("overrides" in warning for warning in exact.warnings)
+    assert any("overrides" in warning.text for warning in exact.warnings)
 
 
 def test_options_that_make_no_sense() -> None:

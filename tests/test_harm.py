@@ -16,7 +16,7 @@ import pytest
 
 from stretto import limits, schedule
 from stretto.cli.main import main
-from stretto.errors import DocumentError, LoopError, listed
+from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 from stretto.generate.select import select
 from stretto.ir.diagnostics import MlirError
@@ -24,7 +24,7 @@ from stretto.ir.opt.main import main as opt
 from stretto.ir.opt.patterns import Pattern, PatternError
 from stretto.ir.opt.reproducer import HARMLESS
 from stretto.ir.parsing import parse_module
-from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value, check
+from stretto.loop import Access, Loop, LoopError, Op, Operand, Storage, TileType, Use, Value, check
 from stretto.machine import load_machine
 from stretto.solve import prepare
 from stretto.verify import verify

@@ -9,7 +9,6 @@ import pytest
 
 import stretto
 from stretto.bounds import compute_bounds
-from stretto.errors import LoopError
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.parsing import parse_module
@@ -19,6 +18,7 @@ from stretto.loop import (
     Constraint,
     Dependence,
     Loop,
+    LoopError,
     Op,
     Operand,
     Storage,
@@ -643,7 +643,7 @@ def test_an_unknown_operation_takes_slot_unknown() -> None:
     (loop,), notes = read_mlir("kernel.mlir", UNKNOWN, "blackwell")
     assert loop.op("a").kind == "foo.bar"
     (note,) = notes
-    assert "kernel.mlir:15:10: warning: blackwell does not know `foo.bar`" in note
+    assert "kernel.mlir:15:10: warning: blackwell does not know `foo.bar`" in note.text
     assert stretto.prepare(loop).loop.op("a").uses == (Use("unknown", 7),)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from generated import Problem, problems
 from stretto.errors import DocumentError
-from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
+from stretto.loop import Access, Facts, Loop, Note, Op, Operand, Place, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import (
     Bounds,
@@ -88,7 +88,7 @@ FULL = analyse(
     generator="cost-based",
     rule="async",
     refused=(Refusal(8, "`read0` has no seat"),),
-    warnings=("`pending` is not honoured",),
+    warnings=(Note(Place("gemm"), "`pending` is not honoured"),),
     seconds=0.125,
 )
 FAILED = ScheduleAnalysis("gemm", "tiny", False, refused=(Refusal(8, "no"),), generator="exact")

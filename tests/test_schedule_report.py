@@ -17,9 +17,21 @@ from hypothesis import given
 import generated
 import stretto
 from stretto import solve
-from stretto.errors import DocumentError, LoopError
+from stretto.errors import DocumentError
 from stretto.frontends import read_source
-from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
+from stretto.loop import (
+    Access,
+    Loop,
+    LoopError,
+    Note,
+    Op,
+    Operand,
+    Place,
+    Storage,
+    TileType,
+    Use,
+    Value,
+)
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.schedule import ScheduleReport, tried
 from stretto.solution import Bounds, Part, Proof, Refusal, Schedule, ScheduleAnalysis, Witness
@@ -51,6 +63,7 @@ BOUNDS = Bounds(
     Witness("none"),
     Witness("none"),
 )
+LIFTED = tuple(Note(LOOP.at(), text) for text in MACHINE.notes)
 STARTS = {"load": 0, "read0": 10, "read1": 10, "nop": 3}
 FULL = Refusal(
     8,
@@ -72,6 +85,7 @@ SPARSE = Refusal(7, "no", stage=1, window=(-1, -2))
 def made(ii: int = 9, fused: tuple[tuple[str, ...], ...] = (), **more: Any) -> ScheduleAnalysis:
     proof = Proof(ii == 8, 8, "bound" if ii == 8 else "none")
     usual: dict[str, Any] = {"bounds": BOUNDS, "proof": proof, "generator": "cost-based"}
+    usual["warnings"] = LIFTED
     return analyse(LOOP, MACHINE, Schedule(ii, STARTS, fused), rule="by rule", **(usual | more))
 
 
@@ -90,7 +104,10 @@ def failed(*refused: Refusal) -> ScheduleAnalysis:
 
 
 def test_text() -> None:
-    analysis = made(fused=(("read0", "read1"),), warnings=("`pending` is not honoured",))
+    analysis = made(
+        fused=(("read0", "read1"),),
+        warnings=(*LIFTED, Note(Place("gemm"), "`pending` is not honoured")),
+    )
     assert text(analysis) == (
         "gemm on tiny: II 9, 1 above the MII 8, limited by slot copy: not proved optimal\n"
         "  2 stages, pipeline depth 2; cost-based (by rule)\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import generated
-from stretto.errors import InfeasibleError, LoopError
+from stretto.errors import InfeasibleError
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import (
@@ -18,6 +18,7 @@ from stretto.loop import (
     Demand,
     Dependence,
     Loop,
+    LoopError,
     Op,
     Operand,
     Storage,

@@ -140,9 +140,9 @@ def test_an_update_of_a_part() -> None:
 def test_padding_is_meant_where_bytes_are_given_and_is_remarked_on() -> None:
     ready = solve.prepare(filled("64x64xf16", 8448))
     told = "`load` fills `ring`, 8,448 bytes, with 64x64xf16, 8,192 bytes, and nothing else writes"
-    assert any(told in note for note in ready.notes)
-    assert any(told in line for line in solve.schedule_prepared(ready).warnings)
-    assert not any("fills" in note for note in solve.prepare(filled("64x64xf16", 8192)).notes)
+    assert any(told in note.text for note in ready.notes)
+    assert any(told in line.text for line in solve.schedule_prepared(ready).warnings)
+    assert not any("fills" in note.text for note in solve.prepare(filled("64x64xf16", 8192)).notes)
 
 
 def test_views_may_be_smaller_and_never_larger() -> None:
@@ -168,7 +168,7 @@ def test_parts_written_by_several() -> None:
     values = tuple(Value(op.name, TileType((4,), "f32"), "x") for op in ops)
     loop = Loop("halves", ops, values, (Storage("x", "smem", 32),))
     assert check(loop) == ()
-    assert not any("fills" in note for note in solve.prepare(loop).notes)
+    assert not any("fills" in note.text for note in solve.prepare(loop).notes)
 
 
 # A space that is new ------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ dump = {"schema_version": "ddg-0.1", "kernel": {"name": "k"}, "ops": {"a": recor
 read_source("dump.json", json.dumps(dump))
 print(json.dumps({
     "memory": [(row.space, row.used, row.budget) for row in found.memory if row.space == "cache"],
-    "warnings": [line for line in found.warnings if "cache" in line],
+    "warnings": [line.text for line in found.warnings if "cache" in line.text],
     "types": [word for word in ("cache_ref<", "cache>") if word in text],
     "back": [(s.space, s.bytes) for s in back.storages],
     "addressed": "cache" in SHARED.buffers,

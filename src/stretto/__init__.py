@@ -33,15 +33,9 @@ if TYPE_CHECKING:
     from stretto.api.verifying import VerifyResult, verify
     from stretto.api.writing import write
     from stretto.deadline import OverdueError
-    from stretto.errors import (
-        DocumentError,
-        InfeasibleError,
-        LoopError,
-        MachineError,
-        StrettoError,
-    )
+    from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
     from stretto.frontends import LoopBuilder, Source, build
-    from stretto.loop import Loop
+    from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
@@ -62,15 +56,9 @@ _HOMES = {
     "stretto.api.verifying": ("VerifyResult", "verify"),
     "stretto.api.writing": ("write",),
     "stretto.deadline": ("OverdueError",),
-    "stretto.errors": (
-        "DocumentError",
-        "InfeasibleError",
-        "LoopError",
-        "MachineError",
-        "StrettoError",
-    ),
+    "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
     "stretto.frontends": ("LoopBuilder", "Source", "build"),
-    "stretto.loop": ("Loop",),
+    "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),

@@ -27,11 +27,10 @@ class OverdueError(StrettoError):
 
     def __init__(self, seconds: float, loop: str = "") -> None:
         self.seconds = seconds
-        self.loop = loop
-        about = f"{loop}: " if loop else ""
         super().__init__(
-            f"{about}the time limit of {seconds:g} s came before any schedule was found; "
-            "a longer limit, or none, lets it go on"
+            f"the time limit of {seconds:g} s came before any schedule was found; "
+            "a longer limit, or none, lets it go on",
+            loop,
         )
 
     def __reduce__(self) -> tuple[type[OverdueError], tuple[float, str]]:

@@ -3,7 +3,7 @@
     StrettoError              anything Stretto says to its user; never a traceback
       ├── DocumentError       a file is not what it should be: where, what, and what was expected
       ├── MachineError        no such machine
-      ├── LoopError           the loop itself is wrong: every fault, not the first
+      ├── LoopError           the loop itself is wrong: every fault, not the first (`stretto.loop`)
       └── InfeasibleError     no initiation interval can ever work
 
 Each carries its facts as attributes, so that text and JSON are two views of the same error.
@@ -11,10 +11,10 @@ Each carries its facts as attributes, so that text and JSON are two views of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
-from stretto.limits import FAULTS_TOLD, NAMES_TOLD
+from stretto.limits import NAMES_TOLD
 
 
 def listed(names: Iterable[str], between: str = ", ") -> str:
@@ -28,6 +28,16 @@ def listed(names: Iterable[str], between: str = ", ") -> str:
 class StrettoError(Exception):
     """The root of every error meant for the user."""
 
+    def __init__(self, message: str, loop: str = "") -> None:
+        self.message = message
+        self.loop = loop
+        """The loop it is about; "": none, or more than one."""
+        super().__init__(f"{loop}: {message}" if loop else message)
+
+    def lines(self, file: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that know a place
+        """As lines for people; `file`: what was read."""
+        return (f"error: {self}",)
+
 
 class DocumentError(StrettoError):
     """A document has a fault at a known place.
@@ -36,12 +46,16 @@ class DocumentError(StrettoError):
     """
 
     def __init__(self, file: str, path: str, message: str, hint: str = "") -> None:
+        place = f"{file}: {path}" if path else file
+        super().__init__(f"{place}: error: {message}" + (f"; {hint}" if hint else ""))
         self.file = file
         self.path = path
         self.message = message
         self.hint = hint
-        place = f"{file}: {path}" if path else file
-        super().__init__(f"{place}: error: {message}" + (f"; {hint}" if hint else ""))
+
+    def lines(self, file: str) -> tuple[str, ...]:  # noqa: ARG002 - it knows its own
+        """Itself: it begins with its place."""
+        return (str(self),)
 
     def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str, str, str]]:
         return DocumentError, (self.file, self.path, self.message, self.hint)
@@ -49,27 +63,6 @@ class DocumentError(StrettoError):
 
 class MachineError(StrettoError):
     """A machine that was asked for does not exist."""
-
-
-class LoopError(StrettoError):
-    """The loop cannot be used as it is; `faults` lists every (path, message).
-
-    The first are told, the others counted.
-    """
-
-    def __init__(self, loop: str, faults: Sequence[tuple[str, str]]) -> None:
-        self.loop = loop
-        self.faults = tuple(faults)
-        super().__init__("\n".join(self.lines(loop)))
-
-    def lines(self, file: str) -> tuple[str, ...]:
-        """One line a fault, as of a file."""
-        told = [f"{file}: {path}: error: {said}" for path, said in self.faults[:FAULTS_TOLD]]
-        more = len(self.faults) - len(told)
-        return (*told, f"{file}: error: and {more:,} faults more") if more else tuple(told)
-
-    def __reduce__(self) -> tuple[type[LoopError], tuple[str, tuple[tuple[str, str], ...]]]:
-        return LoopError, (self.loop, self.faults)
 
 
 class InfeasibleError(StrettoError):

@@ -13,7 +13,8 @@ from stretto.api.problem import made_ready
 from stretto.api.results import Result, fields_of
 from stretto.bounds import Remedy, compute_bounds, remedies
 from stretto.bounds.remedies import ties
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.bounds import SCHEMA, BoundsReport
 from stretto.resources.prepare import Prepared
@@ -29,7 +30,7 @@ class BoundsResult(Result, Bounds):
     problem: Prepared = field(kw_only=True)
     fuse: bool = field(default=True, kw_only=True)
     max_stages: int | None = field(default=None, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
     """What the front end noted of the loop."""
 
     @cached_property
@@ -49,7 +50,7 @@ class BoundsResult(Result, Bounds):
     def view(self) -> BoundsReport:
         """What text and JSON are made by."""
         loop, machine = self.problem.loop, self.problem.machine
-        warnings = self.problem.notes + self.notes
+        warnings = tuple(texts(self.problem.notes + self.notes))
         return BoundsReport(loop.name, machine.name, self, self.remedies, warnings, self.ties)
 
     def line(self) -> str:

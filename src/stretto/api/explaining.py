@@ -13,7 +13,8 @@ from stretto.api.results import Result, fields_of
 from stretto.deadline import Deadline
 from stretto.exact.options import WORK
 from stretto.generate.problem import Options
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.explanation import SCHEMA, ExplanationReport
 from stretto.resources.prepare import Prepared
@@ -27,12 +28,12 @@ class ExplainResult(Result, Explained):
     SCHEMA: ClassVar[str] = SCHEMA
 
     problem: Prepared = field(kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
     """What the front end noted of the loop."""
 
     def view(self) -> ExplanationReport:
         """What text and JSON are made by."""
-        return ExplanationReport(self, self.problem.notes + self.notes)
+        return ExplanationReport(self, tuple(texts(self.problem.notes + self.notes)))
 
     def line(self) -> str:
         """The best II, and the verdict on the one asked about."""

@@ -56,16 +56,16 @@ def legal(
     if known is None:
         made = schedule(ready, max_stages=max_stages)
         if not made.success:
-            raise StrettoError(f"{loop.name}: no schedule was found, so there is nothing to run")
+            raise StrettoError("no schedule was found, so there is nothing to run", loop.name)
         return made
     found = given(known, loop)
     if not found.success or found.ii is None:
-        raise StrettoError(f"{loop.name}: {origin} says that no schedule was found: none to run")
+        raise StrettoError(f"{origin} says that no schedule was found: none to run", loop.name)
     violations = verify(loop, machine, found, max_stages=max_stages)
     if violations:
         count = counted(len(violations), "violation")
         told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
-        raise StrettoError(f"{loop.name}: the schedule, {origin}, is not legal, {count}{told}")
+        raise StrettoError(f"the schedule, {origin}, is not legal, {count}{told}", loop.name)
     if isinstance(found, ScheduleResult) and found.problem == ready:
         return found
     return analyse(
@@ -74,7 +74,7 @@ def legal(
         found.schedule,
         generator=found.generator,
         rule=found.rule,
-        warnings=ready.notes[len(machine.notes) :],
+        warnings=ready.notes,
     )
 
 

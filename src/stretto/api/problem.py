@@ -25,8 +25,8 @@ def made_ready(loop: Loop | Prepared, machine: Machine | str | None = None) -> P
         return loop
     other = load_machine(machine) if isinstance(machine, str) else machine
     if other.with_slots(loop.loop.slots) != loop.machine:
-        ready = f"{loop.loop.name}: the loop is prepared for {loop.machine.name}"
-        raise StrettoError(f"{ready}; for {other.name}, prepare it as it was")
+        ready = f"the loop is prepared for {loop.machine.name}"
+        raise StrettoError(f"{ready}; for {other.name}, prepare it as it was", loop.loop.name)
     return loop
 
 

@@ -7,7 +7,6 @@ func.func @gemm(...) { scf.for ...   loops of a module, read with their position
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import TextIO
@@ -16,6 +15,8 @@ from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 from stretto.frontends import Source, read_source
 from stretto.ir import read_mlir
+from stretto.loop import Note
+from stretto.loop.places import texts
 from stretto.machine import Machine, load_machine
 
 _JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
@@ -47,7 +48,7 @@ def read_loops(file: str, text: str, machine: Machine | str | None = None) -> So
     target = load_machine(machine) if isinstance(machine, str) else machine
     loops, notes = read_mlir(file, text, target)
     if not loops:
-        why = "; ".join(notes) or "it has no scf.for"
+        why = "; ".join(texts(notes)) or "it has no scf.for"
         raise DocumentError(file, "", "has no loop that can be read", why)
     return Source(file, loops, notes)
 
@@ -60,17 +61,9 @@ def chosen(source: Source, name: str | None) -> Source:
     if not loops:
         names = listed(loop.name for loop in source.loops)
         raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
-    notes = tuple(note for note in source.notes if note.startswith(f"{name}:"))
-    return replace(source, loops=loops, notes=notes)
+    return replace(source, loops=loops, notes=about(source, name))
 
 
-def about(notes: Sequence[str], loop: str) -> tuple[str, ...]:
-    """The notes of a source that are about one loop."""
-    prefix = f"{loop}: "
-    return tuple(note.removeprefix(prefix) for note in notes if note.startswith(prefix))
-
-
-def about_none(source: Source) -> tuple[str, ...]:
-    """The notes of a source that are about no loop that was read: those left alone."""
-    names = tuple(f"{loop.name}: " for loop in source.loops)
-    return tuple(note for note in source.notes if not note.startswith(names))
+def about(source: Source, loop: str) -> tuple[Note, ...]:
+    """The notes of a source that are about one loop; "": about none that was read."""
+    return tuple(note for note in source.notes if note.place.loop == loop)

@@ -15,14 +15,15 @@ from stretto.deadline import Deadline
 from stretto.exact.objectives import goal_of
 from stretto.exact.options import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.schedule import ScheduleReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA
 from stretto.solution.words import counted
-from stretto.solve import Progress, StoppedError, overdue, schedule_prepared
+from stretto.solve import Progress, StoppedError, schedule_prepared
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,18 +33,13 @@ class ScheduleResult(Result, ScheduleAnalysis):
     SCHEMA: ClassVar[str] = SCHEMA
 
     problem: Prepared = field(kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
     """What the front end noted of the loop."""
 
     @property
     def analysis(self) -> ScheduleAnalysis:
         """The result alone, without its problem."""
         return ScheduleAnalysis(**{f.name: getattr(self, f.name) for f in fields(ScheduleAnalysis)})
-
-    @property
-    def overdue(self) -> bool:
-        """Whether the time limit ended the search."""
-        return overdue(self)
 
     @property
     def proved(self) -> bool:
@@ -53,7 +49,9 @@ class ScheduleResult(Result, ScheduleAnalysis):
 
     def view(self, verbose: bool = False) -> ScheduleReport:
         """What text and JSON are made by."""
-        return ScheduleReport(self, self.problem.loop, self.problem.machine, self.notes, verbose)
+        return ScheduleReport(
+            self, self.problem.loop, self.problem.machine, texts(self.notes), verbose
+        )
 
     def report(self, verbose: bool = False) -> str:
         """Text for people; verbose: with every II refused, and who seated each operation."""

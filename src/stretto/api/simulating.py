@@ -17,7 +17,8 @@ from stretto.api.materializing import MaterializeResult
 from stretto.api.problem import made_ready
 from stretto.api.results import Result, fields_of
 from stretto.errors import StrettoError
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program
 from stretto.report.simulation import SCHEMA, SimulationReport
@@ -38,13 +39,13 @@ class SimulateResult(Result, Simulation):
     problem: Prepared = field(kw_only=True)
     origin: str = field(default="", kw_only=True)
     """Where its schedule comes from."""
-    warnings: tuple[str, ...] = field(default=(), kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[Note, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
     """What the front end noted of the loop."""
 
     def view(self) -> SimulationReport:
         """What text and JSON are made by."""
-        return SimulationReport(self, self.warnings + self.notes, self.origin)
+        return SimulationReport(self, tuple(texts(self.warnings + self.notes)), self.origin)
 
     def line(self) -> str:
         """Equal or not, and what is wrong."""
@@ -75,7 +76,7 @@ def simulate(
     """
     if isinstance(loop, Program):
         if schedule is not None:
-            raise StrettoError(f"{loop.loop.name}: a program runs as it is, by no other schedule")
+            raise StrettoError("a program runs as it is, by no other schedule", loop.loop.name)
         return _as_it_is(loop, machine, iterations, domain, origin)
     ready = made_ready(loop, machine or target_of(schedule, loop))
     if schedule is not None:

@@ -12,7 +12,8 @@ from typing import ClassVar
 from stretto.api.given import given, target_of
 from stretto.api.problem import made_ready
 from stretto.api.results import Result
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.verification import SCHEMA, VerificationReport
 from stretto.resources.prepare import Prepared
@@ -32,7 +33,7 @@ class VerifyResult(Result):
     violations: tuple[Violation, ...]
     """Every one, rule by rule; none: the schedule is legal."""
     problem: Prepared
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What the front end noted of the loop."""
 
     @property
@@ -43,7 +44,7 @@ class VerifyResult(Result):
     def view(self) -> VerificationReport:
         """What text and JSON are made by."""
         loop, machine = self.problem.loop.name, self.problem.machine.name
-        warnings = self.problem.notes + self.notes
+        warnings = tuple(texts(self.problem.notes + self.notes))
         return VerificationReport(loop, machine, self.analysis, self.violations, warnings)
 
     def line(self) -> str:

@@ -48,7 +48,7 @@ def _json(what: Loop | Program | Result) -> str:
     if isinstance(what, Loop):
         return dump_loop(what)
     if isinstance(what, Program):
-        raise StrettoError(f"{what.loop.name}: a program is written as MLIR, not as JSON")
+        raise StrettoError("a program is written as MLIR, not as JSON", what.loop.name)
     entry = what.to_json()
     document = {"schema": what.SCHEMA, "success": entry["success"], "loops": [entry]}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -62,5 +62,5 @@ def _mlir(what: Loop | Program | Result) -> str:
     if not isinstance(what, ScheduleResult):
         raise StrettoError(f"{what!r} is written as JSON, not as MLIR")
     if not what.success:
-        raise StrettoError(f"{what.loop}: there is no schedule to write")
+        raise StrettoError("there is no schedule to write", what.loop)
     return write_schedule(what.problem.loop, what)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.cli.limiting import cut_off
 from stretto.deadline import NEVER, Deadline
-from stretto.errors import DocumentError, LoopError, MachineError, StrettoError
+from stretto.errors import DocumentError, MachineError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api.results import View
@@ -31,14 +31,6 @@ class Answer:
     """Whether the user stopped it, so that a result is not the best that was to be had."""
 
 
-def error_lines(error: StrettoError, file: str) -> list[str]:
-    """An error as lines, with the file they are about."""
-    if isinstance(error, LoopError):
-        return list(error.lines(file))
-    text = str(error)
-    return [text] if ": error: " in text else [f"error: {text}"]
-
-
 def each_loop(
     source: Source,
     machine: str | Mapping[str, Machine] | None,
@@ -51,7 +43,8 @@ def each_loop(
     The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
     is not prepared by the deadline fails; `work` has its own eye on it.
     """
-    from stretto.api.reading import about_none
+    from stretto.api.reading import about
+    from stretto.loop.places import texts
     from stretto.machine import load_machine
     from stretto.resources.prepare import prepare
 
@@ -67,7 +60,7 @@ def each_loop(
                 ready = prepare(loop, on)
             report = work(ready)
         except StrettoError as error:
-            told = error_lines(error, source.file)
+            told = list(error.lines(source.file))
             entries.append({"name": loop.name, "success": False, "errors": told})
             errors += told
             continue
@@ -75,7 +68,7 @@ def each_loop(
         lines += ([""] if lines else []) + report.to_text()
     success = all(entry["success"] for entry in entries)
     document = {"schema": schema, "success": success, "loops": entries}
-    return Answer(document, lines, [*about_none(source), *errors], success)
+    return Answer(document, lines, [*texts(about(source, "")), *errors], success)
 
 
 def _named_by(loop: Loop, file: str) -> Machine | None:

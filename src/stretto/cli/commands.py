@@ -58,7 +58,7 @@ def bounds(arguments: argparse.Namespace) -> Answer:
 
     def work(ready: Prepared) -> BoundsReport:
         found = bounded(ready, fuse=fuse, max_stages=max_stages)
-        return replace(found, notes=about(source.notes, ready.loop.name)).view()
+        return replace(found, notes=about(source, ready.loop.name)).view()
 
     return each_loop(source, arguments.machine, BoundsResult.SCHEMA, work)
 
@@ -81,7 +81,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
     def work(ready: Prepared) -> ScheduleReport:
         name = ready.loop.name
         if stopped:
-            raise StrettoError(f"{name}: not scheduled, stopped before it")
+            raise StrettoError("not scheduled, stopped before it", name)
         try:
             with Progress(name, arguments.verbose) as progress:
                 found = scheduled(
@@ -105,7 +105,7 @@ def schedule(arguments: argparse.Namespace) -> Answer:
             stopped.append(name)
         if found.overdue or ((proof or stopped) and not found.proved):
             open_ends.append(name)
-        return replace(found, notes=about(source.notes, name)).view(arguments.verbose)
+        return replace(found, notes=about(source, name)).view(arguments.verbose)
 
     answer = each_loop(source, arguments.machine, ScheduleResult.SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)
@@ -128,7 +128,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
     def work(ready: Prepared) -> ExplanationReport:
         name = ready.loop.name
         if stopped:
-            raise StrettoError(f"{name}: not explained, stopped before it")
+            raise StrettoError("not explained, stopped before it", name)
         with Progress(name, arguments.verbose) as progress:
             found = explained(
                 ready,
@@ -144,7 +144,7 @@ def explain(arguments: argparse.Namespace) -> Answer:
             stopped.append(name)
         if told is not None and not told.settled:
             open_ends.append(name)
-        return replace(found, notes=about(source.notes, name)).view()
+        return replace(found, notes=about(source, name)).view()
 
     answer = each_loop(source, arguments.machine, ExplainResult.SCHEMA, work, deadline)
     answer.stopped = bool(open_ends)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stretto import starting
-from stretto.cli.answer import Answer, error_lines
+from stretto.cli.answer import Answer
 from stretto.cli.commands import COMMANDS
 from stretto.cli.parser import UsageError, parse_arguments
 from stretto.errors import StrettoError
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_text(arguments.output or STANDARD, _render(answer, arguments.json))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")
-        return _fail(error_lines(error, file), FAILED, arguments.json)
+        return _fail(list(error.lines(file)), FAILED, arguments.json)
     except RecursionError:
         return _fail(["error: the input is nested too deeply"], FAILED, arguments.json)
     except (MemoryError, OverflowError):  # a table of more cycles than can be counted

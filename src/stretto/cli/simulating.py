@@ -66,7 +66,7 @@ def simulate(arguments: argparse.Namespace) -> Answer:
             max_stages=arguments.max_stages,
             origin=origin,
         )
-        return replace(found, notes=about(source.notes, name)).view()
+        return replace(found, notes=about(source, name)).view()
 
     machines: str | Mapping[str, Machine] | None = arguments.machine
     if machines is None:
@@ -107,7 +107,7 @@ def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleResult:
             progress=progress,
         )
     if not found.success:
-        raise StrettoError(f"{ready.loop.name}: no schedule was found, so there is nothing to run")
+        raise StrettoError("no schedule was found, so there is nothing to run", ready.loop.name)
     return found
 
 

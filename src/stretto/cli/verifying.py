@@ -31,7 +31,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
 
     def work(ready: Prepared) -> VerificationReport:
         found = verified(ready, given.of(ready.loop), max_stages=arguments.max_stages)
-        return replace(found, notes=about(source.notes, ready.loop.name)).view()
+        return replace(found, notes=about(source, ready.loop.name)).view()
 
     return each_loop(source, arguments.machine, VerifyResult.SCHEMA, work)
 
@@ -43,6 +43,7 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> A
     from stretto.api.verifying import verify as verified
     from stretto.frontends import Source
     from stretto.ir import read_schedules
+    from stretto.loop import Note
     from stretto.machine import load_machine
 
     if not is_mlir(text):
@@ -65,7 +66,7 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> A
         assert item.analysis is not None
         verdict = verified(ready, item.analysis, max_stages=arguments.max_stages)
         placed.extend(item.diagnose(violation).render() for violation in verdict.violations)
-        notes = tuple(warning.headline for warning in item.warnings)
+        notes = tuple(Note(ready.loop.at(), w.headline) for w in item.warnings)
         return replace(verdict, notes=notes).view()
 
     loops = tuple(

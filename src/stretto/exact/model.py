@@ -130,8 +130,9 @@ class Model:
         sizes = [s.bytes for s in loop.storages] + [v.register_bytes for v in loop.values]
         if max(cycles, sum(sizes) * cycles, sum(held)) > LARGEST:
             raise StrettoError(
-                f"{loop.name}: at II {self.ii} starts may be as late as cycle {cycles:,}; "
-                "its cycle counts, bytes or occupancies are too large for the solver"
+                f"at II {self.ii} starts may be as late as cycle {cycles:,}; "
+                "its cycle counts, bytes or occupancies are too large for the solver",
+                loop.name,
             )
 
     # The rules ------------------------------------------------------------------------------------

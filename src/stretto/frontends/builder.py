@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from stretto.errors import LoopError
 from stretto.loop import (
     Access,
     Constraint,
@@ -25,9 +24,12 @@ from stretto.loop import (
     Dependence,
     DependenceKind,
     Facts,
+    Fault,
     Loop,
+    LoopError,
     Op,
     Operand,
+    Place,
     Space,
     Storage,
     TileType,
@@ -75,7 +77,7 @@ class LoopBuilder:
         self._slots: list[str] = []
         self._types: dict[str, TileType] = {}
         """Storages that were declared by a tile type, which is then what fills them."""
-        self._faults: list[tuple[str, str]] = []
+        self._faults: list[Fault] = []
 
     def storage(
         self,
@@ -178,7 +180,7 @@ class LoopBuilder:
             slots=tuple(self._slots),
             force_serial=self._force_serial,
         )
-        faults = [(f.path, f.message) for f in check(loop)] + self._faults
+        faults = [*check(loop), *self._faults]
         if faults:
             raise LoopError(loop.name, faults)
         return loop
@@ -187,12 +189,13 @@ class LoopBuilder:
         """Note a tile that leaves a part of its buffer as it was; `check` has those too large."""
         tile, room = self._values[result.value].type, self._types.get(target.name)
         if tile is not None and room is not None and tile.bytes < room.bytes:
-            path = f"$.ops[{len(self._ops)}].writes[0]"
+            place = Place(self._name, len(self._ops), ("writes", 0))
             told = (
                 f"fills `{target.name}`, {room}, {room.bytes:,} bytes, with {tile}, {tile.bytes:,}"
             )
             hint = "declare the buffer by the tile's type, or by its bytes if they are meant"
-            self._faults.append((path, f"`{result.value}` {told}; {hint}"))
+            message = f"`{result.value}` {told}; {hint}"
+            self._faults.append(Fault(place, "partly-filled", message))
 
     def _declare(self, name: str, type: str | None, storage: str | None) -> Ref:
         self._values[name] = Value(name, TileType.parse(type) if type else None, storage)

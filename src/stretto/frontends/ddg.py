@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from stretto.document import Cursor
 from stretto.frontends.ddg_buffers import Accesses, Buffers
-from stretto.loop import Access, Loop, Op, Operand, Storage, TileType, Use, Value
+from stretto.loop import Access, Loop, Note, Op, Operand, Place, Storage, TileType, Use, Value
 from stretto.vocabulary.opcodes import opcode
 
 SCHEMA_VERSION = "ddg-0.1"
@@ -46,19 +46,19 @@ class _Body:
     accesses: dict[int, Accesses] = field(default_factory=dict[int, Accesses])
 
 
-def read_ddg(top: Cursor) -> tuple[tuple[Loop, ...], tuple[str, ...]]:
+def read_ddg(top: Cursor) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
     """Every loop of a dump, and what is worth saying about them."""
     buffers = Buffers(top)
     kernel = top.get("kernel").get("name").text()
     loops: list[Loop] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for entry in top.get("loops").items():
         number = entry.get("loop_id").natural()
         body = _Body(number, [_node(c, buffers) for c in entry.get("ddg").get("nodes").items()])
         for node in body.nodes:
             body.accesses[node.id] = buffers.accesses(node.ref, number, node.inner)
         name = f"{kernel}.{number}"
-        notes += [f"{name}: {note}" for note in _drop_dead_writes(body)]
+        notes += [Note(Place(name), text) for text in _drop_dead_writes(body)]
         loops.append(_loop(name, body, entry.get("ddg").get("edges"), buffers))
     return tuple(loops), tuple(notes)
 

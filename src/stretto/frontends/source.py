@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from stretto.document import parse_json, unknown_schema
 from stretto.errors import DocumentError, listed
 from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
-from stretto.loop import Loop
+from stretto.loop import Loop, Note
 from stretto.loop.json import SCHEMA, loop_of_file, read_loop
 
 FORMATS = (
@@ -26,8 +26,8 @@ class Source:
 
     file: str
     loops: tuple[Loop, ...]
-    notes: tuple[str, ...] = ()
-    """What was noted while it was read; a note about a loop begins with its name."""
+    notes: tuple[Note, ...] = ()
+    """What was noted while it was read, of its loops and of those that were not read."""
 
     def __iter__(self) -> Iterator[Loop]:
         return iter(self.loops)

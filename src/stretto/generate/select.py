@@ -68,7 +68,7 @@ def _asked_for(loop: Loop, generator: str) -> Selection:
     warnings: tuple[str, ...] = ()
     told = too_many_uses(loop)
     if told and generator != SERIAL:
-        raise StrettoError(f"{loop.name}: {told}; only the serial generator takes it")
+        raise StrettoError(f"{told}; only the serial generator takes it", loop.name)
     if loop.force_serial and generator != SERIAL:
         warnings = (f"the loop forces serial execution; generator {generator} overrides it",)
     return Selection(generator, "asked for", warnings)

@@ -14,7 +14,7 @@ from stretto import starting
 TYPE_CHECKING = False  # typing takes a while to load, and `stretto-opt` starts here
 if TYPE_CHECKING:
     from stretto.ir.passes.schedules import PublishedLoop
-    from stretto.loop import Loop
+    from stretto.loop import Loop, Note
     from stretto.machine import Machine
     from stretto.materialize import Program
     from stretto.solution import ScheduleAnalysis
@@ -24,27 +24,28 @@ _PARSING = "stretto.ir.parsing"
 
 def read_mlir(
     file: str, text: str, machine: Machine | str | None = None
-) -> tuple[tuple[Loop, ...], tuple[str, ...]]:
+) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
     """The loops of an MLIR text and what is worth saying about them; MlirError if it is wrong.
 
     The machine is the one the loops are to be scheduled on, if it is known: what an inner loop
     costs depends on it. An operation that has no encoding there is refused, with its position.
-    A note about a loop begins with its name; one about a loop left alone, with its place. The path
-    of a machine that a loop names is relative to the folder of `file`.
+    A note about a loop left alone begins with its position. The path of a machine that a loop names
+    is relative to the folder of `file`.
     """
     starting.load(_PARSING, "stretto.ir.reading.module")
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.ir.reading import read_loops  # noqa: PLC0415
     from stretto.ir.reading.module import refuse_unencoded  # noqa: PLC0415
+    from stretto.loop import Note, Place  # noqa: PLC0415
     from stretto.loop.json import loop_of_file  # noqa: PLC0415
 
     parsed = parse_module(text, file)
     found = read_loops(parsed, machine)
     refuse_unencoded(parsed, found)
-    notes = [f"{item.loop.name}: {w.headline}" for item in found.loops for w in item.warnings]
+    notes = [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
     # That a loop is none to be pipelined is worth saying only where there is no other.
     notes += [
-        item.reason.render()
+        Note(Place(), item.reason.render())
         for item in found.left_alone
         if item.reason.severity != "remark" or not found.loops
     ]

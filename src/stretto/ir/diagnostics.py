@@ -58,6 +58,10 @@ class MlirError(StrettoError):
         self.diagnostics = tuple(diagnostics)
         super().__init__(render_all(self.diagnostics))
 
+    def lines(self, file: str) -> tuple[str, ...]:  # noqa: ARG002 - each knows its own
+        """The diagnostics: each begins with its place."""
+        return (str(self),)
+
     def __reduce__(self) -> tuple[type[MlirError], tuple[tuple[Diagnostic, ...]]]:
         return MlirError, (self.diagnostics,)
 

@@ -1,7 +1,8 @@
 """The problem: operations, values, storages and what they imply for one another."""
 
-from stretto.loop.check import Fault, check, topological_order
+from stretto.loop.check import check, topological_order
 from stretto.loop.loop import Loop
+from stretto.loop.places import Fault, LoopError, Note, Place
 from stretto.loop.tile import TileType
 from stretto.loop.types import (
     DEPENDENCE_KINDS,
@@ -31,8 +32,11 @@ __all__ = [
     "Facts",
     "Fault",
     "Loop",
+    "LoopError",
+    "Note",
     "Op",
     "Operand",
+    "Place",
     "ResourceVector",
     "Space",
     "Storage",

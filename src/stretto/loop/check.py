@@ -1,7 +1,7 @@
 """Is this a loop at all? Every fault, with names and numbers, before anything is solved.
 
     check(loop, machine)  ──►  ()                                 go on
-                          ──►  (Fault("$.ops[2].operands[0]", "dangling-operand", ...), ...)
+                          ──►  Fault(Place("gemm", 2, ("operands", 0)), "dangling-operand", ...)
 
 Each validator looks for one kind of fault. The first group needs the loop alone; the second its
 costs and a machine; the third its dependences, so it runs only when the others are content.
@@ -11,28 +11,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from stretto.errors import listed
 from stretto.loop.loop import Loop
 from stretto.loop.numbers import long_iteration, wrong_numbers
+from stretto.loop.places import Fault, Place
 from stretto.loop.types import DEPENDENCE_KINDS, Access, Op
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import BUFFERS, SPACES
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong with a loop."""
-
-    path: str
-    """Where, as a JSON path into the loop document."""
-    code: str
-    """What kind of fault, in a word or two."""
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}"
 
 
 def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
@@ -47,7 +33,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_tiles(loop),
         *_accesses(loop),
         *_stated(loop),
-        *(Fault(*row) for row in wrong_numbers(loop)),
+        *wrong_numbers(loop),
         *_parents(loop),
     ]
     if machine is not None:
@@ -59,7 +45,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         if isinstance(order, Fault):
             faults.append(order)
         else:
-            faults += (Fault(*row) for row in long_iteration(loop))
+            faults += long_iteration(loop)
             faults += _ceilings(loop, machine, order) if machine is not None else ()
     return tuple(faults)
 
@@ -69,7 +55,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
 
 def _empty(loop: Loop) -> Iterator[Fault]:
     if not loop.ops:
-        yield Fault("$.ops", "empty-loop", f"loop `{loop.name}` has no operations")
+        yield Fault(loop.at("ops"), "empty-loop", f"loop `{loop.name}` has no operations")
 
 
 def _duplicates(loop: Loop) -> Iterator[Fault]:
@@ -86,7 +72,7 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
             seen[name] += 1
             if seen[name] == 2:  # the others would say the same
                 message = f"the name `{name}` stands {times[name]:,} times in {key}"
-                yield Fault(f"$.{key}[{i}].name", "duplicate-name", message)
+                yield Fault(loop.at(key, i, "name"), "duplicate-name", message)
 
 
 def _values(loop: Loop) -> Iterator[Fault]:
@@ -101,39 +87,38 @@ def _values(loop: Loop) -> Iterator[Fault]:
     for i, value in enumerate(loop.values):
         if value.storage is not None and value.storage not in storages:
             message = f"value `{value.name}` lives in `{value.storage}`, which is no storage"
-            yield Fault(f"$.values[{i}].storage", "unknown-storage", message)
+            yield Fault(loop.at("values", i, "storage"), "unknown-storage", message)
         viewed = value.view_of
         if viewed is not None and not any(viewed in taken for taken in made_from[value.name]):
             told = f"value `{value.name}` is a view of `{value.view_of}`"
             message = f"{told}, which its maker does not read"
-            yield Fault(f"$.values[{i}].view_of", "unknown-view", message)
+            yield Fault(loop.at("values", i, "view_of"), "unknown-view", message)
     for i, op in enumerate(loop.ops):
         for j, result in enumerate(op.results):
-            path = f"$.ops[{i}].results[{j}]"
+            at = loop.at("results", j, op=i)
             if result not in declared:
                 message = f"`{op.name}` defines `{result}`, which is not among the values"
-                yield Fault(path, "undeclared-result", message)
+                yield Fault(at, "undeclared-result", message)
             if result in definer:
                 message = f"`{op.name}` defines `{result}`, which `{definer[result]}` defines"
-                yield Fault(path, "defined-twice", message)
+                yield Fault(at, "defined-twice", message)
             definer.setdefault(result, op.name)
         for j, operand in enumerate(op.operands):
             if operand.value not in declared:
                 message = f"`{op.name}` uses `{operand.value}`, which no operation defines"
                 hint = " and which is not declared as a live-in value"
-                yield Fault(f"$.ops[{i}].operands[{j}]", "dangling-operand", message + hint)
+                yield Fault(loop.at("operands", j, op=i), "dangling-operand", message + hint)
 
 
 def _storages(loop: Loop) -> Iterator[Fault]:
     for i, storage in enumerate(loop.storages):
-        path = f"$.storages[{i}]"
         if storage.bytes < 1:
             message = f"storage `{storage.name}` has {storage.bytes} bytes; at least 1 is needed"
-            yield Fault(f"{path}.bytes", "storage-size", message)
+            yield Fault(loop.at("storages", i, "bytes"), "storage-size", message)
         if storage.depth is not None and (storage.fixed or storage.depth < 1):
             why = "it is fixed, so it has one copy" if storage.fixed else "at least 1 is needed"
             message = f"storage `{storage.name}` asks for a ring of {storage.depth}; {why}"
-            yield Fault(f"{path}.depth", "ring-depth", message)
+            yield Fault(loop.at("storages", i, "depth"), "ring-depth", message)
 
 
 def _spaces(loop: Loop) -> Iterator[Fault]:
@@ -142,7 +127,7 @@ def _spaces(loop: Loop) -> Iterator[Fault]:
         if storage.space not in SPACES:
             message = f"storage `{storage.name}` is in `{storage.space}`, which is no memory space"
             known = f"; known: {', '.join(SPACES)}"
-            yield Fault(f"$.storages[{i}].space", "unknown-space", message + known)
+            yield Fault(loop.at("storages", i, "space"), "unknown-space", message + known)
 
 
 def _words(loop: Loop) -> Iterator[Fault]:
@@ -152,13 +137,13 @@ def _words(loop: Loop) -> Iterator[Fault]:
         if buffer is not None and buffer not in BUFFERS:
             message = f"`{op.name}` moves data to or from `{buffer}`, which is no buffer"
             known = f"; known: {', '.join(BUFFERS)}"
-            yield Fault(f"$.ops[{i}].facts.buffer", "unknown-buffer", message + known)
+            yield Fault(loop.at("facts", "buffer", op=i), "unknown-buffer", message + known)
     for i, dependence in enumerate(loop.stated):
         if dependence.kind not in DEPENDENCE_KINDS:
             way = f"dependence {dependence.src} -> {dependence.dst}"
             known = f"known: {', '.join(DEPENDENCE_KINDS)}"
             message = f"{way}: no kind `{dependence.kind}`; {known}"
-            yield Fault(f"$.dependences[{i}].kind", "unknown-kind", message)
+            yield Fault(loop.at("dependences", i, "kind"), "unknown-kind", message)
 
 
 def _tiles(loop: Loop) -> Iterator[Fault]:
@@ -171,7 +156,7 @@ def _tiles(loop: Loop) -> Iterator[Fault]:
                 f"value `{value.name}`, {value.type}, takes {value.type.bytes:,} bytes; storage "
                 f"`{value.storage}` has {room:,}"
             )
-            yield Fault(f"$.values[{i}].type", "tile-size", message)
+            yield Fault(loop.at("values", i, "type"), "tile-size", message)
 
 
 def _accesses(loop: Loop) -> Iterator[Fault]:
@@ -179,39 +164,39 @@ def _accesses(loop: Loop) -> Iterator[Fault]:
     written: set[str] = {name for op in loop.ops for name in op.writes}
     written_so_far: set[str] = set()
     for i, op in enumerate(loop.ops):
-        for place, access in _touched(loop, op):
-            path, name = f"$.ops[{i}].{place}", access.storage
+        for listed_as, j, access in _touched(loop, op):
+            at, name = loop.at(listed_as, j, op=i), access.storage
             storage = known.get(name)
             if storage is None:
                 message = f"`{op.name}` accesses `{name}`, which is no storage of this loop"
-                yield Fault(path, "unknown-storage", message)
+                yield Fault(at, "unknown-storage", message)
             elif storage.fixed and access.distance:
                 message = (
                     f"`{op.name}` reads fixed storage `{name}` at distance {access.distance}; a "
                     "fixed storage has one copy, whose content follows from the program order"
                 )
-                yield Fault(path, "fixed-distance", message)
+                yield Fault(at, "fixed-distance", message)
             elif storage.depth is not None and _beyond(op, access, storage.depth):
                 message = (
                     f"`{op.name}` reads `{name}` {access.distance} iterations back; "
                     f"its ring is capped at {storage.depth}"
                 )
-                yield Fault(path, "ring-depth", message)
-            elif place.startswith("writes") or storage.fixed or access.distance:
+                yield Fault(at, "ring-depth", message)
+            elif listed_as == "writes" or storage.fixed or access.distance:
                 continue
             elif name in written and name not in written_so_far:
                 message = (
                     f"`{op.name}` reads rotating storage `{name}` "
                     "before any operation of its iteration writes it"
                 )
-                yield Fault(path, "read-before-write", message)
+                yield Fault(at, "read-before-write", message)
         written_so_far.update(op.writes)
 
 
-def _touched(loop: Loop, op: Op) -> Iterator[tuple[str, Access]]:
+def _touched(loop: Loop, op: Op) -> Iterator[tuple[str, int, Access]]:
     """Where an operation says what it touches: reads and writes, and operands that imply reads."""
-    yield from ((f"reads[{j}]", read) for j, read in enumerate(op.reads))
-    yield from ((f"writes[{j}]", Access(name)) for j, name in enumerate(op.writes))
+    yield from (("reads", j, read) for j, read in enumerate(op.reads))
+    yield from (("writes", j, Access(name)) for j, name in enumerate(op.writes))
     home = loop.homes
     stated = frozenset(op.reads)
     first: dict[str | None, int] = {}
@@ -220,7 +205,7 @@ def _touched(loop: Loop, op: Op) -> Iterator[tuple[str, Access]]:
     for read in loop.reads.get(op.name, ()):
         # Of two operations of one name, the reads are those of the other.
         if read not in stated and read.storage in first:
-            yield f"operands[{first[read.storage]}]", read
+            yield "operands", first[read.storage], read
 
 
 def _beyond(op: Op, access: Access, depth: int) -> bool:
@@ -236,7 +221,7 @@ def _stated(loop: Loop) -> Iterator[Fault]:
             name: str = getattr(dependence, end)
             if name not in loop.index:
                 message = f"dependence {dependence.src} -> {dependence.dst}: no operation `{name}`"
-                yield Fault(f"$.dependences[{i}].{end}", "unknown-op", message)
+                yield Fault(loop.at("dependences", i, end), "unknown-op", message)
 
 
 def _parents(loop: Loop) -> Iterator[Fault]:
@@ -245,10 +230,10 @@ def _parents(loop: Loop) -> Iterator[Fault]:
     for i, op in enumerate(loop.ops):
         if op.parent is not None and op.parent not in parent:
             message = f"`{op.name}` is nested in `{op.parent}`, which is no operation"
-            yield Fault(f"$.ops[{i}].parent", "unknown-op", message)
+            yield Fault(loop.at("parent", op=i), "unknown-op", message)
             continue
         if op.name in circular:
-            yield Fault(f"$.ops[{i}].parent", "nesting", f"`{op.name}` is nested in itself")
+            yield Fault(loop.at("parent", op=i), "nesting", f"`{op.name}` is nested in itself")
 
 
 def _circular(parent: Mapping[str, str | None]) -> set[str]:
@@ -276,7 +261,7 @@ def _unresolved(loop: Loop) -> Iterator[Fault]:
         if not op.resolved:
             missing = "uses" if op.uses is None else "latency"
             message = f"`{op.name}` ({op.kind}) has no {missing}; classify the loop first"
-            yield Fault(f"$.ops[{i}].{missing}", "unclassified", message)
+            yield Fault(loop.at(missing, op=i), "unclassified", message)
 
 
 def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
@@ -284,10 +269,9 @@ def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
     for i, op in enumerate(loop.ops):
         known: list[tuple[str, int, int, int]] = []
         for j, use in enumerate(op.uses or ()):
-            path = f"$.ops[{i}].uses[{j}]"
             if not machine.has_slot(use.slot):
                 message = f"`{op.name}` uses slot `{use.slot}`; {machine.name} has {names}"
-                yield Fault(f"{path}.slot", "unknown-slot", message)
+                yield Fault(loop.at("uses", j, "slot", op=i), "unknown-slot", message)
                 continue
             known.append((use.slot, use.offset, use.end, use.occupancy))
             capacity = machine.slot(use.slot).capacity
@@ -296,12 +280,12 @@ def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
                     f"`{op.name}` takes {use.occupancy} of slot `{use.slot}`, "
                     f"which has capacity {capacity}"
                 )
-                yield Fault(f"{path}.occupancy", "over-capacity", message)
-        yield from _own_overlap(f"$.ops[{i}].uses", op, machine, known)
+                yield Fault(loop.at("uses", j, "occupancy", op=i), "over-capacity", message)
+        yield from _own_overlap(loop.at("uses", op=i), op, machine, known)
 
 
 def _own_overlap(
-    path: str, op: Op, machine: Machine, uses: list[tuple[str, int, int, int]]
+    at: Place, op: Op, machine: Machine, uses: list[tuple[str, int, int, int]]
 ) -> Iterator[Fault]:
     """Two uses of one slot by one operation collide at every II."""
     by_slot: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
@@ -314,14 +298,14 @@ def _own_overlap(
         lasting = [hold for hold in holds if hold[0] < hold[1]]
         changes = [(s, o) for s, _, o in lasting] + [(e, -o) for _, e, o in lasting]
         load = 0
-        for at, change in sorted(changes):  # at one time, what ends goes before what begins
+        for cycle, change in sorted(changes):  # at one time, what ends goes before what begins
             load += change
             if load > capacity:
                 message = (
-                    f"`{op.name}` alone takes {load} of slot `{slot}` {at} cycles after its "
+                    f"`{op.name}` alone takes {load} of slot `{slot}` {cycle} cycles after its "
                     f"start; the capacity is {capacity}"
                 )
-                yield Fault(path, "over-capacity", message)
+                yield Fault(at, "over-capacity", message)
                 break
 
 
@@ -330,16 +314,15 @@ def _pools(loop: Loop, machine: Machine) -> Iterator[Fault]:
     for i, op in enumerate(loop.ops):
         total: defaultdict[str, int] = defaultdict(int)
         for j, demand in enumerate(op.demands):
-            path = f"$.ops[{i}].demands[{j}]"
             if not machine.has_pool(demand.pool):
                 message = f"`{op.name}` draws on pool `{demand.pool}`; {machine.name} has {names}"
-                yield Fault(f"{path}.pool", "unknown-pool", message)
+                yield Fault(loop.at("demands", j, "pool", op=i), "unknown-pool", message)
                 continue
             total[demand.pool] += demand.units
             cap = machine.pool(demand.pool).cap
             if total[demand.pool] > cap:
                 message = f"`{op.name}` draws {total[demand.pool]} from `{demand.pool}`, cap {cap}"
-                yield Fault(f"{path}.units", "over-capacity", message)
+                yield Fault(loop.at("demands", j, "units", op=i), "over-capacity", message)
 
 
 def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
@@ -355,7 +338,7 @@ def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
                 f"{budget.space} holds {budget.bytes:,} bytes; one copy of each storage takes "
                 f"{total:,} ({parts})"
             )
-            yield Fault("$.storages", "over-budget", message)
+            yield Fault(loop.at("storages"), "over-budget", message)
 
 
 # Its dependences --------------------------------------------------------------------------
@@ -388,7 +371,7 @@ def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
     names = [loop.ops[i].name for i in cycle]
     way = " -> ".join([*names, names[0]])
     message = f"a cycle of dependences at distance 0, which no II can satisfy: {way}"
-    return Fault("$.ops", "zero-distance-cycle", message)
+    return Fault(loop.at("ops"), "zero-distance-cycle", message)
 
 
 def _some_cycle(successors: list[list[int]], blocked: set[int]) -> list[int]:
@@ -433,4 +416,4 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
                 f"(path {start[i]} + latency {loop.ops[i].ready}); {machine.name} puts the "
                 f"ceiling at {ceiling}"
             )
-            yield Fault(f"$.ops[{i}].latency", "ceiling", message)
+            yield Fault(loop.at("latency", op=i), "ceiling", message)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from stretto.loop.accesses import effective_reads, storage_views
 from stretto.loop.derive import derive_dependences
+from stretto.loop.places import Place
 from stretto.loop.types import Access, Dependence, Op, Operand, Storage, Value
 
 
@@ -42,6 +43,10 @@ class Loop:
     def storage(self, name: str) -> Storage:
         """The storage of this name."""
         return next(s for s in self.storages if s.name == name)
+
+    def at(self, *field: str | int, op: int | None = None) -> Place:
+        """The place of a field of this loop, or of one of its operations."""
+        return Place(self.name, op, field)
 
     @cached_property
     def producers(self) -> dict[str, str]:

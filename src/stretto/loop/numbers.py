@@ -1,6 +1,6 @@
 """Numbers that no loop has: below zero, or so large that tables and programs outgrow the memory.
 
-    $.ops[0].uses[0].duration  1000000000  ──►  (path, code, message), for `check()`
+    $.ops[0].uses[0].duration  1000000000  ──►  Fault("large-duration"), for `check()`
 
 Each number is held against a limit of its own. Their sum is as well: a reservation table has one
 bit for each cycle of the II, and the II is at most what the operations take one after the other.
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, UNITS
 from stretto.loop.loop import Loop
+from stretto.loop.places import Fault, Place
 from stretto.machine.formula import told_number
 
 _MOST = {
@@ -23,25 +24,22 @@ _MOST = {
     "units": UNITS,
 }
 
-Row = tuple[str, str, str]
-"""Path, code and message of a fault."""
 
-
-def wrong_numbers(loop: Loop) -> Iterator[Row]:
+def wrong_numbers(loop: Loop) -> Iterator[Fault]:
     """Every number that is out of its range."""
-    for path, owner, what, number in _all_numbers(loop):
+    for place, owner, what, number in _all_numbers(loop):
         if number is None:
             continue
         most = _MOST.get(what)
         if number < 0:
             told = f"{owner} has {what} {told_number(number)}; it must be 0 or more"
-            yield path, f"negative-{what.replace(' ', '-')}", told
+            yield Fault(place, f"negative-{what}", told)
         elif most is not None and number > most:
             told = f"{owner} has {what} {told_number(number)}; at most {most:,} is allowed"
-            yield path, f"large-{what}", told
+            yield Fault(place, f"large-{what}", told)
 
 
-def long_iteration(loop: Loop) -> Iterator[Row]:
+def long_iteration(loop: Loop) -> Iterator[Fault]:
     """Operations that take too long one after the other, each until all it starts is ready."""
     longest = {op.name: op.completion for op in loop.ops}
     for dependence in loop.dependences:
@@ -50,30 +48,30 @@ def long_iteration(loop: Loop) -> Iterator[Row]:
     if total > ITERATION_CYCLES:
         told = f"one after the other, the operations take {total:,} cycles"
         limit = f"at most {ITERATION_CYCLES:,} are allowed"
-        yield "$.ops", "long-iteration", f"{told}; {limit}"
+        yield Fault(loop.at("ops"), "long-iteration", f"{told}; {limit}")
 
 
-def _all_numbers(loop: Loop) -> Iterator[tuple[str, str, str, int | None]]:
+def _all_numbers(loop: Loop) -> Iterator[tuple[Place, str, str, int | None]]:
     for i, op in enumerate(loop.ops):
-        path, owner = f"$.ops[{i}]", f"`{op.name}`"
-        yield f"{path}.latency", owner, "latency", op.latency
-        yield f"{path}.constraint.max_depth", owner, "max_depth", op.constraint.max_depth
+        owner = f"`{op.name}`"
+        yield loop.at("latency", op=i), owner, "latency", op.latency
+        yield loop.at("constraint", "max_depth", op=i), owner, "max_depth", op.constraint.max_depth
         for j, operand in enumerate(op.operands):
             named = f"{owner} operand `{operand.value}`"
-            yield f"{path}.operands[{j}].latency", named, "latency", operand.latency
-            yield f"{path}.operands[{j}].distance", named, "distance", operand.distance
+            yield loop.at("operands", j, "latency", op=i), named, "latency", operand.latency
+            yield loop.at("operands", j, "distance", op=i), named, "distance", operand.distance
         for j, read in enumerate(op.reads):
             named = f"{owner} read of `{read.storage}`"
-            yield f"{path}.reads[{j}].distance", named, "distance", read.distance
+            yield loop.at("reads", j, "distance", op=i), named, "distance", read.distance
         for j, use in enumerate(op.uses or ()):
             named = f"{owner} use of `{use.slot}`"
-            yield f"{path}.uses[{j}].duration", named, "duration", use.duration
-            yield f"{path}.uses[{j}].offset", named, "offset", use.offset
-            yield f"{path}.uses[{j}].occupancy", named, "occupancy", use.occupancy
+            yield loop.at("uses", j, "duration", op=i), named, "duration", use.duration
+            yield loop.at("uses", j, "offset", op=i), named, "offset", use.offset
+            yield loop.at("uses", j, "occupancy", op=i), named, "occupancy", use.occupancy
         for j, demand in enumerate(op.demands):
             named = f"{owner} demand on `{demand.pool}`"
-            yield f"{path}.demands[{j}].units", named, "units", demand.units
+            yield loop.at("demands", j, "units", op=i), named, "units", demand.units
     for i, dependence in enumerate(loop.stated):
-        path, owner = f"$.dependences[{i}]", f"dependence {dependence.src} -> {dependence.dst}"
-        yield f"{path}.latency", owner, "latency", dependence.latency
-        yield f"{path}.distance", owner, "distance", dependence.distance
+        owner = f"dependence {dependence.src} -> {dependence.dst}"
+        yield loop.at("dependences", i, "latency"), owner, "latency", dependence.latency
+        yield loop.at("dependences", i, "distance"), owner, "distance", dependence.distance

@@ -43,9 +43,9 @@ def assign(loop: Loop, given: Mapping[str, str] | None = None, simt_groups: int 
     given = dict(given or {})
     for op in given:
         if op not in loop.index:
-            raise MaterializeError(f"{loop.name}: an agent is given for `{op}`, which is no op")
+            raise MaterializeError(f"an agent is given for `{op}`, which is no op", loop.name)
     if simt_groups < 1:
-        raise MaterializeError(f"{loop.name}: {simt_groups} SIMT groups; at least 1 is needed")
+        raise MaterializeError(f"{simt_groups} SIMT groups; at least 1 is needed", loop.name)
     agents: dict[str, str] = {op.name: role_of(op) for op in loop.ops} | given
     _follow_readers(loop, given, agents)
     if simt_groups > 1:

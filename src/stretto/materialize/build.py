@@ -48,7 +48,7 @@ def materialize(
     if plan.stage_count * len(loop.ops) > INSTRUCTIONS:
         told = f"{plan.stage_count:,} stages of {len(loop.ops):,} operations are too many"
         limit = f"a program has room for {INSTRUCTIONS:,} operations; --max-stages asks for fewer"
-        raise MaterializeError(f"{loop.name}: {told}; {limit}")
+        raise MaterializeError(f"{told}; {limit}", loop.name)
     crew = assign(loop, agents, simt_groups) if mode == "specialized" else one_agent(loop)
     program = _build(plan, crew, mode, persistent)
     _within_cap(program, machine)

@@ -25,13 +25,13 @@ class BarrierError(MaterializeError):
     """The agents need more named barriers than there are."""
 
     def __init__(self, loop: str, needed: int, cap: int, takers: Sequence[str]) -> None:
-        self.loop = loop
         self.needed = needed
         self.cap = cap
         self.takers = tuple(takers)
         super().__init__(
-            f"{loop}: {needed} named barriers are needed, the machine has {cap}; "
-            f"they are taken by {', '.join(self.takers)}"
+            f"{needed} named barriers are needed, the machine has {cap}; "
+            f"they are taken by {', '.join(self.takers)}",
+            loop,
         )
 
     def __reduce__(self) -> tuple[type[BarrierError], tuple[str, int, int, tuple[str, ...]]]:
@@ -42,12 +42,12 @@ class RegionError(MaterializeError):
     """The program that was built does not keep the rules of its own region."""
 
     def __init__(self, loop: str, faults: Sequence[str]) -> None:
-        self.loop = loop
         self.faults = tuple(faults)
         told = "".join(f"\n  {fault}" for fault in self.faults)
         super().__init__(
-            f"{loop}: the program that was built is not sound; this is a bug of Stretto, please "
-            f"report it with the loop{told}"
+            "the program that was built is not sound; this is a bug of Stretto, please "
+            f"report it with the loop{told}",
+            loop,
         )
 
     def __reduce__(self) -> tuple[type[RegionError], tuple[str, tuple[str, ...]]]:

@@ -96,7 +96,7 @@ class Persistent:
         """Refuse shapes that do not agree."""
         faults = self.check()
         if faults:
-            raise ShapeError(f"{loop}: the schedule is invalid: {'; '.join(faults)}")
+            raise ShapeError(f"the schedule is invalid: {'; '.join(faults)}", loop)
 
     def work(self, block: int) -> Iterator[WorkTile]:
         """The tiles of one block, in order, and at last one that is not valid."""

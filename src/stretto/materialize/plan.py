@@ -95,12 +95,12 @@ class Plan:
 def make_plan(loop: Loop, machine: Machine, analysis: ScheduleAnalysis) -> Plan:
     """The plan of an analysis; MaterializeError where it is not finished or not legal."""
     if not analysis.success or analysis.ii is None:
-        raise MaterializeError(f"{loop.name}: there is no schedule to materialize")
+        raise MaterializeError("there is no schedule to materialize", loop.name)
     if not loop.resolved:
-        raise MaterializeError(f"{loop.name}: the loop has operations without costs")
+        raise MaterializeError("the loop has operations without costs", loop.name)
     violations = verify(loop, machine, analysis)
     if violations:
         told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
-        raise MaterializeError(f"{loop.name}: the schedule is not legal{told}")
+        raise MaterializeError(f"the schedule is not legal{told}", loop.name)
     order = {p.op: p.order for p in analysis.placements}
     return Plan(loop, machine, analysis.schedule, order)

@@ -161,5 +161,5 @@ def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str
     stuck = [ring for src in after if src in left for dst, ring in after[src] if dst in left]
     short = next((ring for ring in stuck if ring and ring not in storages), "")
     if not short:
-        raise MaterializeError(f"{plan.loop.name}: no order of one cycle serves {sorted(left)}")
+        raise MaterializeError(f"no order of one cycle serves {sorted(left)}", plan.loop.name)
     return (), short

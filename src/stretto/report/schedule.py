@@ -11,11 +11,13 @@ four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stretto.exact.objectives import goal_of
 from stretto.loop import Loop, Op, Use
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.classify import resolve
@@ -35,7 +37,7 @@ class ScheduleReport:
     loop: Loop
     """As it was scheduled, or not yet classified: what its operations hold is then looked up."""
     machine: Machine
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     """What the front end noted of the loop."""
     verbose: bool = False
 
@@ -58,7 +60,7 @@ class ScheduleReport:
             lines = wrapped(head + self._failure(), "", "  ")
             lines += wrapped(f"{analysis.generator} ({analysis.rule})", "  ", "  ")
             lines += self._refused()
-        return lines + notes((*analysis.warnings, *self.notes))
+        return lines + notes((*texts(analysis.warnings), *self.notes))
 
     # A schedule -------------------------------------------------------------------------------
 

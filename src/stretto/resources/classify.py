@@ -13,9 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from stretto.errors import LoopError
 from stretto.limits import CYCLES, UNITS
-from stretto.loop import Demand, Loop, Op, Storage, TileType, Use, Value
+from stretto.loop import (
+    Demand,
+    Fault,
+    Loop,
+    LoopError,
+    Note,
+    Op,
+    Place,
+    Storage,
+    TileType,
+    Use,
+    Value,
+)
 from stretto.machine import Encoding, Machine
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
 
@@ -26,7 +37,7 @@ class Classified:
 
     op: Op
     encoding: str | None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,7 @@ class Resolved:
     """A loop whose every operation has its costs, and what was noted on the way."""
 
     loop: Loop
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def resolve(loop: Loop, machine: Machine) -> Resolved:
@@ -42,13 +53,14 @@ def resolve(loop: Loop, machine: Machine) -> Resolved:
     values = {value.name: value for value in loop.values}
     storages = {storage.name: storage for storage in loop.storages}
     ops: list[Op] = []
-    notes: list[str] = []
-    faults: list[tuple[str, str]] = []
+    notes: list[Note] = []
+    faults: list[Fault] = []
     for i, op in enumerate(loop.ops):
         try:
-            classified = classify(op, machine, values, storages)
+            classified = classify(op, machine, values, storages, loop.at(op=i))
         except FormulaError as error:
-            faults.append((f"$.ops[{i}]", f"`{op.name}` ({op.kind}): {error}"))
+            told = f"`{op.name}` ({op.kind}): {error}"
+            faults.append(Fault(loop.at(op=i), "no-encoding", told))
             continue
         ops.append(classified.op)
         notes.extend(classified.notes)
@@ -62,12 +74,16 @@ def classify(
     machine: Machine,
     values: Mapping[str, Value] | None = None,
     storages: Mapping[str, Storage] | None = None,
+    place: Place = Place(),  # noqa: B008 - a frozen value
 ) -> Classified:
-    """One operation on a machine; FormulaError says why it has no cost there."""
+    """One operation on a machine; FormulaError says why it has no cost there.
+
+    What is noted of it is at `place`.
+    """
     if op.resolved:
         return Classified(op, op.encoding)
     known = variables(op, values or {}, storages or {})
-    encoding, notes = select(op, machine, known)
+    encoding, notes = select(op, machine, known, place)
     costs = _Costs(machine, encoding, known)
     uses = tuple(
         Use(use.slot, costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
@@ -88,13 +104,13 @@ def classify(
 
 
 def select(
-    op: Op, machine: Machine, known: Mapping[str, Scalar]
-) -> tuple[Encoding, tuple[str, ...]]:
+    op: Op, machine: Machine, known: Mapping[str, Scalar], place: Place
+) -> tuple[Encoding, tuple[Note, ...]]:
     """The first row whose `when` holds and whose `needs` are not broken, and what to say.
 
     A stated tag names the row outright, so that `when` has nothing left to choose.
     """
-    notes: list[str] = []
+    unfit: list[str] = []
     for encoding in _candidates(op, machine):
         if op.facts.tag is None and not _applies(encoding, known):
             continue
@@ -104,17 +120,17 @@ def select(
             if need.condition.known(known) and not need.condition.holds(known)
         ]
         if not broken:
-            if notes:
-                notes[-1] += f"; takes {encoding.name}"
-            return encoding, tuple(notes)
-        notes.append(f"`{op.name}` ({op.kind}) cannot be {encoding.name}: " + "; ".join(broken))
+            if unfit:
+                unfit[-1] += f"; takes {encoding.name}"
+            return encoding, tuple(Note(Place(place.loop), told) for told in unfit)
+        unfit.append(f"`{op.name}` ({op.kind}) cannot be {encoding.name}: " + "; ".join(broken))
     if op.kind in machine.opcodes or op.facts.tag is not None:
-        told = "; ".join(notes) or "no row of the machine file matches its types and facts"
+        told = "; ".join(unfit) or "no row of the machine file matches its types and facts"
         raise FormulaError(told)
     if machine.fallback is None:
         raise FormulaError(f"{machine.name} does not know this operation; it has no encoding")
-    note = f"`{op.name}`: {machine.name} does not know `{op.kind}`; takes {machine.fallback}"
-    return machine.encoding(machine.fallback), (note,)
+    told = f"`{op.name}`: {machine.name} does not know `{op.kind}`; takes {machine.fallback}"
+    return machine.encoding(machine.fallback), (Note(place, told),)
 
 
 def _applies(encoding: Encoding, known: Mapping[str, Scalar]) -> bool:

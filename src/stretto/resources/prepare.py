@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stretto.errors import LoopError
-from stretto.loop import Loop, check
+from stretto.loop import Loop, LoopError, Note, Place, check
 from stretto.machine import Machine, load_machine
 from stretto.resources.classify import resolve
 from stretto.vocabulary.spaces import SPACES
@@ -26,7 +25,7 @@ class Prepared:
     loop: Loop
     machine: Machine
     """With the loop's own slots."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     """Lifted budgets, operations that fell to another encoding, and the like."""
 
 
@@ -40,10 +39,11 @@ def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
     resolved = resolve(loop, machine)
     faults = check(resolved.loop, machine)
     if faults:
-        raise LoopError(loop.name, [(fault.path, fault.message) for fault in faults])
+        raise LoopError(loop.name, faults)
     full = machine.with_slots(loop.slots)
-    notes = machine.notes + resolved.notes + tuple(_partly_filled(resolved.loop))
-    notes += tuple(_unlimited(resolved.loop, machine))
+    lifted = [Note(Place(), text) for text in machine.notes]
+    more = [*_partly_filled(resolved.loop), *_unlimited(resolved.loop, machine)]
+    notes = (*lifted, *resolved.notes, *(Note(loop.at(), text) for text in more))
     return Prepared(resolved.loop, full, notes)
 
 

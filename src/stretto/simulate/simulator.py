@@ -58,15 +58,15 @@ def simulate_program(
 ) -> Simulation:
     """Run a program as it is; `starts` are those the schedule promised."""
     if iterations < 0:
-        raise StrettoError(f"{program.loop.name}: {iterations} iterations; 0 or more are needed")
+        raise StrettoError(f"{iterations} iterations; 0 or more are needed", program.loop.name)
     count = iterations * len(program.loop.ops)
     if count > INSTRUCTIONS:
         told = f"{iterations:,} iterations of {len(program.loop.ops)} operations"
         limit = f"a run has at most {INSTRUCTIONS:,}"
-        raise StrettoError(f"{program.loop.name}: {told} are {count:,}; {limit}")
+        raise StrettoError(f"{told} are {count:,}; {limit}", program.loop.name)
     faults = declaration_faults(program)
     if faults:
-        raise StrettoError(f"{program.loop.name}: the program cannot run: {'; '.join(faults)}")
+        raise StrettoError(f"the program cannot run: {'; '.join(faults)}", program.loop.name)
     domain = domain or Symbolic()
     run = run_program(program, starts, domain, iterations)
     findings = run.findings

@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from stretto.loop import Loop, Use
+from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.solution.types import (
     BOUND_NAMES,
@@ -73,7 +74,7 @@ def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -
         "memory": {row.space: {"used": row.used, "budget": row.budget} for row in analysis.memory},
         "pressure": None if analysis.pressure is None else asdict(analysis.pressure),
         "refused": [_refusal_to_json(row) for row in analysis.refused],
-        "warnings": list(analysis.warnings),
+        "warnings": texts(analysis.warnings),
         "seconds": analysis.seconds,
     }
 

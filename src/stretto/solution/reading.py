@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from stretto.document import Cursor, parse_json, unknown_schema
-from stretto.loop import SPACES, Loop, Op, Use
+from stretto.loop import SPACES, Loop, Note, Op, Place, Use
 from stretto.loop.json import read_use
 from stretto.solution import views
 from stretto.solution.json import SCHEMA
@@ -88,7 +88,7 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         generator=row.opt("generator", _string, ""),
         rule=row.opt("rule", _string, ""),
         refused=row.opt("refused", _each(_refusal), ()),
-        warnings=row.opt("warnings", _each(_string), ()),
+        warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", _each(_string), ())),
         seconds=row.opt("seconds", Cursor.number, 0.0),
     )
     row.done()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from stretto.loop import Use
+from stretto.loop import Note, Use
 
 WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
 WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
@@ -233,7 +233,10 @@ class ScheduleAnalysis:
     rule: str = ""
     """The selection rule that chose the generator."""
     refused: tuple[Refusal, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    """What is to be known of it: notes of the machine and of the loop, then those of the search."""
+    overdue: bool = False
+    """Whether the time limit ended the search; no part of a document."""
     seconds: float = 0.0
 
     @property

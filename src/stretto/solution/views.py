@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
 from stretto.errors import InfeasibleError
-from stretto.loop import Fault, Loop, Storage, topological_order
+from stretto.loop import Fault, Loop, Note, Storage, topological_order
 from stretto.machine import Machine
 from stretto.solution.profile import profile
 from stretto.solution.types import (
@@ -192,7 +192,7 @@ def analyse(
     generator: str = "",
     rule: str = "",
     refused: tuple[Refusal, ...] = (),
-    warnings: tuple[str, ...] = (),
+    warnings: tuple[Note, ...] = (),
     seconds: float = 0.0,
 ) -> ScheduleAnalysis:
     """The whole analysis of a schedule; groups in program order."""
@@ -218,6 +218,6 @@ def analyse(
         generator=generator,
         rule=rule,
         refused=refused,
-        warnings=machine.notes + warnings,
+        warnings=warnings,
         seconds=seconds,
     )

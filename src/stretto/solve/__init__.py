@@ -15,7 +15,6 @@ from stretto.solve.scheduling import (
     PARTS,
     Progress,
     StoppedError,
-    overdue,
     schedule_prepared,
 )
 
@@ -28,7 +27,6 @@ __all__ = [
     "Progress",
     "StoppedError",
     "explain_prepared",
-    "overdue",
     "prepare",
     "schedule_prepared",
 ]

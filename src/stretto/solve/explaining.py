@@ -22,7 +22,7 @@ from stretto.resources.prepare import Prepared
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError
-from stretto.solve.scheduling import Progress, StoppedError, overdue, schedule_prepared
+from stretto.solve.scheduling import Progress, StoppedError, schedule_prepared
 from stretto.verify import Violation, verify
 
 STORAGE_KINDS = ("memory", "anti", "output")
@@ -70,7 +70,7 @@ def explain_prepared(
         found = Explanation(asked, "undecided", stopped=True)
     elif best.ii is not None and asked == best.ii:
         found = Explanation(asked, "possible")
-    elif overdue(best):
+    elif best.overdue:
         found = Explanation(asked, "undecided")
     else:
         try:

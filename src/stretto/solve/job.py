@@ -14,6 +14,7 @@ from stretto.errors import StrettoError
 from stretto.generate.ladder.serial import SerialResult
 from stretto.generate.problem import LARGE, Problem
 from stretto.generate.select import SERIAL, Selection
+from stretto.loop import Note
 from stretto.machine import SPACES
 from stretto.solution import Bounds, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
@@ -27,13 +28,13 @@ class IllegalScheduleError(StrettoError):
     """A generator made a schedule that the verifier refuses: a bug of Stretto, not of its user."""
 
     def __init__(self, loop: str, generator: str, violations: Sequence[Violation]) -> None:
-        self.loop = loop
         self.generator = generator
         self.violations = tuple(violations)
         told = "".join(f"\n  {v.rule}: {v.message}" for v in self.violations)
         super().__init__(
-            f"{loop}: the {generator} generator made a schedule that is not legal; this is a bug "
-            f"of Stretto, please report it with the loop{told}"
+            f"the {generator} generator made a schedule that is not legal; this is a bug of "
+            f"Stretto, please report it with the loop{told}",
+            loop,
         )
 
     def __reduce__(
@@ -49,7 +50,7 @@ class Job:
     problem: Problem
     bounds: Bounds
     chosen: Selection
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     finishing: float = 0.0
     """Seconds to leave for analysing and verifying what a search finds."""
 
@@ -63,7 +64,7 @@ class Job:
     ) -> ScheduleAnalysis:
         """The serial schedule; `told`: why, where another generator was chosen."""
         rule = self.chosen.rule + ("; fell back on the serial schedule" if told else "")
-        said = result.warnings + ((told,) if told else ())
+        said = (*result.warnings, told) if told else result.warnings
         return self.verified(
             replace(self.chosen, generator=SERIAL, rule=rule),
             self.problem.schedule(result.ii, result.starts),
@@ -96,7 +97,7 @@ class Job:
             generator=self.chosen.generator,
             rule=self.chosen.rule,
             refused=refused,
-            warnings=self.problem.machine.notes + self.notes,
+            warnings=self.notes,
         )
 
     def verified(
@@ -121,7 +122,7 @@ class Job:
             generator=chosen.generator,
             rule=chosen.rule,
             refused=refused,
-            warnings=self.notes + warnings,
+            warnings=(*self.notes, *(Note(loop.at(), text) for text in warnings)),
         )
         violations = verify(loop, machine, analysis, max_stages=self.problem.options.max_stages)
         if violations:

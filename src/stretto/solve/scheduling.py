@@ -16,6 +16,7 @@ from stretto.exact.options import Event, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, select, too_many_uses
+from stretto.loop import Note, Place
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared
 from stretto.solution import Objective, Proof, Refusal, ScheduleAnalysis
@@ -47,11 +48,6 @@ class StoppedError(KeyboardInterrupt):
         super().__init__(analysis)
 
 
-def overdue(analysis: ScheduleAnalysis) -> bool:
-    """Whether the time limit ended the search for this schedule."""
-    return OVERDUE in analysis.warnings
-
-
 def schedule_prepared(
     ready: Prepared,
     generator: str = "auto",
@@ -72,14 +68,14 @@ def schedule_prepared(
     loop, machine = ready.loop, ready.machine
     chosen = select(loop, machine, generator=generator, serial_threshold=options.serial_threshold)
     if options.strict and chosen.warnings:
-        raise StrettoError(f"{loop.name}: {'; '.join(chosen.warnings)} (strict)")
+        raise StrettoError(f"{'; '.join(chosen.warnings)} (strict)", loop.name)
     try:
         patience = options.deadline.later(GRACE)
         patience.check()
         compiled = compile_loop(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
         bounds = bounds_of(compiled, patience)
         problem = for_search(compiled, replace(options, quick=proof is not None))
-        notes = ready.notes[len(machine.notes) :] + chosen.warnings
+        notes = (*ready.notes, *(Note(loop.at(), text) for text in chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
         analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
     except StoppedError as stopped:
@@ -93,19 +89,19 @@ def schedule_prepared(
 def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) -> ScheduleAnalysis:
     """Generate; and where a proof is asked for, prove, and generate with all effort if it fails."""
     found = _generate(job, progress)
-    if proof is None or overdue(found.analysis):
+    if proof is None or found.analysis.overdue:
         return found.analysis
     analysis = _prove(job, found, proof, progress)
-    if overdue(analysis) or not _is_open(analysis) or job.chosen.generator == SERIAL:
+    if analysis.overdue or not _is_open(analysis) or job.chosen.generator == SERIAL:
         return analysis
     options = replace(job.problem.options, quick=False)
     thorough = replace(job, problem=replace(job.problem, options=options))
     try:
         more = _generate(thorough, progress).analysis
     except OverdueError:  # before it had anything; what is proved stands
-        return _warned(analysis, OVERDUE)
+        return _late(analysis)
     better = _better(analysis, more)
-    return _warned(better, OVERDUE) if overdue(more) and not overdue(better) else better
+    return _late(better) if more.overdue and not better.overdue else better
 
 
 def _check_options(options: Options, proof: ProofOptions | None) -> None:
@@ -162,11 +158,15 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     analysis = _best(job, found, at_hand)
     if found.stopped:
         raise StoppedError(_warned(analysis, STOPPED))
-    return _Heuristic(_warned(analysis, OVERDUE) if found.overdue else analysis, last)
+    return _Heuristic(_late(analysis) if found.overdue else analysis, last)
 
 
 def _warned(analysis: ScheduleAnalysis, told: str) -> ScheduleAnalysis:
-    return replace(analysis, warnings=(*analysis.warnings, told))
+    return replace(analysis, warnings=(*analysis.warnings, Note(Place(analysis.loop), told)))
+
+
+def _late(analysis: ScheduleAnalysis) -> ScheduleAnalysis:
+    return replace(_warned(analysis, OVERDUE), overdue=True)
 
 
 def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:
@@ -212,7 +212,7 @@ def _prove(
     crowded = too_many_uses(job.problem.loop)
     if crowded:
         told = f"{crowded}: the solver was not asked"
-        return replace(at_hand, warnings=(*at_hand.warnings, told))
+        return _warned(at_hand, told)
     from stretto.solve.proving import proved  # noqa: PLC0415 - only who proves needs it
 
     try:
@@ -229,7 +229,7 @@ def _prove(
         return analysis
     if not analysis.success:
         raise OverdueError(job.problem.deadline.seconds)
-    return _warned(analysis, OVERDUE)
+    return _late(analysis)
 
 
 def _settled(analysis: ScheduleAnalysis, asked: ProofOptions) -> bool:

@@ -58,8 +58,9 @@ def verify(
         if not op.resolved:
             missing = "uses" if op.uses is None else "latency"
             raise StrettoError(
-                f"{loop.name}: `{op.name}` ({op.kind}) has no {missing}; "
-                "classify the loop before verifying its schedule"
+                f"`{op.name}` ({op.kind}) has no {missing}; "
+                "classify the loop before verifying its schedule",
+                loop.name,
             )
     if not analysis.success:
         message = f"the analysis of `{loop.name}` has no schedule: there is nothing to verify"

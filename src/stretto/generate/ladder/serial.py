@@ -42,7 +42,6 @@ class SerialError(InfeasibleError):
 
     def __init__(self, ii: int, message: str) -> None:
         self.ii = ii
-        self.message = message
         super().__init__(message)
 
     def __reduce__(self) -> tuple[type[SerialError], tuple[int, str]]:

@@ -41,9 +41,9 @@ class PipelineError(StrettoError):
     def __init__(self, text: str, at: int, message: str) -> None:
         self.text = text
         self.at = at
-        self.message = message
         shown = re.sub(r"\s", " ", text)
         super().__init__(f"pass pipeline: {message}\n  {shown}\n  {' ' * at}^")
+        self.message = message
 
     def __reduce__(self) -> tuple[type[PipelineError], tuple[str, int, str]]:
         return PipelineError, (self.text, self.at, self.message)

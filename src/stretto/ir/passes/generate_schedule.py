@@ -101,7 +101,7 @@ class GenerateSchedule(ModulePass):
             return self._left_alone(speaker, why_not(analysis))
         publish(found.for_op, found.ops, analysis)
         for warning in analysis.warnings:
-            if warning not in ready.machine.notes:
+            if warning.place.loop:  # those of the machine are known to whoever lifted a budget
                 speaker.warn(warning)
         self._scheduled(speaker, analysis)
         return []

@@ -7,18 +7,18 @@ Violation  `read` starts at 9; ...   ──►  k.mlir:9:5: error: dependence: `
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
-from stretto.errors import LoopError, StrettoError
+from stretto.errors import StrettoError
 from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
 from stretto.ir.parsing import Parsed
 from stretto.ir.reading import LeftAlone, LoopInModule, positioned
 from stretto.ir.remarks import Kind, Remark, note_remark, tell
+from stretto.loop import LoopError, Note
 from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
@@ -53,17 +53,13 @@ class Speaker:
         """A diagnostic at the loop, which names it."""
         return self.at(self.found.for_op, severity, f"{self.found.loop.name}: {message}")
 
-    def warn(self, note: str) -> None:
-        """A note of the scheduler: at the operation it names, unless that was warned of, or loop.
-
-        What the classifier notes begins with the name of an operation.
-        """
-        named = re.match(r"`([^`]+)`: ", note)
-        op = self.found.ops.get(named[1]) if named else None
-        if op is None:
-            tell(self.of_loop("warning", note))
+    def warn(self, note: Note) -> None:
+        """A note of the scheduler: at its operation, unless that was warned of, or at the loop."""
+        if note.place.op is None:
+            tell(self.of_loop("warning", note.text))
             return
-        told = self.at(op, "warning", note)
+        op = self.found.ops[self.found.loop.ops[note.place.op].name]
+        told = self.at(op, "warning", note.text)
         if not any((w.line, w.column) == (told.line, told.column) for w in self.found.warnings):
             tell(told)
 
@@ -81,8 +77,7 @@ class Speaker:
             return list(error.diagnostics)
         if isinstance(error, LoopError):
             return list(positioned(self.parsed, self.found, error).diagnostics)
-        text = str(error).removeprefix(f"{self.found.loop.name}: ")
-        return [self.of_loop("error", text)]
+        return [self.of_loop("error", error.message)]
 
     def violation(self, analysis: ScheduleAnalysis, what: Violation) -> Diagnostic:
         """A violation at the operation that commits it, with notes at the others."""

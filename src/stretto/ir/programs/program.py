@@ -55,7 +55,7 @@ def write_program(program: Program) -> ModuleOp:
     try:
         replace_loop(Original(loop, ops, program.loop), program)
     except UnwritableError as error:
-        raise StrettoError(f"{program.loop.name}: {error.reason}") from None
+        raise StrettoError(f"{error.reason}", program.loop.name) from None
     return module
 
 

@@ -8,14 +8,13 @@ Inner loops are read first, since an outer one has to know what they cost.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Operation
 
-from stretto.errors import LoopError, StrettoError
+from stretto.errors import StrettoError
 from stretto.ir.attributes import CONSTRAINT, STATED, stated_loop, stated_op, verify_attributes
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect.kinds import name_of
@@ -25,7 +24,7 @@ from stretto.ir.reading.body import Body, BodyReader, Inner
 from stretto.ir.reading.inner import FREE, inner_cost
 from stretto.ir.reading.names import Names, function_name
 from stretto.ir.reading.values import Homes, UnreadableError
-from stretto.loop import Loop, check
+from stretto.loop import Fault, Loop, LoopError, check
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.classify import resolve
 from stretto.resources.prepare import DEFAULT_MACHINE
@@ -69,10 +68,7 @@ def read_loops(parsed: Parsed, machine: Machine | str | None = None) -> LoopsOfM
 
 def positioned(parsed: Parsed, item: LoopInModule, error: LoopError) -> MlirError:
     """What is wrong with a loop, at the operations it is wrong with."""
-    found = [
-        _at_path(parsed, item.for_op, item.loop, item.ops, path, message)
-        for path, message in error.faults
-    ]
+    found = [_at_place(parsed, item.for_op, item.loop, item.ops, fault) for fault in error.faults]
     return MlirError(found)
 
 
@@ -85,7 +81,7 @@ def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
     for item in found.loops:
         try:
             resolved = resolve(item.loop, item.machine).loop
-            faults = [(fault.path, fault.message) for fault in check(resolved, item.machine)]
+            faults = check(resolved, item.machine)
             if faults:
                 raise LoopError(item.loop.name, faults)
         except LoopError as error:
@@ -94,26 +90,20 @@ def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
         raise MlirError(wrong)
 
 
-_OP_PATH = re.compile(r"\$\.ops\[(\d+)\](?:\.(\w+)(?:\.(\w+))?)?")
-_LOOP_PATH = re.compile(r"\$\.(\w+)")
-
-
-def _at_path(
-    parsed: Parsed,
-    for_op: ForOp,
-    loop: Loop,
-    ops: dict[str, Operation],
-    path: str,
-    message: str,
+def _at_place(
+    parsed: Parsed, for_op: ForOp, loop: Loop, ops: dict[str, Operation], fault: Fault
 ) -> Diagnostic:
-    place = _OP_PATH.match(path)
-    if place is None:
-        field_of_loop = _LOOP_PATH.match(path)
-        attribute = STATED + field_of_loop[1] if field_of_loop else None
-        return parsed.diagnose(for_op, "error", message, attribute=attribute)
-    op = ops[loop.ops[int(place[1])].name]
-    attribute = CONSTRAINT + place[3] if place[2] == "constraint" else f"{STATED}{place[2]}"
-    return parsed.diagnose(op, "error", message, attribute=attribute)
+    """A fault at its operation, or at the attribute that states the field that is wrong."""
+    place = fault.place
+    op = for_op if place.op is None else ops[loop.ops[place.op].name]
+    match place.field:
+        case ("constraint", str(name), *_):
+            attribute = CONSTRAINT + name
+        case (str(name), *_):
+            attribute = STATED + name
+        case _:
+            attribute = None
+    return parsed.diagnose(op, "error", fault.message, attribute=attribute)
 
 
 @dataclass
@@ -211,8 +201,7 @@ class _ModuleReader:
         if not body.loop.ops:
             raise UnreadableError(op, "its body has no operations")
         self.wrong += [
-            _at_path(self.parsed, op, body.loop, body.ops, fault.path, fault.message)
-            for fault in check(body.loop)
+            _at_place(self.parsed, op, body.loop, body.ops, fault) for fault in check(body.loop)
         ]
         return LoopInModule(body.loop, op, body.ops, machine, self._warnings(body, machine))
 
