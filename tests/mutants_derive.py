@@ -314,16 +314,13 @@ def _finer() -> Iterator[Mutant]:
         "views",
         "A view is an operation like any other, for whoever asks the loop.",
         all_of(
-            *(
-                giving(f"stretto.loop.{module}.storage_views", {})
-                for module in ("accesses", "derive", "loop")
-            )
+            *(giving(f"stretto.loop.{module}.storage_views", {}) for module in ("derive", "loop"))
         ),
     )
     yield _mutant(
         "carried views",
         "What is seen through a carried view is taken for this iteration's.",
-        around("stretto.loop.accesses._instance", lambda _, args: args[0].distance),
+        around("stretto.loop.derive._instance", lambda _, args: args[0].distance),
     )
 
 

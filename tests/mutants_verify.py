@@ -460,7 +460,10 @@ def _orders() -> Iterator[Mutant]:
         "dependence: stated",
         "Stated dependences are not looked at.",
         all_of(
-            *(around(f"{VERIFY}.{m}.stated_and_flows", _without_stated) for m in ("case", "asked"))
+            *(
+                around(f"{VERIFY}.{m}.stated_and_flows", _without_stated)
+                for m in ("layout", "asked")
+            )
         ),
     )
     yield _mutant(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from stretto.loop import ResourceVector
 from stretto.machine import Machine
-from stretto.resources.conflict import Conflict, ConflictError
+from stretto.resources.table import Conflict, ConflictError
 
 Key = tuple[str, str]
 """("slot", name) or ("pool", name)."""

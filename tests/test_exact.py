@@ -33,7 +33,7 @@ from stretto.exact.symmetry import anchor, twins
 from stretto.frontends import read_source
 from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
-from stretto.loop.types import Access
+from stretto.loop.parts import Access
 from stretto.machine import Budget, Machine, Pool, Slot
 from stretto.solution import Bounds, Refusal, Schedule, ScheduleAnalysis
 from stretto.verify import verify

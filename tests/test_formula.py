@@ -9,7 +9,7 @@ import pytest
 
 from stretto.loop import Facts, Op, Operand, TileType, Value
 from stretto.machine.formula import FORMULA_VARIABLES, Formula, FormulaError
-from stretto.resources.classify import variables
+from stretto.resources.prepare import variables
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from programs import TINY, Ready, placed, ready, two_agents
 from stretto import Loop, Machine, build
 from stretto.loop import Op, Use
 from stretto.machine import Slot, load_machine
-from stretto.machine.model import Figure
+from stretto.machine.machine import Figure
 from stretto.materialize import BarrierError, MaterializeError, materialize
 from stretto.materialize.agents import assign, role_of
 

@@ -33,8 +33,8 @@ from stretto.solution.json import (
     bounds_to_json,
     document,
     dump_document,
+    parse_schedules,
 )
-from stretto.solution.reading import parse_schedules
 from stretto.solution.views import analyse
 from stretto.verify import verify
 

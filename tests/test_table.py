@@ -13,9 +13,8 @@ from naive_table import NaiveTable
 from stretto.errors import StrettoError
 from stretto.loop import Demand, ResourceVector, Use
 from stretto.machine import Machine, Pool, Slot
-from stretto.resources.conflict import ConflictError
 from stretto.resources.counters import Counters
-from stretto.resources.table import ReservationTable
+from stretto.resources.table import ConflictError, ReservationTable
 
 # Against the naive twin -----------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from stretto.generate.ladder.serial import SerialResult, serial
 from stretto.generate.problem import Options, Problem
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value
 from stretto.loop.json import dump_loop
-from stretto.loop.tile import TileType
+from stretto.loop.parts import TileType
 from stretto.machine import Machine, Slot
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import scheduling

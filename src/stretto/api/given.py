@@ -18,8 +18,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
-from stretto.solution.json import SCHEMA
-from stretto.solution.reading import parse_schedules, read_schedule
+from stretto.solution.json import SCHEMA, parse_schedules, read_schedule
 from stretto.solution.views import analyse
 from stretto.solution.words import counted
 from stretto.verify import verify

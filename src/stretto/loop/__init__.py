@@ -1,10 +1,8 @@
 """The problem: operations, values, storages and what they imply for one another."""
 
-from stretto.loop.check import check, topological_order
-from stretto.loop.loop import Loop
-from stretto.loop.places import Fault, LoopError, Note, Place
-from stretto.loop.tile import TileType
-from stretto.loop.types import (
+from stretto.loop.check import check
+from stretto.loop.loop import Loop, topological_order
+from stretto.loop.parts import (
     DEPENDENCE_KINDS,
     Access,
     Constraint,
@@ -16,9 +14,11 @@ from stretto.loop.types import (
     Operand,
     ResourceVector,
     Storage,
+    TileType,
     Use,
     Value,
 )
+from stretto.loop.places import Fault, LoopError, Note, Place
 from stretto.vocabulary.spaces import SPACES, Space
 
 __all__ = [

@@ -13,11 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from stretto.errors import listed
-from stretto.loop.loop import Loop
-from stretto.loop.numbers import long_iteration, wrong_numbers
+from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, UNITS
+from stretto.loop.loop import Loop, topological_order
+from stretto.loop.parts import DEPENDENCE_KINDS, Access, Op
 from stretto.loop.places import Fault, Place
-from stretto.loop.types import DEPENDENCE_KINDS, Access, Op
 from stretto.machine import Machine
+from stretto.machine.formula import told_number
 from stretto.vocabulary.spaces import BUFFERS, SPACES
 
 
@@ -33,7 +34,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_tiles(loop),
         *_accesses(loop),
         *_stated(loop),
-        *wrong_numbers(loop),
+        *_wrong_numbers(loop),
         *_parents(loop),
     ]
     if machine is not None:
@@ -45,7 +46,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         if isinstance(order, Fault):
             faults.append(order)
         else:
-            faults += long_iteration(loop)
+            faults += _long_iteration(loop)
             faults += _ceilings(loop, machine, order) if machine is not None else ()
     return tuple(faults)
 
@@ -253,6 +254,60 @@ def _circular(parent: Mapping[str, str | None]) -> set[str]:
     return found
 
 
+# Its numbers: below zero, or so large that tables and programs outgrow the memory. Each is held
+# against a limit of its own, and so is their sum: a reservation table has one bit for each cycle of
+# the II, and the II is at most what the operations take one after the other.
+
+_MOST = {
+    "latency": CYCLES,
+    "duration": CYCLES,
+    "offset": CYCLES,
+    "distance": DISTANCE,
+    "occupancy": UNITS,
+    "units": UNITS,
+}
+
+
+def _wrong_numbers(loop: Loop) -> Iterator[Fault]:
+    """Every number that is out of its range."""
+    for place, owner, what, number in _all_numbers(loop):
+        if number is None:
+            continue
+        most = _MOST.get(what)
+        if number < 0:
+            told = f"{owner} has {what} {told_number(number)}; it must be 0 or more"
+            yield Fault(place, f"negative-{what}", told)
+        elif most is not None and number > most:
+            told = f"{owner} has {what} {told_number(number)}; at most {most:,} is allowed"
+            yield Fault(place, f"large-{what}", told)
+
+
+def _all_numbers(loop: Loop) -> Iterator[tuple[Place, str, str, int | None]]:
+    for i, op in enumerate(loop.ops):
+        owner = f"`{op.name}`"
+        yield loop.at("latency", op=i), owner, "latency", op.latency
+        yield loop.at("constraint", "max_depth", op=i), owner, "max_depth", op.constraint.max_depth
+        for j, operand in enumerate(op.operands):
+            named = f"{owner} operand `{operand.value}`"
+            yield loop.at("operands", j, "latency", op=i), named, "latency", operand.latency
+            yield loop.at("operands", j, "distance", op=i), named, "distance", operand.distance
+        for j, read in enumerate(op.reads):
+            named = f"{owner} read of `{read.storage}`"
+            yield loop.at("reads", j, "distance", op=i), named, "distance", read.distance
+        for j, use in enumerate(op.uses or ()):
+            named = f"{owner} use of `{use.slot}`"
+            yield loop.at("uses", j, "duration", op=i), named, "duration", use.duration
+            yield loop.at("uses", j, "offset", op=i), named, "offset", use.offset
+            yield loop.at("uses", j, "occupancy", op=i), named, "occupancy", use.occupancy
+        for j, demand in enumerate(op.demands):
+            named = f"{owner} demand on `{demand.pool}`"
+            yield loop.at("demands", j, "units", op=i), named, "units", demand.units
+    for i, dependence in enumerate(loop.stated):
+        owner = f"dependence {dependence.src} -> {dependence.dst}"
+        yield loop.at("dependences", i, "latency"), owner, "latency", dependence.latency
+        yield loop.at("dependences", i, "distance"), owner, "distance", dependence.distance
+
+
 # The loop on a machine --------------------------------------------------------------------
 
 
@@ -344,53 +399,6 @@ def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
 # Its dependences --------------------------------------------------------------------------
 
 
-def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
-    """Program positions in an order that respects distance-0 dependences, or the cycle."""
-    successors: list[list[int]] = [[] for _ in loop.ops]
-    waiting = [0] * len(loop.ops)
-    for dependence in loop.dependences:
-        if dependence.distance == 0:
-            src, dst = loop.index[dependence.src], loop.index[dependence.dst]
-            successors[src].append(dst)
-            waiting[dst] += 1
-    # Operations come out in rounds, program order inside a round, whatever was ready first.
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    order: list[int] = []
-    while ready:
-        later: list[int] = []
-        for i in ready:
-            order.append(i)
-            for j in successors[i]:
-                waiting[j] -= 1
-                if waiting[j] == 0:
-                    later.append(j)
-        ready = sorted(later)
-    if len(order) == len(loop.ops):
-        return tuple(order)
-    cycle = _some_cycle(successors, {i for i, count in enumerate(waiting) if count > 0})
-    names = [loop.ops[i].name for i in cycle]
-    way = " -> ".join([*names, names[0]])
-    message = f"a cycle of dependences at distance 0, which no II can satisfy: {way}"
-    return Fault(loop.at("ops"), "zero-distance-cycle", message)
-
-
-def _some_cycle(successors: list[list[int]], blocked: set[int]) -> list[int]:
-    """A cycle among operations that never became ready: each has a blocked predecessor."""
-    predecessor: dict[int, int] = {}
-    for i in sorted(blocked):
-        for j in successors[i]:
-            if j in blocked:
-                predecessor.setdefault(j, i)
-    at = min(predecessor)
-    seen: list[int] = []
-    while at not in seen:
-        seen.append(at)
-        at = predecessor[at]
-    cycle = seen[seen.index(at) :][::-1]
-    first = cycle.index(min(cycle))
-    return cycle[first:] + cycle[:first]
-
-
 def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fault]:
     """Accumulated latency must stay below the ceiling of the farthest memory on its path."""
     ceilings = {figure.name: figure.values[0] for figure in machine.ceilings}
@@ -417,3 +425,15 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
                 f"ceiling at {ceiling}"
             )
             yield Fault(loop.at("latency", op=i), "ceiling", message)
+
+
+def _long_iteration(loop: Loop) -> Iterator[Fault]:
+    """Operations that take too long one after the other, each until all it starts is ready."""
+    longest = {op.name: op.completion for op in loop.ops}
+    for dependence in loop.dependences:
+        longest[dependence.src] = max(longest[dependence.src], dependence.latency)
+    total = sum(longest.values())
+    if total > ITERATION_CYCLES:
+        told = f"one after the other, the operations take {total:,} cycles"
+        limit = f"at most {ITERATION_CYCLES:,} are allowed"
+        yield Fault(loop.at("ops"), "long-iteration", f"{told}; {limit}")

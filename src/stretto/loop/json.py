@@ -14,8 +14,7 @@ from typing import Any, cast
 
 from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.loop.loop import Loop
-from stretto.loop.tile import TileType
-from stretto.loop.types import (
+from stretto.loop.parts import (
     DEPENDENCE_KINDS,
     Access,
     Constraint,
@@ -26,6 +25,7 @@ from stretto.loop.types import (
     Op,
     Operand,
     Storage,
+    TileType,
     Use,
     Value,
 )

@@ -1,14 +1,16 @@
-"""The problem: a loop, and nothing of its solution."""
+"""The problem: a loop, and nothing of its solution.
+
+Loop  ──►  .reads, .dependences, .groups, topological_order     follow from it, each worked out once
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from stretto.loop.accesses import effective_reads, storage_views
-from stretto.loop.derive import derive_dependences
-from stretto.loop.places import Place
-from stretto.loop.types import Access, Dependence, Op, Operand, Storage, Value
+from stretto.loop.derive import derive_dependences, effective_reads, storage_views
+from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value
+from stretto.loop.places import Fault, Place
 
 
 @dataclass(frozen=True)
@@ -124,3 +126,50 @@ class Loop:
         for name, gid in gid_of.items():
             members.setdefault(find(gid), []).append(name)
         return tuple(tuple(names) for names in members.values() if len(names) > 1)
+
+
+def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
+    """Program positions in an order that respects distance-0 dependences, or the cycle."""
+    successors: list[list[int]] = [[] for _ in loop.ops]
+    waiting = [0] * len(loop.ops)
+    for dependence in loop.dependences:
+        if dependence.distance == 0:
+            src, dst = loop.index[dependence.src], loop.index[dependence.dst]
+            successors[src].append(dst)
+            waiting[dst] += 1
+    # Operations come out in rounds, program order inside a round, whatever was ready first.
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    order: list[int] = []
+    while ready:
+        later: list[int] = []
+        for i in ready:
+            order.append(i)
+            for j in successors[i]:
+                waiting[j] -= 1
+                if waiting[j] == 0:
+                    later.append(j)
+        ready = sorted(later)
+    if len(order) == len(loop.ops):
+        return tuple(order)
+    cycle = _some_cycle(successors, {i for i, count in enumerate(waiting) if count > 0})
+    names = [loop.ops[i].name for i in cycle]
+    way = " -> ".join([*names, names[0]])
+    message = f"a cycle of dependences at distance 0, which no II can satisfy: {way}"
+    return Fault(loop.at("ops"), "zero-distance-cycle", message)
+
+
+def _some_cycle(successors: list[list[int]], blocked: set[int]) -> list[int]:
+    """A cycle among operations that never became ready: each has a blocked predecessor."""
+    predecessor: dict[int, int] = {}
+    for i in sorted(blocked):
+        for j in successors[i]:
+            if j in blocked:
+                predecessor.setdefault(j, i)
+    at = min(predecessor)
+    seen: list[int] = []
+    while at not in seen:
+        seen.append(at)
+        at = predecessor[at]
+    cycle = seen[seen.index(at) :][::-1]
+    first = cycle.index(min(cycle))
+    return cycle[first:] + cycle[:first]

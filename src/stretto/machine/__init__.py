@@ -1,7 +1,7 @@
 """Machines as data: slots, capacities, pools, encodings, latencies, budgets."""
 
 from stretto.machine.load import load_machine, machine_beside, machine_names, read_machine
-from stretto.machine.model import (
+from stretto.machine.machine import (
     Budget,
     Cell,
     Encoding,

@@ -1,11 +1,9 @@
 """What operations hold: classifier, footprints, block summary, builder, reservation table."""
 
-from stretto.resources.builder import BlockRecord, Staged, apply, build
-from stretto.resources.classify import Classified, Resolved, classify, resolve
-from stretto.resources.conflict import Conflict, ConflictError
-from stretto.resources.rows import decode_rows, encode_rows
-from stretto.resources.summary import BlockSummary, summarize
-from stretto.resources.table import ReservationTable
+from stretto.resources.blocks import BlockRecord, BlockSummary, Staged, apply, build, summarize
+from stretto.resources.footprint import decode_rows, encode_rows
+from stretto.resources.prepare import Classified, Resolved, classify, resolve
+from stretto.resources.table import Conflict, ConflictError, ReservationTable
 
 __all__ = [
     "BlockRecord",

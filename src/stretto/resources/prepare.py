@@ -1,17 +1,38 @@
-"""A loop made ready: its costs on its machine, checked.
+"""A loop made ready: from opcodes, types and what analysis knows to costs on a machine, checked.
 
-Loop, Machine | name  ──►  classify ──►  check ──►  Prepared, or LoopError with every fault
+    Loop, Machine | name  ──►  classify ──►  check ──►  Prepared, or LoopError with every fault
+
+    async.tiled_tma_load, 128x64xf16, divisibility 8
+        tma_load              needs divisibility % 16 == 0     broken: 8
+        tma_load_by_threads   ─► lsu 7, tp_gnic_rd 7, tp_smem_wr 7 (+7)    and the reason is kept
+
+The rules are rows of the machine file; this module only reads them in order. Operations that
+state their own uses and latency keep them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from stretto.loop import Loop, LoopError, Note, Place, check
-from stretto.machine import Machine, load_machine
-from stretto.resources.classify import resolve
+from stretto.limits import CYCLES, UNITS
+from stretto.loop import (
+    Demand,
+    Fault,
+    Loop,
+    LoopError,
+    Note,
+    Op,
+    Place,
+    Storage,
+    TileType,
+    Use,
+    Value,
+    check,
+)
+from stretto.machine import Encoding, Machine, load_machine
+from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
 from stretto.vocabulary.spaces import SPACES
 
 DEFAULT_MACHINE = "blackwell"
@@ -70,3 +91,225 @@ def _unlimited(loop: Loop, machine: Machine) -> Iterator[str]:
         if machine.budgets and machine.budget(space) is None:
             words = SPACES[space].words
             yield f"{machine.name} gives no bytes of {words}: nothing limits `{space}`"
+
+
+# Costs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An operation with its costs, the row they come from, and what is worth saying about it."""
+
+    op: Op
+    encoding: str | None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A loop whose every operation has its costs, and what was noted on the way."""
+
+    loop: Loop
+    notes: tuple[Note, ...] = ()
+
+
+def resolve(loop: Loop, machine: Machine) -> Resolved:
+    """The loop on a machine; LoopError with every operation that has no place there."""
+    values = {value.name: value for value in loop.values}
+    storages = {storage.name: storage for storage in loop.storages}
+    ops: list[Op] = []
+    notes: list[Note] = []
+    faults: list[Fault] = []
+    for i, op in enumerate(loop.ops):
+        try:
+            classified = classify(op, machine, values, storages, loop.at(op=i))
+        except FormulaError as error:
+            told = f"`{op.name}` ({op.kind}): {error}"
+            faults.append(Fault(loop.at(op=i), "no-encoding", told))
+            continue
+        ops.append(classified.op)
+        notes.extend(classified.notes)
+    if faults:
+        raise LoopError(loop.name, faults)
+    return Resolved(replace(loop, ops=tuple(ops)), tuple(notes))
+
+
+def classify(
+    op: Op,
+    machine: Machine,
+    values: Mapping[str, Value] | None = None,
+    storages: Mapping[str, Storage] | None = None,
+    place: Place = Place(),  # noqa: B008 - a frozen value
+) -> Classified:
+    """One operation on a machine; FormulaError says why it has no cost there.
+
+    What is noted of it is at `place`.
+    """
+    if op.resolved:
+        return Classified(op, op.encoding)
+    known = variables(op, values or {}, storages or {})
+    encoding, notes = _select(op, machine, known, place)
+    costs = _Costs(machine, encoding, known)
+    uses = tuple(
+        Use(use.slot, costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
+        for i, use in enumerate(encoding.uses)
+    )
+    demands = costs.demands()
+    return Classified(
+        replace(
+            op,
+            uses=uses if op.uses is None else op.uses,
+            demands=op.demands + demands,
+            latency=costs.cycles(encoding.latency, "latency") if op.latency is None else op.latency,
+            encoding=encoding.name,
+        ),
+        encoding.name,
+        notes,
+    )
+
+
+def _select(
+    op: Op, machine: Machine, known: Mapping[str, Scalar], place: Place
+) -> tuple[Encoding, tuple[Note, ...]]:
+    """The first row whose `when` holds and whose `needs` are not broken, and what to say.
+
+    A stated tag names the row outright, so that `when` has nothing left to choose.
+    """
+    unfit: list[str] = []
+    for encoding in _candidates(op, machine):
+        if op.facts.tag is None and not _applies(encoding, known):
+            continue
+        broken = [
+            f"{need.why} ({_facts_of(need.condition, known)})"
+            for need in encoding.needs
+            if need.condition.known(known) and not need.condition.holds(known)
+        ]
+        if not broken:
+            if unfit:
+                unfit[-1] += f"; takes {encoding.name}"
+            return encoding, tuple(Note(Place(place.loop), told) for told in unfit)
+        unfit.append(f"`{op.name}` ({op.kind}) cannot be {encoding.name}: " + "; ".join(broken))
+    if op.kind in machine.opcodes or op.facts.tag is not None:
+        told = "; ".join(unfit) or "no row of the machine file matches its types and facts"
+        raise FormulaError(told)
+    if machine.fallback is None:
+        raise FormulaError(f"{machine.name} does not know this operation; it has no encoding")
+    told = f"`{op.name}`: {machine.name} does not know `{op.kind}`; takes {machine.fallback}"
+    return machine.encoding(machine.fallback), (Note(place, told),)
+
+
+def _applies(encoding: Encoding, known: Mapping[str, Scalar]) -> bool:
+    when = encoding.when
+    return when is None or (when.known(known) and when.holds(known))
+
+
+def _candidates(op: Op, machine: Machine) -> tuple[Encoding, ...]:
+    rows = machine.encodings_of(op.kind)
+    tag = op.facts.tag
+    if tag is None:
+        return rows
+    tagged = tuple(e for e in rows if e.tag == tag)
+    tagged = tagged or tuple(e for e in machine.encodings if e.tag == tag)
+    if not tagged:
+        raise FormulaError(f"{machine.name} has no row with tag {tag:#04x}")
+    return tagged
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """The formulas of an encoding, computed; what is wrong with one names it and its place."""
+
+    machine: Machine
+    encoding: Encoding
+    known: Mapping[str, Scalar]
+
+    def cycles(self, formula: Formula, place: str) -> int:
+        """A duration or a latency."""
+        if not formula.known(self.known):
+            missing = ", ".join(f"`{name}`" for name in formula.names if name not in self.known)
+            raise FormulaError(
+                f"its cost is `{formula.text}`, and {missing} cannot be told; "
+                "state the types of its operands and results, or its uses and latency"
+            )
+        return self._most(formula, f"encodings.{self.encoding.name}.{place}", CYCLES, "cycles")
+
+    def demands(self) -> tuple[Demand, ...]:
+        """What it draws from pools: those of any operation, then its own."""
+        own = f"encodings.{self.encoding.name}.demands"
+        rows = [("demands", pool, formula) for pool, formula in self.machine.demands]
+        rows += [(own, pool, formula) for pool, formula in self.encoding.demands]
+        return tuple(
+            Demand(pool, units)
+            for table, pool, formula in rows
+            if formula.known(self.known)
+            and (units := self._most(formula, f"{table}.{pool}", UNITS, "units")) > 0
+        )
+
+    def _most(self, formula: Formula, place: str, most: int, unit: str) -> int:
+        where = f"{place} of {self.machine.file or self.machine.name}"
+        try:
+            cost = formula.cost(self.known)
+        except FormulaError as error:
+            raise FormulaError(f"{where}: {error}") from None
+        if cost > most:
+            told = f"`{formula.text}` is {told_number(cost)}"
+            raise FormulaError(f"{where}: {told}; at most {most:,} {unit} are allowed")
+        return cost
+
+
+def _facts_of(condition: Formula, known: Mapping[str, Scalar]) -> str:
+    return ", ".join(f"{name} {known[name]}" for name in condition.names)
+
+
+def variables(
+    op: Op, values: Mapping[str, Value], storages: Mapping[str, Storage]
+) -> dict[str, Scalar]:
+    """Everything a formula may name, as far as it is known of this operation."""
+    known: dict[str, Scalar] = {}
+    facts = op.facts
+    for name in ("contiguity", "divisibility", "constancy", "bank", "bank_width", "bank_pairs"):
+        fact: int | None = getattr(facts, name)
+        if fact is not None:
+            known[name] = fact
+    if facts.bounds is not None:
+        known["lower"], known["upper"] = facts.bounds
+    if facts.cluster is not None:
+        known["cluster"] = int(facts.cluster)
+    buffer = facts.buffer or _touched_space(op, values, storages)
+    if buffer is not None:
+        known["buffer"] = buffer
+    inputs = _types([operand.value for operand in op.operands], values)
+    outputs = _types(op.results, values)
+    if inputs or outputs:
+        into, out = (inputs or outputs)[0], (outputs or inputs)[0]
+        known |= {"elements": out.elements, "element_bits": out.bits, "element": out.element}
+        known |= {"bytes": out.bytes, "in_elements": into.elements, "in_bytes": into.bytes}
+    if facts.bytes is not None:
+        known["bytes"] = known["in_bytes"] = facts.bytes
+    return known | _product(inputs)
+
+
+def _types(names: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> list[TileType]:
+    found = [values[name].type for name in names if name in values]
+    return [t for t in found if t is not None and t.bits > 0]
+
+
+def _touched_space(
+    op: Op, values: Mapping[str, Value], storages: Mapping[str, Storage]
+) -> str | None:
+    """Where it writes, or reads: listed, or where an operand lives and the result does not."""
+    made, taken = (
+        [values[name].storage for name in names if name in values]
+        for names in (op.results, [operand.value for operand in op.operands])
+    )
+    implied = [name for name in taken if name is not None and name not in made]
+    touched = [*op.writes, *(read.storage for read in op.reads), *implied]
+    return next((storages[name].space for name in touched if name in storages), None)
+
+
+def _product(inputs: list[TileType]) -> dict[str, Scalar]:
+    """m, n and k of a matrix product a[m, k] × b[k, n]."""
+    if len(inputs) < 2 or len(inputs[0].shape) != 2 or len(inputs[1].shape) != 2:
+        return {}
+    (m, k), (k2, n) = inputs[0].shape, inputs[1].shape
+    return {"m": m, "n": n, "k": k} if k == k2 else {}

@@ -1,6 +1,6 @@
 """Results: schedules, bounds with their witnesses, proofs, refusals, and what follows from them."""
 
-from stretto.solution.types import (
+from stretto.solution.results import (
     BOUND_NAMES,
     BoundName,
     Bounds,

@@ -1,32 +1,43 @@
-"""Schedules as JSON (`stretto.schedule/1`), written. `reading.py` is the way back.
+"""Schedules as JSON (`stretto.schedule/1`), written and read: what is written reads back equal.
 
     {"schema": "stretto.schedule/1", "success": true, "loops": [
        {"name": "gemm", "ii": 15, "ops": [{"name": "load", "start": 0}, ...]}]}
 
-The published schema is `schedule.schema.json` beside this module.
+The published schema is `schedule.schema.json` beside this module. Only names, starts and the II are
+required, so that a schedule may be written by hand. Stage and order then follow from the starts,
+for which the loop must be at hand. What a schedule says of its bounds and of the loop's operations
+must agree with itself and with the loop; whether the schedule is legal is the verifier's to say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from stretto.loop import Loop, Use
+from stretto.document import Cursor, parse_json, unknown_schema
+from stretto.loop import SPACES, Loop, Note, Op, Place, Use
+from stretto.loop.json import read_use
 from stretto.loop.places import texts
 from stretto.machine import Machine
-from stretto.solution.types import (
+from stretto.solution import views
+from stretto.solution.results import (
     BOUND_NAMES,
+    WITNESS_KINDS,
     Bounds,
+    Objective,
+    Part,
     Placement,
+    Pressure,
     Proof,
     Refusal,
     ScheduleAnalysis,
+    SpaceUse,
+    StorageUse,
     Witness,
+    WitnessKind,
 )
-
-T = TypeVar("T")
 
 _USE = tuple(f.name for f in fields(Use))
 
@@ -135,3 +146,292 @@ def _placed_to_json(placed: Placement, analysis: ScheduleAnalysis, loop: Loop) -
     row |= {"rung": placed.rung, "arm": placed.arm}
     row["fused_with"] = [name for name in group if name != placed.op]
     return row
+
+
+T = TypeVar("T")
+
+
+def parse_schedules(
+    file: str, text: str, loops: Mapping[str, Loop] | None = None
+) -> tuple[ScheduleAnalysis, ...]:
+    """The analyses a JSON text holds; `loops` by name, to fill in orders it leaves out."""
+    top = parse_json(file, text)
+    schema = top.get("schema")
+    if schema.value != SCHEMA:
+        raise unknown_schema(schema, f'expected "{SCHEMA}"')
+    top.opt("success", Cursor.boolean, True)
+    top.opt("error", Cursor.text, "")
+    found = tuple(read_schedule(row, loops or {}) for row in top.get("loops").items())
+    top.done()
+    return found
+
+
+def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
+    """The analysis at a place in a document; `loops` by name, to fill in what it leaves out."""
+    name = row.get("name").text()
+    success = row.opt("success", Cursor.boolean, True)
+    ops = list(row.get("ops").items()) if success or row.has("ops") else []
+    if success or ops:
+        ii: int | None = row.get("ii").positive()
+    else:
+        ii = row.opt("ii", _nullable(Cursor.positive), None)
+    if row.has("errors"):
+        _errors(row.get("errors"), success)
+    placements: tuple[Placement, ...] = ()
+    fused: tuple[tuple[str, ...], ...] = ()
+    if ii is not None:
+        loop = loops.get(name)
+        placements = _placements(ops, name, ii, loop)
+        fused = _fused(ops)
+    analysis = ScheduleAnalysis(
+        loop=name,
+        machine=row.opt("machine", _string, ""),
+        success=success,
+        ii=ii,
+        placements=placements,
+        fused=fused,
+        stage_count=row.opt("stage_count", Cursor.natural, 0),
+        pipeline_depth=row.opt("pipeline_depth", Cursor.natural, 0),
+        storages=row.opt("storages", _each(_storage), ()),
+        memory=row.opt("memory", _memory, ()),
+        pressure=row.opt("pressure", _nullable(_pressure), None),
+        bounds=row.opt("bounds", _nullable(_bounds), None),
+        proof=row.opt("proof", _nullable(_proof), None),
+        generator=row.opt("generator", _string, ""),
+        rule=row.opt("rule", _string, ""),
+        refused=row.opt("refused", _each(_refusal), ()),
+        warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", _each(_string), ())),
+        seconds=row.opt("seconds", Cursor.number, 0.0),
+    )
+    row.done()
+    return analysis
+
+
+def _errors(cursor: Cursor, success: bool) -> None:
+    """Why there is no schedule, for people; nothing of it is kept."""
+    if success:
+        raise cursor.fail("stands beside a schedule", "only a loop that failed has errors")
+    if not _each(Cursor.text)(cursor):
+        raise cursor.fail("is empty", "say why there is no schedule, or leave it out")
+
+
+def _each(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, ...]]:
+    return lambda cursor: tuple(read(item) for item in cursor.items())
+
+
+def _nullable(read: Callable[[Cursor], T]) -> Callable[[Cursor], T | None]:
+    return lambda cursor: None if cursor.value is None else read(cursor)
+
+
+def _pair(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, T]]:
+    def both(cursor: Cursor) -> tuple[T, T]:
+        found = _each(read)(cursor)
+        if len(found) != 2:
+            raise cursor.fail(f"has {len(found)} elements", "expected two")
+        return found[0], found[1]
+
+    return both
+
+
+def _string(cursor: Cursor) -> str:
+    """A string, which may be empty."""
+    if not isinstance(cursor.value, str):
+        raise cursor.fail(f"is {json.dumps(cursor.value)}", "expected a string")
+    return cursor.value
+
+
+def _agree(cursor: Cursor, value: object, why: str) -> None:
+    """A field that follows from others says what they say."""
+    if type(cursor.value) is not type(value) or cursor.value != value:
+        raise cursor.fail(f"is {json.dumps(cursor.value)}", f"{why} {json.dumps(value)}")
+
+
+# Operations -------------------------------------------------------------------------------
+
+
+def _placements(rows: list[Cursor], name: str, ii: int, loop: Loop | None) -> tuple[Placement, ...]:
+    starts = {row.get("name").text(): row.get("start").integer() for row in rows}
+    derived: dict[str, int] = {}
+    if not all(row.has("order") for row in rows):
+        derived = _orders(rows, name, ii, starts, loop)
+    found = [_placement(row, ii, derived, loop) for row in rows]
+    if loop is not None:
+        last = len(loop.ops)
+        found.sort(key=lambda placed: loop.index.get(placed.op, last))
+    return tuple(found)
+
+
+def _orders(
+    rows: list[Cursor], name: str, ii: int, starts: dict[str, int], loop: Loop | None
+) -> dict[str, int]:
+    """Orders, derived as for any schedule; for a schedule of other operations, as they come."""
+    if loop is None or not loop.resolved:
+        first = next(row for row in rows if not row.has("order"))
+        state = "not given" if loop is None else "not classified"
+        missing = Cursor(first.file, f"{first.path}.order", None)
+        raise missing.fail("is missing", f"it follows from the loop, but `{name}` is {state}")
+    if starts.keys() == loop.index.keys():
+        return {placed.op: placed.order for placed in views.placements(loop, ii, starts)}
+    return {op: rank for rank, op in enumerate(sorted(starts, key=lambda op: starts[op]))}
+
+
+def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None) -> Placement:
+    name = row.get("name").text()
+    start = row.get("start").integer()
+    kind = row.opt("kind", Cursor.text, None)
+    uses = row.opt("uses", _each(read_use), None)
+    if loop is not None and name in loop.index:
+        _same_op(row, loop.op(name), kind, uses)
+    placement = Placement(
+        op=name,
+        start=start,
+        stage=row.opt("stage", Cursor.integer, start // ii),
+        order=row.get("order").natural() if row.has("order") else derived[name],
+        rung=row.opt("rung", _string, ""),
+        arm=row.opt("arm", _string, ""),
+        cycle=row.opt("cycle", Cursor.natural, start % ii),
+    )
+    row.opt("fused_with", _each(Cursor.text), ())
+    row.done()
+    return placement
+
+
+def _same_op(row: Cursor, op: Op, kind: str | None, uses: tuple[Use, ...] | None) -> None:
+    """What a schedule says of an operation is what the loop says: else it is another's."""
+    if kind is not None:
+        _agree(row.get("kind"), op.kind, "the loop has")
+    if uses is not None and op.uses is not None and uses != op.uses:
+        holds = ", ".join(f"{use.slot} {use.duration}" for use in op.uses) or "nothing"
+        raise row.get("uses").fail("differs from the loop", f"`{op.name}` holds {holds} there")
+
+
+def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
+    """Groups, members and groups in the order of the operations; all members agree on theirs."""
+    others: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        others[row.get("name").text()] = row.opt("fused_with", _each(Cursor.text), ())
+    for row in rows:
+        name = row.get("name").text()
+        group = {name, *others[name]}
+        for other in others[name]:
+            if other == name or {other, *others.get(other, ())} != group:
+                hint = "every member of a fused group lists all the others"
+                raise row.get("fused_with").fail(f"names `{other}`, which does not agree", hint)
+    groups = {name: tuple(n for n in others if n in {name, *others[name]}) for name in others}
+    return tuple(dict.fromkeys(group for group in groups.values() if len(group) > 1))
+
+
+# The rest of an entry ---------------------------------------------------------------------
+
+
+def _storage(row: Cursor) -> StorageUse:
+    storage = StorageUse(
+        name=row.get("name").text(),
+        space=row.get("space").choice(tuple(SPACES)),
+        bytes=row.get("bytes").natural(),
+        lifetime=row.get("lifetime").natural(),
+        ring_depth=row.get("ring_depth").natural(),
+    )
+    row.done()
+    return storage
+
+
+def _memory(table: Cursor) -> tuple[SpaceUse, ...]:
+    rows: list[SpaceUse] = []
+    for space, row in table.entries():
+        if space not in SPACES:
+            raise row.fail("unknown memory space", "expected one of " + ", ".join(SPACES))
+        budget = row.opt("budget", _nullable(Cursor.natural), None)
+        rows.append(SpaceUse(space, row.get("used").natural(), budget))
+        row.done()
+    return tuple(rows)
+
+
+def _pressure(row: Cursor) -> Pressure:
+    pressure = Pressure(
+        peak=row.get("peak").natural(),
+        budget=row.opt("budget", _nullable(Cursor.natural), None),
+        cycle=row.get("cycle").natural(),
+    )
+    row.done()
+    return pressure
+
+
+def _proof(row: Cursor) -> Proof:
+    proof = Proof(
+        optimal=row.get("optimal").boolean(),
+        lower_bound=row.get("lower_bound").integer(),
+        method=row.get("method").text(),
+        objectives=row.opt("objectives", _each(_objective), ()),
+    )
+    row.done()
+    return proof
+
+
+def _objective(row: Cursor) -> Objective:
+    objective = Objective(
+        name=row.get("name").text(),
+        value=row.get("value").integer(),
+        lower_bound=row.get("lower_bound").integer(),
+        optimal=row.get("optimal").boolean(),
+    )
+    row.done()
+    return objective
+
+
+def _refusal(row: Cursor) -> Refusal:
+    refusal = Refusal(
+        ii=row.get("ii").integer(),
+        reason=row.get("reason").text(),
+        through=row.opt("through", Cursor.integer, None),
+        proved=row.opt("proved", Cursor.boolean, False),
+        rung=row.opt("rung", _string, ""),
+        op=row.opt("op", _string, ""),
+        uses=row.opt("uses", _each(read_use), ()),
+        window=row.opt("window", _pair(Cursor.integer), None),
+        rows=row.opt("rows", _each(_pair(Cursor.natural)), ()),
+        limit=row.opt("limit", _string, ""),
+        group=row.opt("group", _each(Cursor.text), ()),
+        stage=row.opt("stage", Cursor.natural, None),
+    )
+    row.done()
+    return refusal
+
+
+def _bounds(row: Cursor) -> Bounds:
+    table = row.get("witnesses")
+    bounds = Bounds(*(_witness(table.get(name)) for name in BOUND_NAMES))
+    table.done()
+    derived = {name: bounds[name].bound for name in BOUND_NAMES}
+    for name, value in (*derived.items(), ("mii", bounds.mii), ("limiter", bounds.limiter)):
+        if row.has(name):
+            _agree(row.get(name), value, "its witnesses say")
+    if row.has("witness") and _witness(row.get("witness")) != bounds.witness:
+        raise row.get("witness").fail("is not the witness of the limiter", bounds.limiter)
+    row.done()
+    return bounds
+
+
+def _witness(row: Cursor) -> Witness:
+    witness = Witness(
+        kind=cast("WitnessKind", row.get("kind").choice(WITNESS_KINDS)),
+        limit=row.opt("limit", _string, ""),
+        total=row.get("total").natural(),
+        capacity=row.get("capacity").positive(),
+        parts=row.opt("parts", _each(_part), ()),
+        slot_id=row.opt("slot_id", Cursor.positive, None),
+    )
+    if row.has("bound"):
+        _agree(row.get("bound"), witness.bound, "total over capacity is")
+    row.done()
+    return witness
+
+
+def _part(row: Cursor) -> Part:
+    part = Part(
+        ops=_each(Cursor.text)(row.get("ops")),
+        amount=row.get("amount").natural(),
+        distance=row.opt("distance", Cursor.natural, 0),
+    )
+    row.done()
+    return part

@@ -10,9 +10,9 @@ verified.
 
 from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare
 from stretto.solve.explaining import Explained, explain_prepared
-from stretto.solve.job import IllegalScheduleError
 from stretto.solve.scheduling import (
     PARTS,
+    IllegalScheduleError,
     Progress,
     StoppedError,
     schedule_prepared,

@@ -19,7 +19,7 @@ from stretto.exact.objectives.ii import GOAL as II
 from stretto.exact.options import Progress, ProofOptions
 from stretto.generate.select import EXACT
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
-from stretto.solve.job import Job, lower_bound
+from stretto.solve.scheduling import Job, lower_bound
 
 
 def proved(

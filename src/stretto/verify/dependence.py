@@ -20,23 +20,22 @@ from typing import cast
 
 from stretto.loop import Dependence, DependenceKind, Op, Storage
 from stretto.verify.asked import Touch
-from stretto.verify.case import Case, Violation, listed
-from stretto.verify.kept import kept_of
+from stretto.verify.layout import Layout, Violation, kept_of, listed
 
 SHOWN = 3
 """Iterations of a fixed storage that are laid out: a turn, the next, and the one behind that."""
 
 
-def dependence(case: Case) -> Iterator[Violation]:
+def dependence(laid: Layout) -> Iterator[Violation]:
     """The destination, `distance` iterations on, starts when the source allows it."""
-    asked = [d for d in case.asked if d.src in case.starts and d.dst in case.starts]
+    asked = [d for d in laid.asked if d.src in laid.starts and d.dst in laid.starts]
     for d in asked:
-        if case.at(d.dst, d.distance) < case.at(d.src, 0) + d.latency:
-            yield _too_early(case, d)
-    copies = [copy for storage in case.loop.storages for copy in _laid_out(case, storage)]
+        if laid.at(d.dst, d.distance) < laid.at(d.src, 0) + d.latency:
+            yield _too_early(laid, d)
+    copies = [copy for storage in laid.loop.storages for copy in _laid_out(laid, storage)]
     for copy in copies:
-        yield from _out_of_order(case, copy)
-    yield from _at_one_cycle(case, asked, copies)
+        yield from _out_of_order(laid, copy)
+    yield from _at_one_cycle(laid, asked, copies)
 
 
 # One copy of a storage --------------------------------------------------------------------
@@ -89,9 +88,9 @@ class _Copy:
         return a.op.ready if apart == 0 or not self.storage.fixed else a.op.completion
 
 
-def _laid_out(case: Case, storage: Storage) -> Iterator[_Copy]:
+def _laid_out(laid: Layout, storage: Storage) -> Iterator[_Copy]:
     """A copy of a storage that is written, once all that touch it are placed."""
-    touched, kept = case.touched[storage.name], kept_of(case, storage)
+    touched, kept = laid.touched[storage.name], kept_of(laid, storage)
     if kept is None or not any(touch.writes for touch in touched):
         return
     if storage.fixed:
@@ -100,11 +99,11 @@ def _laid_out(case: Case, storage: Storage) -> Iterator[_Copy]:
         inside = sorted(touched, key=lambda touch: (touch.back, touch.position))
         copies = min(kept.copies, storage.depth or kept.copies)
         rows = [(touch, at + touch.back, at == 0) for at in (0, copies) for touch in inside]
-    turns = [Turn(touch, i, case.at(touch.op.name, i), first) for touch, i, first in rows]
-    yield _Copy(storage, turns, case.flows[storage.name])
+    turns = [Turn(touch, i, laid.at(touch.op.name, i), first) for touch, i, first in rows]
+    yield _Copy(storage, turns, laid.flows[storage.name])
 
 
-def _out_of_order(case: Case, copy: _Copy) -> Iterator[Violation]:
+def _out_of_order(laid: Layout, copy: _Copy) -> Iterator[Violation]:
     """Touches that begin before an earlier one allows it; each two operations are told once."""
     told: set[tuple[str, str]] = set()
     reads, writes = list[Turn](), list[Turn]()
@@ -121,7 +120,7 @@ def _out_of_order(case: Case, copy: _Copy) -> Iterator[Violation]:
             needed = copy.needed(earlier, turn, feeder)
             if needed is not None and earlier.begin + needed > turn.begin:
                 told.add(pair)
-                yield _too_early(case, _as_dependence(copy.storage, earlier, turn, needed))
+                yield _too_early(laid, _as_dependence(copy.storage, earlier, turn, needed))
         if turn.touch.writes:
             writes.append(turn)
             written_until = max(written_until, turn.end)
@@ -134,12 +133,12 @@ def _out_of_order(case: Case, copy: _Copy) -> Iterator[Violation]:
 
 
 def _at_one_cycle(
-    case: Case, asked: Sequence[Dependence], copies: Sequence[_Copy]
+    laid: Layout, asked: Sequence[Dependence], copies: Sequence[_Copy]
 ) -> Iterator[Violation]:
     """What takes no time hands on in the cycle in which it takes: some order must do that."""
     waits: dict[str, set[str]] = {}
     for d in asked:
-        together = case.at(d.src, 0) == case.at(d.dst, d.distance)
+        together = laid.at(d.src, 0) == laid.at(d.dst, d.distance)
         if d.latency == 0 and together and d.src != d.dst:
             waits.setdefault(d.dst, set()).add(d.src)
     for copy in copies:
@@ -154,7 +153,7 @@ def _at_one_cycle(
             f"{listed(names)} start in one cycle and take no time; each has to come before the "
             f"next of {' -> '.join(way)}: no order of them serves all"
         )
-        yield Violation("dependence", message, names, (("ii", case.ii),))
+        yield Violation("dependence", message, names, (("ii", laid.ii),))
 
 
 def _at_once(copy: _Copy) -> Iterator[tuple[str, str]]:
@@ -185,16 +184,16 @@ def _as_dependence(storage: Storage, earlier: Turn, later: Turn, needed: int) ->
     return Dependence(earlier.op.name, later.op.name, needed, apart, kind, storage.name)
 
 
-def _too_early(case: Case, d: Dependence) -> Violation:
-    allowed, starts = case.at(d.src, 0) + d.latency, case.at(d.dst, d.distance)
+def _too_early(laid: Layout, d: Dependence) -> Violation:
+    allowed, starts = laid.at(d.src, 0) + d.latency, laid.at(d.dst, d.distance)
     later = ""
     if d.distance:
         plural = "iteration" if d.distance == 1 else "iterations"
-        later = f" (start {case.starts[d.dst]}, {d.distance} {plural} later)"
+        later = f" (start {laid.starts[d.dst]}, {d.distance} {plural} later)"
     state = "ready" if d.kind in ("flow", "memory") else "done"
     message = (
         f"`{d.dst}` starts at {starts}{later}; `{d.src}` is {state} at {allowed} "
-        f"(start {case.starts[d.src]} + latency {d.latency}, distance {d.distance}, II {case.ii})"
+        f"(start {laid.starts[d.src]} + latency {d.latency}, distance {d.distance}, II {laid.ii})"
     )
     detail = (
         ("kind", d.kind),
@@ -203,6 +202,6 @@ def _too_early(case: Case, d: Dependence) -> Violation:
         ("allowed", allowed),
         ("latency", d.latency),
         ("distance", d.distance),
-        ("ii", case.ii),
+        ("ii", laid.ii),
     )
     return Violation("dependence", message, tuple(dict.fromkeys((d.src, d.dst))), detail)

@@ -14,27 +14,27 @@ from itertools import combinations
 from typing import cast
 
 from stretto.loop import Op
-from stretto.verify.case import Case, Violation, listed
+from stretto.verify.layout import Layout, Violation, listed
 
 
-def fusion(case: Case) -> Iterator[Violation]:
+def fusion(laid: Layout) -> Iterator[Violation]:
     """Every fused group is one that may share a hold, and all of them may at once."""
     groups: list[tuple[Op, ...]] = []
-    for members in case.analysis.fused:
-        yield from _membership(case, members)
-        known = dict.fromkeys(name for name in members if name in case.loop.index)
+    for members in laid.analysis.fused:
+        yield from _membership(laid, members)
+        known = dict.fromkeys(name for name in members if name in laid.loop.index)
         if len(known) > 1:
-            groups.append(tuple(case.loop.op(name) for name in known))
-    yield from _in_one_group(case)
+            groups.append(tuple(laid.loop.op(name) for name in known))
+    yield from _in_one_group(laid)
     apart = True
     for group in groups:
         for check in (_alike, _slots, _starts, _nesting):
-            yield from check(case, group)
-        for violation in _paths(case, group):
+            yield from check(laid, group)
+        for violation in _paths(laid, group):
             apart = False
             yield violation
     if apart:  # a path inside a group is a cycle of its contraction: said once
-        yield from _contraction(case, groups)
+        yield from _contraction(laid, groups)
 
 
 def _named(group: tuple[Op, ...]) -> tuple[str, ...]:
@@ -44,11 +44,11 @@ def _named(group: tuple[Op, ...]) -> tuple[str, ...]:
 # Who is in it -----------------------------------------------------------------------------
 
 
-def _membership(case: Case, members: tuple[str, ...]) -> Iterator[Violation]:
+def _membership(laid: Layout, members: tuple[str, ...]) -> Iterator[Violation]:
     times = Counter(members)
     for name, count in times.items():
-        if name not in case.loop.index:
-            message = f"`{name}` is fused, but loop `{case.loop.name}` has no such operation"
+        if name not in laid.loop.index:
+            message = f"`{name}` is fused, but loop `{laid.loop.name}` has no such operation"
             yield Violation("fusion", message, (name,))
         if count > 1:
             message = f"`{name}` stands {count} times in one fused group"
@@ -58,8 +58,8 @@ def _membership(case: Case, members: tuple[str, ...]) -> Iterator[Violation]:
         yield Violation("fusion", message, tuple(times), (("members", len(times)),))
 
 
-def _in_one_group(case: Case) -> Iterator[Violation]:
-    groups = Counter(name for members in case.analysis.fused for name in dict.fromkeys(members))
+def _in_one_group(laid: Layout) -> Iterator[Violation]:
+    groups = Counter(name for members in laid.analysis.fused for name in dict.fromkeys(members))
     for name, count in groups.items():
         if count > 1:
             message = f"`{name}` is in {count} fused groups; one operation is in at most one"
@@ -69,7 +69,7 @@ def _in_one_group(case: Case) -> Iterator[Violation]:
 # Each group on its own --------------------------------------------------------------------
 
 
-def _alike(_: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
+def _alike(_: Layout, group: tuple[Op, ...]) -> Iterator[Violation]:
     """Equal kinds, equal stated banks, the same slots."""
     features: tuple[tuple[str, Callable[[Op], str]], ...] = (
         ("kind", lambda op: op.kind),
@@ -89,7 +89,7 @@ def _held(op: Op) -> list[str]:
     return [use.slot for use in op.vector.uses if use.duration > 0]
 
 
-def _slots(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
+def _slots(laid: Layout, group: tuple[Op, ...]) -> Iterator[Violation]:
     """Every slot held may be shared, by that many."""
     size = len(group)
     for op in group:
@@ -98,7 +98,7 @@ def _slots(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
             yield Violation("fusion", message, (op.name,))
     for slot in dict.fromkeys(slot for op in group for slot in _held(op)):
         holders = tuple(op.name for op in group if slot in _held(op))
-        cap = case.machine.slot(slot).fusion_cap if case.machine.has_slot(slot) else 1
+        cap = laid.machine.slot(slot).fusion_cap if laid.machine.has_slot(slot) else 1
         if cap < 2:
             message = f"{listed(holders)} hold slot `{slot}`, which cannot be shared by fusion"
             yield Violation("fusion", message, holders, (("slot", slot), ("fusion_cap", cap)))
@@ -111,44 +111,44 @@ def _slots(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
             yield Violation("fusion", message, _named(group), detail)
 
 
-def _starts(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
-    starts = {op.name: case.starts[op.name] for op in group if op.name in case.starts}
+def _starts(laid: Layout, group: tuple[Op, ...]) -> Iterator[Violation]:
+    starts = {op.name: laid.starts[op.name] for op in group if op.name in laid.starts}
     if len(set(starts.values())) > 1:
         where = ", ".join(f"`{name}` at {start}" for name, start in starts.items())
         message = f"fused operations start together: {where}"
         yield Violation("fusion", message, tuple(starts), tuple(starts.items()))
 
 
-def _nesting(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
+def _nesting(laid: Layout, group: tuple[Op, ...]) -> Iterator[Violation]:
     members = set(_named(group))
     for op in group:
         above, seen = op.parent, {op.name}
-        while above is not None and above not in seen and above in case.loop.index:
+        while above is not None and above not in seen and above in laid.loop.index:
             if above in members:
                 message = f"`{op.name}` is nested in `{above}`; they cannot be fused"
                 yield Violation("fusion", message, (above, op.name))
             seen.add(above)
-            above = case.loop.op(above).parent
+            above = laid.loop.op(above).parent
 
 
-def _paths(case: Case, group: tuple[Op, ...]) -> Iterator[Violation]:
+def _paths(laid: Layout, group: tuple[Op, ...]) -> Iterator[Violation]:
     """No member waits for another in its own iteration."""
     for a, b in combinations(_named(group), 2):
         for src, dst in ((a, b), (b, a)):
-            way = _way(case, src, dst)
+            way = _way(laid, src, dst)
             if way:
                 shown = " -> ".join(way)
                 message = f"`{dst}` waits for `{src}` in the same iteration: {shown}"
                 yield Violation("fusion", message, way, (("steps", len(way) - 1),))
 
 
-def _way(case: Case, src: str, dst: str) -> tuple[str, ...]:
+def _way(laid: Layout, src: str, dst: str) -> tuple[str, ...]:
     """A path of distance-0 dependences, walked back from its end; empty when there is none."""
     towards: dict[str, str] = {}
     front = [dst]
     while front:
         at = front.pop(0)
-        for before in case.predecessors[at]:
+        for before in laid.predecessors[at]:
             if before not in towards:
                 towards[before] = at
                 front.append(before)
@@ -163,14 +163,14 @@ def _way(case: Case, src: str, dst: str) -> tuple[str, ...]:
 # All groups together ----------------------------------------------------------------------
 
 
-def _contraction(case: Case, groups: list[tuple[Op, ...]]) -> Iterator[Violation]:
+def _contraction(laid: Layout, groups: list[tuple[Op, ...]]) -> Iterator[Violation]:
     """With every group drawn as one node, distance-0 dependences still form no cycle."""
-    node: dict[str, tuple[str, ...]] = {op.name: (op.name,) for op in case.loop.ops}
+    node: dict[str, tuple[str, ...]] = {op.name: (op.name,) for op in laid.loop.ops}
     for group in groups:
         for op in group:
             node[op.name] = _named(group)
     waits: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-    for name, before in case.predecessors.items():
+    for name, before in laid.predecessors.items():
         own = waits.setdefault(node[name], [])
         own += [node[b] for b in before if node[b] != node[name]]
     try:

@@ -11,37 +11,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.verify.case import Case, Violation
+from stretto.verify.layout import Layout, Violation
 
 
-def interval(case: Case) -> Iterator[Violation]:
+def interval(laid: Layout) -> Iterator[Violation]:
     """There is an II, and it is at least 1."""
-    ii = case.analysis.ii
+    ii = laid.analysis.ii
     if ii is None:
         yield Violation("order", "the schedule has no II")
     elif ii < 1:
         yield Violation("order", f"the II is {ii}; it must be at least 1", (), (("ii", ii),))
 
 
-def target(case: Case) -> Iterator[Violation]:
+def target(laid: Layout) -> Iterator[Violation]:
     """The schedule is of this machine, where it says of which."""
-    said = case.analysis.machine
-    if said not in ("", case.machine.name):
-        message = f"the schedule is said to be of machine `{said}`, not of `{case.machine.name}`"
-        detail = (("published", said), ("machine", case.machine.name))
+    said = laid.analysis.machine
+    if said not in ("", laid.machine.name):
+        message = f"the schedule is said to be of machine `{said}`, not of `{laid.machine.name}`"
+        detail = (("published", said), ("machine", laid.machine.name))
         yield Violation("order", message, (), detail)
 
 
-def names(case: Case) -> Iterator[Violation]:
+def names(laid: Layout) -> Iterator[Violation]:
     """Every operation is placed, once, at 0 or later; nothing else is."""
-    placements = case.analysis.placements
+    placements = laid.analysis.placements
     times = Counter(placement.op for placement in placements)
-    for op in case.loop.ops:
+    for op in laid.loop.ops:
         if op.name not in times:
             yield Violation("order", f"`{op.name}` has no place", (op.name,))
     for name, count in times.items():
-        if name not in case.loop.index:
-            message = f"`{name}` is placed, but loop `{case.loop.name}` has no such operation"
+        if name not in laid.loop.index:
+            message = f"`{name}` is placed, but loop `{laid.loop.name}` has no such operation"
             yield Violation("order", message, (name,))
         if count > 1:
             starts = ", ".join(str(p.start) for p in placements if p.op == name)
@@ -53,90 +53,90 @@ def names(case: Case) -> Iterator[Violation]:
             yield Violation("order", message, (placement.op,), (("start", placement.start),))
 
 
-def order(case: Case) -> Iterator[Violation]:
+def order(laid: Layout) -> Iterator[Violation]:
     """Origin, stage and order are as they follow from the starts."""
-    yield from _origin(case)
-    yield from _stages(case)
-    yield from _ranks(case)
-    yield from _counts(case)
+    yield from _origin(laid)
+    yield from _stages(laid)
+    yield from _ranks(laid)
+    yield from _counts(laid)
 
 
-def _origin(case: Case) -> Iterator[Violation]:
-    if not case.starts:
+def _origin(laid: Layout) -> Iterator[Violation]:
+    if not laid.starts:
         return
-    first = min(case.starts, key=lambda name: case.starts[name])
-    if case.stage(first) > 0:
-        start = case.starts[first]
+    first = min(laid.starts, key=lambda name: laid.starts[name])
+    if laid.stage(first) > 0:
+        start = laid.starts[first]
         message = (
-            f"the first operation, `{first}`, starts at {start}: stage {case.stage(first)} "
-            f"at II {case.ii}; the smallest stage is 0"
+            f"the first operation, `{first}`, starts at {start}: stage {laid.stage(first)} "
+            f"at II {laid.ii}; the smallest stage is 0"
         )
-        yield Violation("order", message, (first,), (("start", start), ("ii", case.ii)))
+        yield Violation("order", message, (first,), (("start", start), ("ii", laid.ii)))
 
 
-def _stages(case: Case) -> Iterator[Violation]:
-    for placement in case.analysis.placements:
-        stage = placement.start // case.ii
+def _stages(laid: Layout) -> Iterator[Violation]:
+    for placement in laid.analysis.placements:
+        stage = placement.start // laid.ii
         if placement.stage != stage:
             message = (
                 f"`{placement.op}` is said to be in stage {placement.stage}; "
-                f"start {placement.start} is in stage {stage} at II {case.ii}"
+                f"start {placement.start} is in stage {stage} at II {laid.ii}"
             )
-            detail = (("published", placement.stage), ("stage", stage), ("ii", case.ii))
+            detail = (("published", placement.stage), ("stage", stage), ("ii", laid.ii))
             yield Violation("order", message, (placement.op,), detail)
-        cycle = placement.start - stage * case.ii
+        cycle = placement.start - stage * laid.ii
         if placement.cycle not in (None, cycle):
             message = (
                 f"`{placement.op}` is said to be at cycle {placement.cycle}; "
-                f"start {placement.start} is cycle {cycle} of stage {stage} at II {case.ii}"
+                f"start {placement.start} is cycle {cycle} of stage {stage} at II {laid.ii}"
             )
-            said = (("published", placement.cycle), ("cycle", cycle), ("ii", case.ii))
+            said = (("published", placement.cycle), ("cycle", cycle), ("ii", laid.ii))
             yield Violation("order", message, (placement.op,), said)
 
 
-def _ranks(case: Case) -> Iterator[Violation]:
-    if not case.complete:
+def _ranks(laid: Layout) -> Iterator[Violation]:
+    if not laid.complete:
         return  # ranks among the operations that happen to be there would say nothing
-    if not case.levels:
+    if not laid.levels:
         yield Violation("order", "dependences at distance 0 form a cycle: there is no order")
         return
     rank: dict[str, int] = {}
     filled: Counter[int] = Counter()
     for _, _, _, name in sorted(
-        (start, case.levels[name], case.loop.index[name], name)
-        for name, start in case.starts.items()
+        (start, laid.levels[name], laid.loop.index[name], name)
+        for name, start in laid.starts.items()
     ):
-        rank[name] = filled[case.stage(name)]
-        filled[case.stage(name)] += 1
-    for placement in case.analysis.placements:
+        rank[name] = filled[laid.stage(name)]
+        filled[laid.stage(name)] += 1
+    for placement in laid.analysis.placements:
         if placement.order != rank[placement.op]:
             message = (
                 f"`{placement.op}` is said to be number {placement.order} of its stage; start "
                 f"{placement.start} makes it number {rank[placement.op]} of stage "
-                f"{case.stage(placement.op)}"
+                f"{laid.stage(placement.op)}"
             )
             detail = (("published", placement.order), ("order", rank[placement.op]))
             yield Violation("order", message, (placement.op,), detail)
 
 
-def _counts(case: Case) -> Iterator[Violation]:
+def _counts(laid: Layout) -> Iterator[Violation]:
     """Stage count and pipeline depth, where stated (0: not stated)."""
-    if not case.complete:
+    if not laid.complete:
         return
-    stages = case.stage_count
-    published = case.analysis.stage_count
+    stages = laid.stage_count
+    published = laid.analysis.stage_count
     if published not in (0, stages):
         message = f"the stage count is said to be {published}; the last stage is {stages - 1}"
         yield Violation("order", message, (), (("published", published), ("stages", stages)))
-    last = max(case.placed, key=lambda op: case.starts[op.name] + op.ready)
-    ready = case.starts[last.name] + last.ready
-    depth = ready // case.ii + 1
-    published = case.analysis.pipeline_depth
+    last = max(laid.placed, key=lambda op: laid.starts[op.name] + op.ready)
+    ready = laid.starts[last.name] + last.ready
+    depth = ready // laid.ii + 1
+    published = laid.analysis.pipeline_depth
     if published not in (0, depth):
         message = (
             f"the pipeline depth is said to be {published}; `{last.name}` is ready at {ready} "
-            f"(start {case.starts[last.name]} + latency {last.ready}), which takes {depth} "
-            f"intervals of {case.ii}"
+            f"(start {laid.starts[last.name]} + latency {last.ready}), which takes {depth} "
+            f"intervals of {laid.ii}"
         )
         yield Violation(
             "order", message, (last.name,), (("published", published), ("depth", depth))

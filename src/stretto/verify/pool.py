@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stretto.verify.case import Case, Span, Violation, listed
-from stretto.verify.overfull import Limit, names_of, overfull
+from stretto.verify.layout import Layout, Limit, Span, Violation, listed, names_of, overfull
 
 
-def pool(case: Case) -> Iterator[Violation]:
+def pool(laid: Layout) -> Iterator[Violation]:
     """In no cycle is more drawn from a pool than its cap."""
     draws: dict[str, list[Span]] = {}
-    for op in case.placed:
-        begin = case.starts[op.name]
+    for op in laid.placed:
+        begin = laid.starts[op.name]
         end = begin + op.vector.duration
         for demand in op.demands:
             draws.setdefault(demand.pool, []).append(Span((op.name,), begin, end, demand.units))
     for name, spans in draws.items():
-        if not case.machine.has_pool(name):
+        if not laid.machine.has_pool(name):
             users = names_of(spans)
-            message = f"{listed(users)} draws on pool `{name}`, which {case.machine.name} has not"
+            message = f"{listed(users)} draws on pool `{name}`, which {laid.machine.name} has not"
             yield Violation("pool", message, users, (("pool", name),))
             continue
-        yield from overfull(case, Limit("pool", name, case.machine.pool(name).cap), spans)
+        yield from overfull(laid, Limit("pool", name, laid.machine.pool(name).cap), spans)

@@ -13,33 +13,32 @@ from collections import Counter
 from collections.abc import Iterator
 
 from stretto.loop import Op
-from stretto.verify.case import Case, Span, Violation, listed
-from stretto.verify.overfull import Limit, names_of, overfull
+from stretto.verify.layout import Layout, Limit, Span, Violation, listed, names_of, overfull
 
 
-def slot(case: Case) -> Iterator[Violation]:
+def slot(laid: Layout) -> Iterator[Violation]:
     """In no cycle is more of a slot held than its capacity."""
-    for name, spans in _holds(case).items():
-        if not case.machine.has_slot(name):
+    for name, spans in _holds(laid).items():
+        if not laid.machine.has_slot(name):
             users = names_of(spans)
-            message = f"{listed(users)} uses slot `{name}`, which {case.machine.name} has not"
+            message = f"{listed(users)} uses slot `{name}`, which {laid.machine.name} has not"
             yield Violation("slot", message, users, (("slot", name),))
             continue
-        capacity = case.machine.slot(name).capacity
+        capacity = laid.machine.slot(name).capacity
         if capacity is not None:
-            yield from overfull(case, Limit("slot", name, capacity), spans)
+            yield from overfull(laid, Limit("slot", name, capacity), spans)
 
 
-def _holds(case: Case) -> dict[str, list[Span]]:
+def _holds(laid: Layout) -> dict[str, list[Span]]:
     """Per slot, what iteration 0 holds of it; members that start together hold once."""
     group_of: dict[str, int] = {}
-    for number, members in enumerate(case.analysis.fused):
+    for number, members in enumerate(laid.analysis.fused):
         for name in members:
             group_of.setdefault(name, number)
     together: dict[tuple[int | str, int], list[Op]] = {}
-    for op in case.placed:
+    for op in laid.placed:
         group = group_of.get(op.name, op.name)
-        together.setdefault((group, case.starts[op.name]), []).append(op)
+        together.setdefault((group, laid.starts[op.name]), []).append(op)
     spans: dict[str, list[Span]] = {}
     for (_, start), members in together.items():
         joined: dict[tuple[str, int], Span] = {}

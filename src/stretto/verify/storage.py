@@ -11,37 +11,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.verify.case import Case, Violation
-from stretto.verify.kept import Kept, kept_of
+from stretto.verify.layout import Kept, Layout, Violation, kept_of
 from stretto.vocabulary.spaces import SPACES
 
 
-def storage(case: Case) -> Iterator[Violation]:
+def storage(laid: Layout) -> Iterator[Violation]:
     """All copies fit their space, rings keep their caps, and what is published is so."""
-    kept = {s.name: k for s in case.loop.storages if (k := kept_of(case, s)) is not None}
-    yield from _caps(case, kept)
-    yield from _budgets(case, kept)
-    yield from _published_rows(case, kept)
-    yield from _published_budgets(case)
-    if len(kept) == len(case.loop.storages):
-        yield from _published_memory(case, kept)
+    kept = {s.name: k for s in laid.loop.storages if (k := kept_of(laid, s)) is not None}
+    yield from _caps(laid, kept)
+    yield from _budgets(laid, kept)
+    yield from _published_rows(laid, kept)
+    yield from _published_budgets(laid)
+    if len(kept) == len(laid.loop.storages):
+        yield from _published_memory(laid, kept)
 
 
-def _caps(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
+def _caps(laid: Layout, kept: dict[str, Kept]) -> Iterator[Violation]:
     for name, k in kept.items():
         cap = k.storage.depth
         if cap is not None and k.copies > cap:
             message = (
                 f"storage `{name}` has {k.copies} copies alive at once (each lives {k.lifetime} "
-                f"cycles, II {case.ii}); its ring is capped at {cap}"
+                f"cycles, II {laid.ii}); its ring is capped at {cap}"
             )
             detail = (("storage", name), ("copies", k.copies), ("cap", cap))
             yield Violation("storage", message, k.accessors, detail)
 
 
-def _budgets(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
+def _budgets(laid: Layout, kept: dict[str, Kept]) -> Iterator[Violation]:
     for space in dict.fromkeys(k.storage.space for k in kept.values()):
-        budget = case.machine.budget(space)
+        budget = laid.machine.budget(space)
         if not SPACES[space].budgeted or budget is None or budget.bytes is None:
             continue
         inside = [k for k in kept.values() if k.storage.space == space]
@@ -52,7 +51,7 @@ def _budgets(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
             )
             message = (
                 f"{space} holds {budget.bytes:,} bytes; the schedule needs {used:,} "
-                f"({parts}, II {case.ii})"
+                f"({parts}, II {laid.ii})"
             )
             accessors = tuple(dict.fromkeys(name for k in inside for name in k.accessors))
             detail = (("space", space), ("used", used), ("budget", budget.bytes))
@@ -62,11 +61,11 @@ def _budgets(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
 # What the analysis publishes --------------------------------------------------------------
 
 
-def _published_rows(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
-    rows = case.analysis.storages
+def _published_rows(laid: Layout, kept: dict[str, Kept]) -> Iterator[Violation]:
+    rows = laid.analysis.storages
     if not rows:
         return
-    known = {s.name for s in case.loop.storages}
+    known = {s.name for s in laid.loop.storages}
     times = Counter(row.name for row in rows)
     for name, count in times.items():
         if name not in known:
@@ -75,7 +74,7 @@ def _published_rows(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
         if count > 1:
             message = f"storage `{name}` has {count} published rows"
             yield Violation("storage", message, (), (("storage", name), ("rows", count)))
-    for s in case.loop.storages:
+    for s in laid.loop.storages:
         if s.name not in times:
             message = f"storage `{s.name}` has no published row, though others have"
             yield Violation("storage", message, (), (("storage", s.name),))
@@ -93,28 +92,28 @@ def _published_rows(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
             if published != actual:
                 message = (
                     f"storage `{row.name}` is said to have {what} {published}; "
-                    f"counted at II {case.ii}: {actual}"
+                    f"counted at II {laid.ii}: {actual}"
                 )
                 detail = (("storage", row.name), ("published", published), ("counted", actual))
                 yield Violation("storage", message, k.accessors, detail)
 
 
-def _published_budgets(case: Case) -> Iterator[Violation]:
+def _published_budgets(laid: Layout) -> Iterator[Violation]:
     """Budgets, where stated, are the machine's; one that was lifted is not compared."""
-    for row in case.analysis.memory:
-        budget = case.machine.budget(row.space)
+    for row in laid.analysis.memory:
+        budget = laid.machine.budget(row.space)
         if row.budget is None or budget is None or budget.bytes in (None, row.budget):
             continue
         message = (
             f"{row.space} is said to hold {row.budget:,} bytes; "
-            f"{case.machine.name} gives it {budget.bytes:,}"
+            f"{laid.machine.name} gives it {budget.bytes:,}"
         )
         detail = (("space", row.space), ("published", row.budget), ("budget", budget.bytes))
         yield Violation("storage", message, (), detail)
 
 
-def _published_memory(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
-    rows = [row for row in case.analysis.memory if SPACES[row.space].budgeted]
+def _published_memory(laid: Layout, kept: dict[str, Kept]) -> Iterator[Violation]:
+    rows = [row for row in laid.analysis.memory if SPACES[row.space].budgeted]
     if not rows:
         return
     used: Counter[str] = Counter()
@@ -125,7 +124,7 @@ def _published_memory(case: Case, kept: dict[str, Kept]) -> Iterator[Violation]:
         if row.used != used[row.space]:
             message = (
                 f"{row.space} is said to need {row.used:,} bytes; "
-                f"counted at II {case.ii}: {used[row.space]:,}"
+                f"counted at II {laid.ii}: {used[row.space]:,}"
             )
             detail = (("space", row.space), ("published", row.used), ("counted", used[row.space]))
             yield Violation("storage", message, (), detail)

@@ -3,9 +3,10 @@
     verify(loop, machine, analysis)  ──►  ()                                      legal
                                      ──►  (Violation("slot", "of slot `tma` (capacity 1), 2 ..."),)
 
-One validator per rule, none of which knows how schedules are made: this package imports the
-problem and the result types, and nothing that generates, derives or reserves. Loops are expected
-to have passed `check()`; what they place need not make sense, and is reported as far as it does.
+A schedule is counted out in absolute time, by one validator per rule, none of which knows how
+schedules are made: this package imports the problem and the result types, and nothing that
+generates, derives or reserves. Loops are expected to have passed `check()`; what they place need
+not make sense, and is reported as far as it does.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from collections.abc import Callable, Iterator
 from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.solution.types import ScheduleAnalysis
-from stretto.verify.case import Case, Violation
+from stretto.solution.results import ScheduleAnalysis
 from stretto.verify.dependence import dependence
 from stretto.verify.depth import depth
 from stretto.verify.fusion import fusion
 from stretto.verify.group import group
+from stretto.verify.layout import Layout, Violation
 from stretto.verify.order import interval, names, order, target
 from stretto.verify.pool import pool
 from stretto.verify.slot import slot
 from stretto.verify.storage import storage
 
-Validator = Callable[[Case], Iterator[Violation]]
+Validator = Callable[[Layout], Iterator[Violation]]
 
 WITHOUT_II: tuple[Validator, ...] = (interval, target, names, fusion)
 """What can be said of a schedule that has no II."""
@@ -65,7 +66,7 @@ def verify(
     if not analysis.success:
         message = f"the analysis of `{loop.name}` has no schedule: there is nothing to verify"
         return (Violation("order", message),)
-    case = Case(loop, machine.with_slots(loop.slots), analysis, max_stages)
+    laid = Layout(loop, machine.with_slots(loop.slots), analysis, max_stages)
     has_ii = analysis.ii is not None and analysis.ii >= 1
     validators = VALIDATORS if has_ii else WITHOUT_II
-    return tuple(violation for validator in validators for violation in validator(case))
+    return tuple(violation for validator in validators for violation in validator(laid))

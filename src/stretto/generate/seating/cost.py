@@ -29,7 +29,7 @@ from stretto.machine import Machine
 from stretto.problem import Room
 from stretto.problem.paths import earliest, not_before
 from stretto.resources import Conflict, ReservationTable
-from stretto.solution.profile import profile
+from stretto.solution.views import profile
 from stretto.vocabulary.spaces import REGISTERS
 
 

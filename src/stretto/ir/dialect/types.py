@@ -32,7 +32,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
-from stretto.loop.tile import TileType, element_bits
+from stretto.loop.parts import TileType, element_bits
 from stretto.vocabulary.spaces import BUFFERS, BY_NAME, GLOBAL, REGISTERS, SPACES
 
 

@@ -26,8 +26,7 @@ from stretto.ir.reading.names import Names, function_name
 from stretto.ir.reading.values import Homes, UnreadableError
 from stretto.loop import Fault, Loop, LoopError, check
 from stretto.machine import Machine, load_machine, machine_beside
-from stretto.resources.classify import resolve
-from stretto.resources.prepare import DEFAULT_MACHINE
+from stretto.resources.prepare import DEFAULT_MACHINE, resolve
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 

@@ -1,17 +1,25 @@
-"""A block in short: which tags and slots it uses, how hard, and what is worth pipelining.
+"""The constraint builder: two modes over one record of a block, and the block in short.
+
+    build   loop ──► record      each operation's vector and row words, staged; the summary
+    apply   record + starts ──► table      accepted starts committed, probe before commit
 
     load, write, mma, read   ──►   slots tma, tp_smem_wr, tc_and_mma, ...   pressure 8, 15, 8, ...
 
-First-seen order, so that the same block always reads the same. The generator selector asks this
-summary instead of walking the block again.
+Build never looks at starts; apply never looks at the loop. The record between them is all they
+share, so a placement can be applied at any II without classifying again. The summary is in
+first-seen order, so that the same block always reads the same; the generator selector asks it
+instead of walking the block again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stretto.loop import Loop
+from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
+from stretto.resources.footprint import encode_rows, has_row_words
+from stretto.resources.table import ReservationTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +75,42 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
         pools=tuple(pools.items()),
         pipelining=worth,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """One operation's footprint, ready to be committed."""
+
+    op: str
+    vector: ResourceVector
+    rows: tuple[int, ...] | None
+    """Its row words; None on machines whose slots do not fit one word."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRecord:
+    """What build leaves and apply takes."""
+
+    machine: Machine
+    staged: tuple[Staged, ...]
+    summary: BlockSummary
+
+
+def build(loop: Loop, machine: Machine) -> BlockRecord:
+    """Stage the footprint of every operation of a resolved loop."""
+    machine = machine.with_slots(loop.slots)
+    words = has_row_words(machine)
+    staged = tuple(
+        Staged(op.name, op.vector, encode_rows(op.vector, machine) if words else None)
+        for op in loop.ops
+    )
+    return BlockRecord(machine, staged, summarize(loop, machine))
+
+
+def apply(record: BlockRecord, ii: int, starts: Mapping[str, int]) -> ReservationTable:
+    """Commit the staged footprints of all operations that have a start, in program order."""
+    table = ReservationTable(record.machine, ii)
+    for staged in record.staged:
+        if staged.op in starts:
+            table.commit(staged.op, staged.vector, starts[staged.op])
+    return table

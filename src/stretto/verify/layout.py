@@ -9,6 +9,9 @@ An operation of iteration i starts at start + i × II. A *window* of II cycles i
 everything is present in it that will ever be present together. The iterations that touch it are
 found by whole division from begin and end, never by walking there: a far start and a long hold cost
 nothing. Of each span one iteration begins and one ends inside the window; those are swept.
+
+Two counts are made of it: how many copies of a storage are alive at once (`kept_of`), and when more
+is held of a slot or drawn from a pool than there is (`overfull`).
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from heapq import merge
+from itertools import islice
 from typing import Literal
 
-from stretto.loop import Dependence, Loop, Op
+from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.machine import Machine
-from stretto.solution.types import ScheduleAnalysis
+from stretto.solution.results import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
 Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]
@@ -72,7 +77,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Held:
     """A span as consecutive iterations have it at one time."""
 
     span: Span
@@ -91,7 +96,7 @@ class Moment:
 
     cycle: int
     load: int
-    held: tuple[Run, ...]
+    held: tuple[Held, ...]
     """In the order of the spans."""
 
 
@@ -101,7 +106,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Case:
+class Layout:
     """A schedule under examination: operations that are placed, each at its first mention."""
 
     loop: Loop
@@ -186,13 +191,13 @@ class Case:
             rounds += 1
         return level
 
-    def running(self, span: Span, cycle: int) -> Run:
+    def running(self, span: Span, cycle: int) -> Held:
         """The iterations that have a span at a time; none where `last` is below `first`.
 
         Iteration i has begun when begin + i × II <= cycle, and has not ended while
         cycle < end + i × II.
         """
-        return Run(span, (cycle - span.end) // self.ii + 1, (cycle - span.begin) // self.ii)
+        return Held(span, (cycle - span.end) // self.ii + 1, (cycle - span.begin) // self.ii)
 
     def copies(self, span: Span) -> int:
         """How many iterations have a span at once: those that begin before the first one ends."""
@@ -224,3 +229,145 @@ class Case:
             if load > above and change > 0 and not more:
                 runs = (self.running(span, cycle) for span in lasting)
                 yield Moment(cycle, load, tuple(run for run in runs if run.count > 0))
+
+
+# Copies -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was counted of one storage.
+
+        iteration 0   load ████████████████ read       born when the first writer issues,
+        iteration 1          ████████████████          dead when the last accessor is done:
+        iteration 2                 ████████████████   three copies alive at once
+
+    Fixed storages and storages that the loop only reads have one copy, which lives always.
+    """
+
+    storage: Storage
+    lifetime: int
+    copies: int
+    accessors: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Of all copies."""
+        return self.storage.bytes * self.copies
+
+
+def kept_of(laid: Layout, s: Storage) -> Kept | None:
+    """Copies alive at once; None while an operation that touches it has no place."""
+    touched = laid.touched[s.name]
+    writers = [touch.op.name for touch in touched if touch.writes]
+    accessors = tuple(dict.fromkeys((*writers, *(touch.op.name for touch in touched))))
+    if any(name not in laid.starts for name in accessors):
+        return None
+    if s.fixed or not writers:
+        return Kept(s, laid.ii, 1, accessors)
+    born = min(laid.at(name, 0) for name in writers)
+    dead = max(laid.at(touch.op.name, touch.back) + touch.op.completion for touch in touched)
+    copies = max(1, laid.copies(Span(accessors, born, dead)))
+    return Kept(s, dead - born, copies, accessors)
+
+
+# Too much at once -------------------------------------------------------------------------
+
+SHOWN = 6
+"""Holders that a message names before it says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A slot's capacity or a pool's cap, with the words of its rule."""
+
+    rule: Literal["slot", "pool"]
+    name: str
+    most: int
+
+    def __str__(self) -> str:
+        word = "capacity" if self.rule == "slot" else "cap"
+        return f"{self.rule} `{self.name}` ({word} {self.most})"
+
+    @property
+    def verb(self) -> str:
+        """What one operation does with it."""
+        return "holds" if self.rule == "slot" else "draws"
+
+    @property
+    def total(self) -> str:
+        """What is done with it by all."""
+        return "held" if self.rule == "slot" else "drawn"
+
+    def violation(self, message: str, ops: tuple[str, ...], **numbers: int) -> Violation:
+        """A violation of its rule, with these numbers."""
+        detail = ((self.rule, self.name), ("limit", self.most), *numbers.items())
+        return Violation(self.rule, message, ops, detail)
+
+
+def overfull(laid: Layout, limit: Limit, spans: list[Span]) -> Iterator[Violation]:
+    """Every distinct way in which too much is held at once.
+
+        limit 1       a of iteration 0   ████████
+                      b of iteration 0          ████████        a, b of one moment: 2 are held
+                      a of iteration 1              ████████    a, b of another
+
+    Each distinct set of holders is told once, from the oldest iteration that takes part.
+    """
+    fitting: list[Span] = []
+    for span in spans:
+        # Over the limit on average: it meets itself, and everything else meets it.
+        if span.amount * (span.end - span.begin) > limit.most * laid.ii:
+            yield _alone(laid, limit, span)
+        elif span.amount:
+            fitting.append(span)
+    seen: set[frozenset[tuple[tuple[str, ...], int, int]]] = set()
+    for moment in laid.moments(fitting, limit.most):
+        oldest = min(run.first for run in moment.held)
+        holders = frozenset((r.span.owner, r.first - oldest, r.last - oldest) for r in moment.held)
+        if holders not in seen:
+            seen.add(holders)
+            yield _together(laid, limit, moment, oldest)
+
+
+def _alone(laid: Layout, limit: Limit, span: Span) -> Violation:
+    cycles = span.end - span.begin
+    message = (
+        f"{listed(span.owner)} alone {limit.verb} {span.amount} of {limit} for {cycles} cycles; "
+        f"II {laid.ii} leaves at most {limit.most * laid.ii // span.amount}"
+    )
+    return limit.violation(message, span.owner, cycles=cycles, amount=span.amount, ii=laid.ii)
+
+
+def _together(laid: Layout, limit: Limit, moment: Moment, oldest: int) -> Violation:
+    """Told from the oldest iteration that takes part, as iteration 0."""
+    cycle = moment.cycle - oldest * laid.ii
+    lines = [
+        f"{listed(span.owner)} of iteration {iteration} {limit.verb} {span.amount} "
+        f"from {begin} to {begin + span.end - span.begin}"
+        for begin, iteration, span in islice(_by_begin(laid, moment.held, oldest), SHOWN)
+    ]
+    holders = sum(run.count for run in moment.held)
+    if holders > SHOWN:
+        lines.append(f"and {holders - SHOWN} more")
+    message = (
+        f"of {limit}, {moment.load} is {limit.total} at cycle {cycle} (II {laid.ii}): "
+        f"{'; '.join(lines)}"
+    )
+    owners = names_of([run.span for run in moment.held])
+    return limit.violation(message, owners, cycle=cycle, load=moment.load, ii=laid.ii)
+
+
+def _by_begin(laid: Layout, runs: tuple[Held, ...], oldest: int) -> Iterator[tuple[int, int, Span]]:
+    """Begin and iteration of all that is held, the earliest first, told from the oldest."""
+
+    def each(run: Held) -> Iterator[tuple[int, int, Span]]:
+        for iteration in range(run.first - oldest, run.last - oldest + 1):
+            yield run.span.begin + iteration * laid.ii, iteration, run.span
+
+    return merge(*map(each, runs), key=lambda held: held[0])
+
+
+def names_of(spans: list[Span]) -> tuple[str, ...]:
+    """Who holds, each once, in the order of the spans."""
+    return tuple(dict.fromkeys(name for span in spans for name in span.owner))
