@@ -36,7 +36,8 @@ from stretto.exact.options import Limits, ProofOptions
 from stretto.frontends import read_source
 from stretto.generate.problem import Options
 from stretto.solution import ScheduleAnalysis
-from stretto.solve import Prepared, explain_prepared, prepare, schedule_prepared
+from stretto.solve import Prepared, prepare, schedule_prepared
+from stretto.solve.explaining import explain_prepared
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import stretto
-from stretto.api.results import Result
+from stretto.api import Result
 
 PAGE = Path(__file__).parent / "api.md"
 HEAD = """# The Python functions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.reading import is_mlir
+from stretto.api.read_write import is_mlir
 from stretto.cli.main import main
 from stretto.ir.opt.main import main as opt
 

@@ -120,7 +120,7 @@ def test_a_limit_says_what_it_left_open(capsys: pytest.CaptureFixture[str]) -> N
     )
     machine = Machine("m", "", (Slot(1, "s", 1),))
     ready = solve.prepare(loop, machine)
-    told = solve.explain_prepared(ready, 50, limits=Limits(work=1e-9)).explanation
+    told = explaining.explain_prepared(ready, 50, limits=Limits(work=1e-9)).explanation
     assert told is not None
     assert told.verdict == "undecided"
     capsys.readouterr()

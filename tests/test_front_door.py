@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.api.results import Result
+from stretto.api import Result
 from stretto.ir import read_programs, read_schedules
 from stretto.loop import Dependence, Op, Use
 from stretto.machine import Machine, Slot

@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from stretto.api.bounding import BoundsResult, bounds
+    from stretto.api.checking import VerifyResult, verify
     from stretto.api.explaining import ExplainResult, explain
-    from stretto.api.materializing import MaterializeResult, materialize
-    from stretto.api.reading import read
-    from stretto.api.scheduling import ScheduleResult, schedule
-    from stretto.api.simulating import SimulateResult, simulate
-    from stretto.api.verifying import VerifyResult, verify
-    from stretto.api.writing import write
+    from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
+    from stretto.api.read_write import read, write
+    from stretto.api.solving import BoundsResult, ScheduleResult, bounds, schedule
     from stretto.deadline import OverdueError
     from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
     from stretto.frontends import LoopBuilder, Source, build
@@ -47,14 +44,11 @@ else:
 __version__ = "0.3.0"
 
 _HOMES = {
-    "stretto.api.bounding": ("BoundsResult", "bounds"),
+    "stretto.api.checking": ("VerifyResult", "verify"),
     "stretto.api.explaining": ("ExplainResult", "explain"),
-    "stretto.api.materializing": ("MaterializeResult", "materialize"),
-    "stretto.api.reading": ("read",),
-    "stretto.api.scheduling": ("ScheduleResult", "schedule"),
-    "stretto.api.simulating": ("SimulateResult", "simulate"),
-    "stretto.api.verifying": ("VerifyResult", "verify"),
-    "stretto.api.writing": ("write",),
+    "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
+    "stretto.api.read_write": ("read", "write"),
+    "stretto.api.solving": ("BoundsResult", "ScheduleResult", "bounds", "schedule"),
     "stretto.deadline": ("OverdueError",),
     "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
     "stretto.frontends": ("LoopBuilder", "Source", "build"),

@@ -10,8 +10,13 @@ on every run; without a limit nothing here has any effect.
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import current_thread, main_thread
 from time import monotonic
+from typing import NoReturn
 
 from stretto.errors import StrettoError
 
@@ -80,3 +85,39 @@ def deadline_after(seconds: float | None) -> Deadline:
     if not seconds > 0:
         raise StrettoError(f"time_limit is {seconds}; more than 0 is needed")
     return Deadline(monotonic() + seconds, seconds)
+
+
+class _Alarm(BaseException):
+    """The time is over: no ordinary error, which whoever reads would take for one of the file."""
+
+
+@contextmanager
+def cut_off(deadline: Deadline) -> Generator[None]:
+    """Raise OverdueError in whatever runs inside, the grace of a first schedule after the deadline.
+
+        with cut_off(deadline):  a module of 10,000 operations is parsed ──alarm──► OverdueError
+
+    For what never looks at the clock: reading a file, preparing a loop. Bounds, generators and
+    solver ask for the time themselves and keep what they found. Before them there is nothing to
+    keep, so that an alarm in their midst does no harm.
+
+    Alarms come to the main thread, and not on every system: elsewhere the deadline is asked when
+    all is done.
+    """
+    left = deadline.later(GRACE).left
+    if left is None or current_thread() is not main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_number: int, _frame: object) -> NoReturn:
+        raise _Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6))
+    try:
+        yield
+    except _Alarm:
+        raise OverdueError(deadline.seconds) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

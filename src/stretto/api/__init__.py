@@ -4,15 +4,133 @@
                         │
                         └──► verify | materialize | simulate ──► write
 
-    reading        any format to loops             problem        what every function is given
-    bounding       `bounds`                        results        what every result can do
-    scheduling     `schedule`                      given          schedules from elsewhere
-    explaining     `explain`                       writing        `write`
-    verifying      `verify`
-    materializing  `materialize`
-    simulating     `simulate`
+    read_write   `read`, `write`: any format        checking     `verify`; schedules from elsewhere
+    solving      `bounds`, `schedule`               pipelined    `materialize`, `simulate`
+    explaining   `explain`
 
 A result is that of the layer below, with its problem beside it: it has the same attributes, and
 can print itself (`report`), as JSON too (`to_json`). The names stand in `stretto` itself, where
-each is loaded when it is first used.
+each is loaded when it is first used. Here is what all of them are given, and what every result can
+do.
 """
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from stretto.deadline import Deadline, deadline_after
+from stretto.errors import StrettoError
+from stretto.exact.options import SEED, WORKERS, Limits
+from stretto.loop import Loop, Note
+from stretto.loop.places import texts
+from stretto.machine import Machine, load_machine
+from stretto.resources.prepare import Prepared, prepare
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+# Given ------------------------------------------------------------------------------------
+
+
+def made_ready(loop: Loop | Prepared, machine: Machine | str | None = None) -> Prepared:
+    """The loop prepared for a machine; one that is prepared already stays as it is."""
+    if isinstance(loop, Loop):
+        return prepare(loop, machine)
+    if machine is None:
+        return loop
+    other = load_machine(machine) if isinstance(machine, str) else machine
+    if other.with_slots(loop.loop.slots) != loop.machine:
+        ready = f"the loop is prepared for {loop.machine.name}"
+        raise StrettoError(f"{ready}; for {other.name}, prepare it as it was", loop.loop.name)
+    return loop
+
+
+def limits_of(work_limit: float, workers: int, seed: int) -> Limits:
+    """What the solver may cost; StrettoError where it takes no such number."""
+    if not 0 < work_limit < inf:
+        raise StrettoError(f"work_limit is {work_limit}; a number above 0 is needed")
+    if not 1 <= workers <= WORKERS:
+        raise StrettoError(f"workers is {workers}; 1 to {WORKERS} are possible")
+    if not 0 <= seed <= SEED:
+        raise StrettoError(f"seed is {seed}; 0 to {SEED} are possible")
+    return Limits(work_limit, workers, seed)
+
+
+def deadline_of(time_limit: float | Deadline | None) -> Deadline:
+    """When to end: so many seconds from now, or at a moment that is known already."""
+    if isinstance(time_limit, Deadline):
+        return time_limit
+    if time_limit is not None and not 0 < time_limit < inf:
+        raise StrettoError(f"time_limit is {time_limit}; a number of seconds above 0 is needed")
+    return deadline_after(time_limit)
+
+
+# Results ----------------------------------------------------------------------------------
+
+
+class Report(Protocol):
+    """A result as the report layer shows it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of `loops` in a document."""
+        ...
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class Result(ABC):
+    """The root of all results: each has its problem, its report and its line.
+
+    >>> stretto.schedule(gemm)
+    <ScheduleAnalysis gemm on b200-pipes: II 256, 3 stages, optimal>
+
+    `report()` is what the command line prints, `to_json()` an entry of what it prints with
+    `--json`.
+    """
+
+    SCHEMA: ClassVar[str] = ""
+    """Of a document of such results; "": it is none."""
+
+    problem: Prepared = field(kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
+    """What the front end noted of the loop."""
+
+    @abstractmethod
+    def view(self) -> Report:
+        """What text and JSON are made by."""
+
+    @abstractmethod
+    def line(self) -> str:
+        """All of it in a few words."""
+
+    @property
+    def noted(self) -> tuple[str, ...]:
+        """All that was noted of the loop, when it was prepared and before."""
+        return tuple(texts(self.problem.notes + self.notes))
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `loops` in a document."""
+        return self.view().to_json()
+
+    def to_mlir(self) -> str:
+        """As a module, where it can be one."""
+        raise StrettoError(f"{self!r} is written as JSON, not as MLIR")
+
+    def report(self) -> str:
+        """Text for people, as the command line prints it."""
+        return "\n".join(self.view().to_text())
+
+    def __repr__(self) -> str:
+        return f"<{self.line()}>"
+
+
+def fields_of(found: DataclassInstance) -> dict[str, Any]:
+    """What a result of a layer below has, to make one of the front door of."""
+    return {field.name: getattr(found, field.name) for field in fields(found)}

@@ -5,20 +5,19 @@ stretto.explain(loop)  ──►  .best II 2892, .explanation of 2891, .report()
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from stretto.api.problem import deadline_of, limits_of, made_ready
-from stretto.api.results import Result, fields_of
+from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
 from stretto.deadline import Deadline
 from stretto.exact.options import WORK
 from stretto.generate.problem import Options
-from stretto.loop import Loop, Note
-from stretto.loop.places import texts
+from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.explanation import SCHEMA, ExplanationReport
 from stretto.resources.prepare import Prepared
-from stretto.solve import Explained, Progress, explain_prepared
+from stretto.solve import Progress
+from stretto.solve.explaining import Explained, explain_prepared
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,13 +26,9 @@ class ExplainResult(Result, Explained):
 
     SCHEMA: ClassVar[str] = SCHEMA
 
-    problem: Prepared = field(kw_only=True)
-    notes: tuple[Note, ...] = field(default=(), kw_only=True)
-    """What the front end noted of the loop."""
-
     def view(self) -> ExplanationReport:
         """What text and JSON are made by."""
-        return ExplanationReport(self, tuple(texts(self.problem.notes + self.notes)))
+        return ExplanationReport(self, self.noted)
 
     def line(self) -> str:
         """The best II, and the verdict on the one asked about."""

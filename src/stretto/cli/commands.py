@@ -1,84 +1,148 @@
 """One function a command: from arguments to the front door, loop by loop.
 
+    arguments ──► loops of the input ──► one call of the front door each ──► Reply
+
 Imports stand inside, so that each command loads only what it uses.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from stretto.cli.answer import Answer, each_loop
-from stretto.cli.limiting import cut_off
-from stretto.cli.simulating import simulate
-from stretto.cli.verifying import verify
-from stretto.deadline import deadline_after
-from stretto.errors import StrettoError
+from stretto.deadline import NEVER, Deadline, cut_off, deadline_after
+from stretto.errors import DocumentError, MachineError, StrettoError
+from stretto.files import read_text
 
 if TYPE_CHECKING:
+    from stretto.api import Report, Result
+    from stretto.api.checking import VerifyResult
+    from stretto.api.explaining import ExplainResult
+    from stretto.api.pipelined import SimulateResult
+    from stretto.api.solving import BoundsResult, ScheduleResult
     from stretto.frontends import Source
-    from stretto.report.bounds import BoundsReport
-    from stretto.report.explanation import ExplanationReport
-    from stretto.report.schedule import ScheduleReport
+    from stretto.ir.passes.schedules import PublishedLoop
+    from stretto.loop import Loop
+    from stretto.machine import Machine
     from stretto.resources.prepare import Prepared
+    from stretto.solution import ScheduleAnalysis
+
+R = TypeVar("R", bound="Result")
+
+PROGRAM = "nv_tileas.async.pipeline.program"
+"""What a materialized loop is in a module."""
+IN_MODULE = "the one in the module"
 
 
-def read_input(arguments: argparse.Namespace) -> Source:
+@dataclass(slots=True)
+class Reply:
+    """What a command has to say."""
+
+    document: dict[str, Any]
+    lines: list[str]
+    errors: list[str] = field(default_factory=list[str])
+    """For stderr, already in the form `file: path: error: ...`."""
+    success: bool = True
+    stopped: bool = False
+    """Whether the user stopped it, so that a result is not the best that was to be had."""
+
+
+def _each_loop(
+    source: Source,
+    machine: str | Mapping[str, Machine] | None,
+    schema: str,
+    work: Callable[[Prepared], R],
+    deadline: Deadline = NEVER,
+    shown: Callable[[R], Report] | None = None,
+) -> Reply:
+    """Run `work` on every loop; a loop that fails says why and the others go on.
+
+    The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
+    is not prepared by the deadline fails; `work` has its own eye on it. `shown`: how a result is
+    viewed, where there is more than one way.
+    """
+    from stretto.api.read_write import about
+    from stretto.loop.places import texts
+    from stretto.machine import load_machine
+    from stretto.resources.prepare import prepare
+
+    target = load_machine(machine) if isinstance(machine, str) else None
+    own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
+    entries: list[dict[str, Any]] = []
+    lines: list[str] = []
+    errors: list[str] = []
+    for loop in source.loops:
+        try:
+            with cut_off(deadline):
+                on = target or own.get(loop.name) or _named_by(loop, source.file)
+                ready = prepare(loop, on)
+            found = work(ready)
+        except StrettoError as error:
+            told = list(error.lines(source.file))
+            entries.append({"name": loop.name, "success": False, "errors": told})
+            errors += told
+            continue
+        noted = replace(found, notes=about(source, loop.name))
+        report = noted.view() if shown is None else shown(noted)
+        entries.append(report.to_json())
+        lines += ([""] if lines else []) + report.to_text()
+    success = all(entry["success"] for entry in entries)
+    document = {"schema": schema, "success": success, "loops": entries}
+    return Reply(document, lines, [*texts(about(source, "")), *errors], success)
+
+
+def _named_by(loop: Loop, file: str) -> Machine | None:
+    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
+    from stretto.machine import load_machine
+
+    if loop.machine is None:
+        return None
+    try:
+        return load_machine(loop.machine)
+    except MachineError as error:
+        raise DocumentError(file, "$.machine", str(error)) from None
+
+
+def _read_input(arguments: argparse.Namespace) -> Source:
     """The loops of the input, those the user asks about."""
-    from stretto.api.reading import chosen, read
+    from stretto.api.read_write import chosen, read
 
     return chosen(read(arguments.input, arguments.machine), arguments.loop)
 
 
-class _Limits(TypedDict):
-    work_limit: float
-    workers: int
-    seed: int
+# Bounds, schedules, explanations ----------------------------------------------------------
 
 
-def _limits(arguments: argparse.Namespace) -> _Limits:
-    """What the solver may cost."""
-    return {
-        "work_limit": arguments.work_limit,
-        "workers": arguments.workers,
-        "seed": arguments.seed,
-    }
-
-
-def bounds(arguments: argparse.Namespace) -> Answer:
+def bounds(arguments: argparse.Namespace) -> Reply:
     """`stretto bounds`."""
-    from stretto.api.bounding import BoundsResult
-    from stretto.api.bounding import bounds as bounded
-    from stretto.api.reading import about
+    from stretto.api.solving import BoundsResult
+    from stretto.api.solving import bounds as bounded
 
-    source = read_input(arguments)
-    fuse, max_stages = not arguments.no_fuse, arguments.max_stages
+    source = _read_input(arguments)
 
-    def work(ready: Prepared) -> BoundsReport:
-        found = bounded(ready, fuse=fuse, max_stages=max_stages)
-        return replace(found, notes=about(source, ready.loop.name)).view()
+    def work(ready: Prepared) -> BoundsResult:
+        return bounded(ready, fuse=not arguments.no_fuse, max_stages=arguments.max_stages)
 
-    return each_loop(source, arguments.machine, BoundsResult.SCHEMA, work)
+    return _each_loop(source, arguments.machine, BoundsResult.SCHEMA, work)
 
 
-def schedule(arguments: argparse.Namespace) -> Answer:
+def schedule(arguments: argparse.Namespace) -> Reply:
     """`stretto schedule`."""
-    from stretto.api.reading import about
-    from stretto.api.scheduling import ScheduleResult
-    from stretto.api.scheduling import schedule as scheduled
+    from stretto.api.solving import ScheduleResult
+    from stretto.api.solving import schedule as scheduled
     from stretto.cli.progress import Progress
     from stretto.solve import StoppedError
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
-        source = read_input(arguments)
+        source = _read_input(arguments)
     proof = arguments.prove or arguments.generator == "exact"
     stopped: list[str] = []
     open_ends: list[str] = []
 
-    def work(ready: Prepared) -> ScheduleReport:
+    def work(ready: Prepared) -> ScheduleResult:
         name = ready.loop.name
         if stopped:
             raise StrettoError("not scheduled, stopped before it", name)
@@ -95,9 +159,11 @@ def schedule(arguments: argparse.Namespace) -> Answer:
                     without=arguments.without,
                     prove=arguments.prove,
                     objective=arguments.objective,
+                    work_limit=arguments.work_limit,
+                    workers=arguments.workers,
+                    seed=arguments.seed,
                     time_limit=deadline,
                     progress=progress,
-                    **_limits(arguments),
                 )
         except StoppedError as stop:
             found = stop.analysis
@@ -105,27 +171,29 @@ def schedule(arguments: argparse.Namespace) -> Answer:
             stopped.append(name)
         if found.overdue or ((proof or stopped) and not found.proved):
             open_ends.append(name)
-        return replace(found, notes=about(source, name)).view(arguments.verbose)
+        return found
 
-    answer = each_loop(source, arguments.machine, ScheduleResult.SCHEMA, work, deadline)
-    answer.stopped = bool(open_ends)
-    return answer
+    def shown(found: ScheduleResult) -> Report:
+        return found.view(arguments.verbose)
+
+    reply = _each_loop(source, arguments.machine, ScheduleResult.SCHEMA, work, deadline, shown)
+    reply.stopped = bool(open_ends)
+    return reply
 
 
-def explain(arguments: argparse.Namespace) -> Answer:
+def explain(arguments: argparse.Namespace) -> Reply:
     """`stretto explain`."""
     from stretto.api.explaining import ExplainResult
     from stretto.api.explaining import explain as explained
-    from stretto.api.reading import about
     from stretto.cli.progress import Progress
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
-        source = read_input(arguments)
+        source = _read_input(arguments)
     stopped: list[str] = []
     open_ends: list[str] = []
 
-    def work(ready: Prepared) -> ExplanationReport:
+    def work(ready: Prepared) -> ExplainResult:
         name = ready.loop.name
         if stopped:
             raise StrettoError("not explained, stopped before it", name)
@@ -135,35 +203,214 @@ def explain(arguments: argparse.Namespace) -> Answer:
                 ii=arguments.ii,
                 max_stages=arguments.max_stages,
                 fuse=not arguments.no_fuse,
+                work_limit=arguments.work_limit,
+                workers=arguments.workers,
+                seed=arguments.seed,
                 time_limit=deadline,
                 progress=progress,
-                **_limits(arguments),
             )
         told = found.explanation
         if told is not None and told.stopped:
             stopped.append(name)
         if told is not None and not told.settled:
             open_ends.append(name)
-        return replace(found, notes=about(source, name)).view()
+        return found
 
-    answer = each_loop(source, arguments.machine, ExplainResult.SCHEMA, work, deadline)
-    answer.stopped = bool(open_ends)
-    return answer
+    reply = _each_loop(source, arguments.machine, ExplainResult.SCHEMA, work, deadline)
+    reply.stopped = bool(open_ends)
+    return reply
 
 
-def machines(arguments: argparse.Namespace) -> Answer:
+# Schedules from elsewhere -----------------------------------------------------------------
+
+
+def verify(arguments: argparse.Namespace) -> Reply:
+    """`stretto verify`: schedules from a document, or from the attributes of a module."""
+    from stretto.api.checking import VerifyResult, read_document
+    from stretto.api.checking import verify as verified
+    from stretto.api.read_write import chosen, read_loops
+
+    input_file, input_text = read_text(arguments.input)
+    if arguments.schedule is None:
+        return _verify_attributes(arguments, input_file, input_text)
+    whole = read_loops(input_file, input_text, arguments.machine)
+    source = chosen(whole, arguments.loop)
+    given = read_document(arguments.schedule, whole)
+
+    def work(ready: Prepared) -> VerifyResult:
+        return verified(ready, given.of(ready.loop), max_stages=arguments.max_stages)
+
+    return _each_loop(source, arguments.machine, VerifyResult.SCHEMA, work)
+
+
+def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> Reply:
+    """The schedules that stand in a module, as attributes of its loops."""
+    from stretto.api.checking import VerifyResult
+    from stretto.api.checking import verify as verified
+    from stretto.api.read_write import chosen, is_mlir
+    from stretto.frontends import Source
+    from stretto.ir import read_schedules
+    from stretto.loop import Note
+    from stretto.machine import load_machine
+
+    if not is_mlir(text):
+        hint = "only a module can carry its schedule: stretto verify INPUT SCHEDULE"
+        raise DocumentError(file, "", "has no schedule", hint)
+    machine = None if arguments.machine is None else load_machine(arguments.machine)
+    every = {item.loop.name: item for item in read_schedules(file, text, machine)}
+    notes = [Note(item.loop.at(), w.headline) for item in every.values() for w in item.warnings]
+    whole = Source(file, tuple(item.loop for item in every.values()), tuple(notes))
+    source = chosen(whole, arguments.loop)
+    found = {name: item for name, item in every.items() if item.analysis is not None}
+    if not any(loop.name in found for loop in source.loops):
+        hint = "stretto-opt -p tileas-generate-schedule writes one"
+        raise DocumentError(file, "", "has no schedule on any of these loops", hint)
+    placed: list[str] = []
+    for loop in source.loops:
+        if loop.name not in found:
+            placed.append(f"{file}: warning: loop `{loop.name}` has no schedule to verify")
+
+    def work(ready: Prepared) -> VerifyResult:
+        item = found[ready.loop.name]
+        assert item.analysis is not None
+        verdict = verified(ready, item.analysis, max_stages=arguments.max_stages)
+        placed.extend(item.diagnose(violation).render() for violation in verdict.violations)
+        return verdict
+
+    loops = tuple(loop for loop in source.loops if loop.name in found)
+    targets = {name: item.machine for name, item in found.items()}
+    as_scheduled = _as_scheduled(replace(source, loops=loops), found)
+    reply = _each_loop(as_scheduled, targets, VerifyResult.SCHEMA, work)
+    reply.errors = placed + reply.errors
+    return reply
+
+
+def _as_scheduled(source: Source, standing: Mapping[str, PublishedLoop]) -> Source:
+    """The loops as they are on the machines their schedules are for."""
+    loops = tuple(
+        replace(standing[loop.name].loop, machine=None) if loop.name in standing else loop
+        for loop in source.loops
+    )
+    return replace(source, loops=loops)
+
+
+def simulate(arguments: argparse.Namespace) -> Reply:
+    """`stretto simulate`: loops are materialized and run; programs in a module just run.
+
+    scf.for ...                         ──►  schedule ──► program ──► run beside the loop
+    scf.for ... {nv_tile.aws.start}     ──►  the schedule that is there ──► program ──► run
+    INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
+    async.pipeline.program ...          ──────────────►  program ──► run beside its loop
+    """
+    from stretto.api.checking import read_document
+    from stretto.api.pipelined import SimulateResult
+    from stretto.api.pipelined import simulate as run
+    from stretto.api.read_write import chosen, is_mlir, read_loops
+
+    file, text = read_text(arguments.input)
+    if is_mlir(text) and PROGRAM in text:
+        return _run_programs(arguments, file, text)
+    whole = read_loops(file, text, arguments.machine)
+    given = None if arguments.schedule is None else read_document(arguments.schedule, whole)
+    standing: Mapping[str, PublishedLoop] = {}
+    if given is None and arguments.generator is None and is_mlir(text):
+        standing = _standing(file, text, arguments.machine)
+    source = chosen(_as_scheduled(whole, standing), arguments.loop)
+
+    def work(ready: Prepared) -> SimulateResult:
+        name, origin = ready.loop.name, ""
+        schedule: ScheduleAnalysis | None = None
+        if given is not None:
+            schedule, origin = given.of(ready.loop), f"the one of {given.file}"
+        elif name in standing:
+            schedule, origin = standing[name].analysis, IN_MODULE
+        else:
+            schedule = _made(arguments, ready)
+            origin = f"a new one by the {schedule.generator} generator"
+        return run(
+            ready,
+            schedule,
+            iterations=arguments.iterations,
+            mode=arguments.mode,
+            max_stages=arguments.max_stages,
+            origin=origin,
+        )
+
+    machines: str | Mapping[str, Machine] | None = arguments.machine
+    if machines is None:
+        machines = {name: item.machine for name, item in standing.items()}
+    return _each_loop(source, machines, SimulateResult.SCHEMA, work)
+
+
+def _standing(file: str, text: str, machine: str | None) -> dict[str, PublishedLoop]:
+    """The loops of a module on which a schedule stands, by name."""
+    from stretto.ir import read_schedules
+    from stretto.machine import load_machine
+
+    target = None if machine is None else load_machine(machine)
+    found = read_schedules(file, text, target)
+    return {item.loop.name: item for item in found if item.analysis is not None}
+
+
+def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleResult:
+    """A schedule of our own."""
+    from stretto.api.checking import found_one
+    from stretto.api.solving import schedule
+    from stretto.cli.progress import Progress
+
+    with Progress(ready.loop.name, arguments.verbose) as progress:
+        found = schedule(
+            ready,
+            generator=arguments.generator or "auto",
+            max_stages=arguments.max_stages,
+            fuse=not arguments.no_fuse,
+            progress=progress,
+        )
+    return found_one(found)
+
+
+def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Reply:
+    """Programs as they stand in a module, edited by hand or not."""
+    if arguments.schedule is not None:
+        hint = "the program of each loop is run as it is; leave SCHEDULE out"
+        raise DocumentError(file, "", "has programs, not loops to schedule", hint)
+    from stretto.api.pipelined import SimulateResult
+    from stretto.api.pipelined import simulate as run
+    from stretto.api.read_write import chosen
+    from stretto.frontends import Source
+    from stretto.ir import read_programs
+    from stretto.machine import load_machine, machine_beside
+
+    programs = {program.loop.name: program for program in read_programs(file, text)}
+    if not programs:
+        raise DocumentError(file, "", f"has no {PROGRAM}")
+    source = Source(file, tuple(program.loop for program in programs.values()))
+
+    def work(ready: Prepared) -> SimulateResult:
+        program = programs[ready.loop.name]
+        origin = "that of the program in the module"
+        return run(program, machine=ready.machine, iterations=arguments.iterations, origin=origin)
+
+    machines = {
+        name: load_machine(arguments.machine or machine_beside(file, program.machine))
+        for name, program in programs.items()
+    }
+    return _each_loop(chosen(source, arguments.loop), machines, SimulateResult.SCHEMA, work)
+
+
+def machines(arguments: argparse.Namespace) -> Reply:
     """`stretto machines`."""
     from stretto.machine import load_machine, machine_names
     from stretto.report import machines as report
 
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
-        return Answer(report.list_to_json(known), report.list_to_text(known))
+        return Reply(report.list_to_json(known), report.list_to_text(known))
     machine = load_machine(arguments.name)
-    return Answer(report.machine_to_json(machine), report.machine_to_text(machine))
+    return Reply(report.machine_to_json(machine), report.machine_to_text(machine))
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "schedule": schedule,
     "bounds": bounds,
     "explain": explain,

@@ -16,8 +16,7 @@ def run() -> None:
     """Load the command line and run it."""
     starting.hold("stretto", ANSWER)
     try:
-        from stretto.cli.limiting import leave
-        from stretto.cli.main import main
+        from stretto.cli.main import leave, main
         from stretto.streams import serve
     except KeyboardInterrupt:  # where Ctrl-C is handled by somebody else
         starting.interrupted("stretto", ANSWER)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from stretto import starting
-from stretto.cli.answer import Answer
-from stretto.cli.commands import COMMANDS
+from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import UsageError, parse_arguments
 from stretto.errors import StrettoError
+from stretto.exact.interrupts import solver_runs
 from stretto.files import STANDARD, write_text
 from stretto.report.text import printable
 from stretto.streams import INTERRUPTED, write_out
@@ -30,11 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, "--json" in argv)
     if arguments.command != "machines":
-        starting.load("stretto.solve", "stretto.api.reading")
+        starting.load("stretto.solve", "stretto.api.read_write")
     starting.release()
     try:
-        answer = COMMANDS[arguments.command](arguments)
-        write_text(arguments.output or STANDARD, _render(answer, arguments.json))
+        reply = COMMANDS[arguments.command](arguments)
+        write_text(arguments.output or STANDARD, _render(reply, arguments.json))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")
         return _fail(list(error.lines(file)), FAILED, arguments.json)
@@ -45,10 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail([text], FAILED, arguments.json)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, arguments.json)
-    _tell([] if arguments.json else answer.errors)
-    if not answer.success:
+    _tell([] if arguments.json else reply.errors)
+    if not reply.success:
         return FAILED
-    return STOPPED if answer.stopped else DONE
+    return STOPPED if reply.stopped else DONE
 
 
 def _fail(lines: list[str], code: int, as_json: bool, hint: str = "") -> int:
@@ -65,8 +66,20 @@ def _tell(lines: list[str]) -> None:
         print(printable(line, keep="\n"), file=sys.stderr)  # noqa: T201
 
 
-def _render(answer: Answer, as_json: bool) -> str:
+def _render(reply: Reply, as_json: bool) -> str:
     if as_json:
-        document: dict[str, Any] = answer.document
+        document: dict[str, Any] = reply.document
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(line + "\n" for line in answer.lines)
+    return "".join(line + "\n" for line in reply.lines)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process, all output being written.
+
+    Past a time limit the solver may not have heard yet that its work is over; a process that
+    leaves in the ordinary way while its thread runs is aborted.
+    """
+    if solver_runs():
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -19,7 +19,7 @@ from stretto.loop import Dependence
 from stretto.problem import Hold
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.solution.words import counted, no_schedule
-from stretto.solve import Explained
+from stretto.solve.explaining import Explained
 
 SCHEMA = "stretto.explanation/1"
 

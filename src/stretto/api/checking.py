@@ -1,4 +1,6 @@
-"""Schedules that somebody made before: results at hand, or entries of a document.
+"""`stretto.verify`, and schedules that somebody made before: results at hand, or a document's.
+
+stretto.verify(loop, schedule)  ──►  .legal, .violations with their numbers, .report()
 
 ScheduleAnalysis, "four_op.schedule.json", none  ──►  `legal`: verified, or a new one
 """
@@ -8,20 +10,74 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from os import PathLike, fspath
+from typing import ClassVar
 
-from stretto.api.scheduling import ScheduleResult, schedule
+from stretto.api import Result, made_ready
+from stretto.api.solving import ScheduleResult, schedule
 from stretto.document import Cursor, parse_json
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.report.verification import SCHEMA as VERIFICATION
+from stretto.report.verification import VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA, parse_schedules, read_schedule
 from stretto.solution.views import analyse
 from stretto.solution.words import counted
-from stretto.verify import verify
+from stretto.verify import Violation
+from stretto.verify import verify as violations_of
+
+
+@dataclass(frozen=True, repr=False)
+class VerifyResult(Result):
+    """The verdict on a schedule."""
+
+    SCHEMA: ClassVar[str] = VERIFICATION
+
+    analysis: ScheduleAnalysis
+    violations: tuple[Violation, ...]
+    """Every one, rule by rule; none: the schedule is legal."""
+
+    @property
+    def legal(self) -> bool:
+        """Whether nothing is violated."""
+        return not self.violations
+
+    def view(self) -> VerificationReport:
+        """What text and JSON are made by."""
+        loop, machine = self.problem.loop.name, self.problem.machine.name
+        return VerificationReport(loop, machine, self.analysis, self.violations, self.noted)
+
+    def line(self) -> str:
+        """Legal or not."""
+        on = f"{self.problem.loop.name} on {self.problem.machine.name}"
+        verdict = "legal" if self.legal else counted(len(self.violations), "violation")
+        return f"Verification {on}: II {self.analysis.ii}, {verdict}"
+
+
+def verify(
+    loop: Loop | Prepared,
+    schedule: ScheduleAnalysis | str | PathLike[str],
+    machine: Machine | str | None = None,
+    *,
+    max_stages: int | None = None,
+) -> VerifyResult:
+    """Every violation of the rules of legality by a schedule, counted out in absolute time.
+
+    The schedule is what `schedule` returned, or the path of a document (stretto.schedule/1) with
+    an entry for the loop. The machine is the one given, else that of the schedule where `schedule`
+    made it, else the one the loop names, else `blackwell`.
+    """
+    ready = made_ready(loop, machine or target_of(schedule, loop))
+    analysis = given(schedule, ready.loop)
+    found = violations_of(ready.loop, ready.machine, analysis, max_stages=max_stages)
+    return VerifyResult(analysis, found, problem=ready)
+
+
+# Schedules from elsewhere -----------------------------------------------------------------
 
 GIVEN = "the one given"
 
@@ -53,14 +109,11 @@ def legal(
     """
     loop, machine = ready.loop, ready.machine
     if known is None:
-        made = schedule(ready, max_stages=max_stages)
-        if not made.success:
-            raise StrettoError("no schedule was found, so there is nothing to run", loop.name)
-        return made
+        return found_one(schedule(ready, max_stages=max_stages))
     found = given(known, loop)
     if not found.success or found.ii is None:
         raise StrettoError(f"{origin} says that no schedule was found: none to run", loop.name)
-    violations = verify(loop, machine, found, max_stages=max_stages)
+    violations = violations_of(loop, machine, found, max_stages=max_stages)
     if violations:
         count = counted(len(violations), "violation")
         told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
@@ -75,6 +128,13 @@ def legal(
         rule=found.rule,
         warnings=ready.notes,
     )
+
+
+def found_one(made: ScheduleResult) -> ScheduleResult:
+    """A schedule that was to be run; StrettoError where none was found."""
+    if not made.success:
+        raise StrettoError("no schedule was found, so there is nothing to run", made.loop)
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""`stretto.simulate`: runs the pipelined program beside the sequential loop.
+"""`stretto.materialize` and `stretto.simulate`: the program of a schedule, and what it computes.
+
+stretto.materialize(loop, mode="specialized")  ──►  .pipes, .mutexes, .agents, .report()
 
 stretto.simulate(loop, iterations=9)   ──►  schedule ──► program ──► run: .equal, .success
 stretto.simulate(loop, schedule)       ────────────────► program ──► run
@@ -12,15 +14,16 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import ClassVar
 
-from stretto.api.given import GIVEN, legal, target_of
-from stretto.api.materializing import MaterializeResult
-from stretto.api.problem import made_ready
-from stretto.api.results import Result, fields_of
+from stretto.api import Result, fields_of, made_ready
+from stretto.api.checking import GIVEN, legal, target_of
 from stretto.errors import StrettoError
+from stretto.ir import write_program
 from stretto.loop import Loop, Note
 from stretto.loop.places import texts
 from stretto.machine import Machine
-from stretto.materialize import Mode, Program
+from stretto.materialize import Mode, Persistent, Program
+from stretto.materialize import materialize as program_of
+from stretto.report.program import ProgramReport, summary
 from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.resources.prepare import Prepared
 from stretto.simulate import Domain, Simulation, simulate_program
@@ -31,17 +34,65 @@ from stretto.solution.words import counted
 
 
 @dataclass(frozen=True, repr=False)
+class MaterializeResult(Result, Program):
+    """A pipelined loop, ready to run for any trip count."""
+
+    schedule: ScheduleAnalysis = field(kw_only=True)
+    """What it was made from."""
+
+    def view(self) -> ProgramReport:
+        """What text and JSON are made by."""
+        return ProgramReport(self)
+
+    def to_mlir(self) -> str:
+        """The program as a module."""
+        return write_program(self)
+
+    def line(self) -> str:
+        """How many parts it has."""
+        return f"Program {summary(self)}"
+
+
+def materialize(
+    loop: Loop | Prepared,
+    schedule: ScheduleAnalysis | str | PathLike[str] | None = None,
+    machine: Machine | str | None = None,
+    *,
+    mode: Mode = "unspecialized",
+    agents: Mapping[str, str] | None = None,
+    simt_groups: int = 1,
+    persistent: Persistent | None = None,
+) -> MaterializeResult:
+    """The pipelined program of a schedule; nothing is searched unless no schedule is given.
+
+    The schedule is what `schedule` returned, or the path of a document; none: a new one is made.
+    In mode ``specialized`` each agent has a stream of its own; `agents` gives operations to agents
+    by name, and `simt_groups` is how many share the SIMT work. `persistent` is the loop over work
+    tiles around it.
+    """
+    ready = made_ready(loop, machine or target_of(schedule, loop))
+    analysis = legal(ready, schedule)
+    program = program_of(
+        ready.loop,
+        ready.machine,
+        analysis,
+        mode,
+        agents=agents,
+        simt_groups=simt_groups,
+        persistent=persistent,
+    )
+    return MaterializeResult(**fields_of(program), problem=ready, schedule=analysis)
+
+
+@dataclass(frozen=True, repr=False)
 class SimulateResult(Result, Simulation):
     """A pipelined program against sequential execution."""
 
     SCHEMA: ClassVar[str] = SCHEMA
 
-    problem: Prepared = field(kw_only=True)
     origin: str = field(default="", kw_only=True)
     """Where its schedule comes from."""
     warnings: tuple[Note, ...] = field(default=(), kw_only=True)
-    notes: tuple[Note, ...] = field(default=(), kw_only=True)
-    """What the front end noted of the loop."""
 
     def view(self) -> SimulationReport:
         """What text and JSON are made by."""

@@ -1,0 +1,125 @@
+"""`stretto.read` and `stretto.write`: loops in and out of files, by their content and their names.
+
+{"schema": ...}                      loops of a JSON document, for the front ends
+func.func @gemm(...) { scf.for ...   all else is MLIR: loops of a module, with their positions
+
+             .json                      .mlir
+Loop         stretto.loop/1             scf.for
+schedule     stretto.schedule/1         scf.for with nv_tile.aws.* attributes
+program      --                         nv_tileas.async.pipeline.program
+others       their documents            --
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from stretto.api import Result
+from stretto.errors import DocumentError, StrettoError, listed
+from stretto.files import read_text, write_text
+from stretto.frontends import Source, read_source
+from stretto.ir import read_mlir, write_mlir, write_program
+from stretto.loop import Loop, Note
+from stretto.loop.json import dump_loop
+from stretto.loop.places import texts
+from stretto.machine import Machine, load_machine
+
+if TYPE_CHECKING:
+    from stretto.materialize import Program
+
+_JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
+"""How JSON begins, whole or not; an operation in quotes is MLIR."""
+
+
+def is_mlir(text: str) -> bool:
+    """Whether a text is MLIR: all that does not begin as JSON does."""
+    return _JSON.match(text) is None
+
+
+def read(path: str | PathLike[str] | TextIO, machine: Machine | str | None = None) -> Source:
+    """The loops of a file, of stdin (``-``) or of an open file, with what is worth saying of them.
+
+    It is MLIR, a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1); its content says
+    which. The machine matters to MLIR: what an inner loop costs depends on it. The path of a
+    machine that a loop names is relative to the folder of the file.
+    """
+    if isinstance(path, str | PathLike):
+        return read_loops(*read_text(fspath(path)), machine)
+    name = getattr(path, "name", None)
+    return read_loops(name if isinstance(name, str) else "<stream>", path.read(), machine)
+
+
+def read_loops(file: str, text: str, machine: Machine | str | None = None) -> Source:
+    """All loops of a text."""
+    if not is_mlir(text):
+        return read_source(file, text)
+    target = load_machine(machine) if isinstance(machine, str) else machine
+    loops, notes = read_mlir(file, text, target)
+    if not loops:
+        why = "; ".join(texts(notes)) or "it has no scf.for"
+        raise DocumentError(file, "", "has no loop that can be read", why)
+    return Source(file, loops, notes)
+
+
+def chosen(source: Source, name: str | None) -> Source:
+    """The loops the user asks about: all, or the one of a name."""
+    if name is None:
+        return source
+    loops = tuple(loop for loop in source.loops if loop.name == name)
+    if not loops:
+        names = listed(loop.name for loop in source.loops)
+        raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
+    return replace(source, loops=loops, notes=about(source, name))
+
+
+def about(source: Source, loop: str) -> tuple[Note, ...]:
+    """The notes of a source that are about one loop; "": about none that was read."""
+    return tuple(note for note in source.notes if note.place.loop == loop)
+
+
+# Writing ----------------------------------------------------------------------------------
+
+Format = Literal["json", "mlir"]
+FORMATS: tuple[Format, ...] = ("json", "mlir")
+
+
+def write(
+    what: Loop | Program | Result, path: str | PathLike[str], format: Format | None = None
+) -> None:
+    """Write a loop, a schedule, a program or another result to a file (``-``: stdout).
+
+    The format is the one given, else what the name of the file ends in: ``.json`` or ``.mlir``. A
+    program is written as MLIR alone, and what is neither a loop, a schedule nor a program as JSON
+    alone. The file is written whole or not at all.
+    """
+    name = fspath(path)
+    asked = format or PurePath(name).suffix.removeprefix(".")
+    if asked not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise StrettoError(f"cannot write {name}: no format `{asked}`; known: {known}")
+    write_text(name, _json(what) if asked == "json" else _mlir(what))
+
+
+def _json(what: Loop | Program | Result) -> str:
+    if isinstance(what, Loop):
+        return dump_loop(what)
+    if not isinstance(what, Result) or not what.SCHEMA:
+        raise StrettoError("a program is written as MLIR, not as JSON", _loop_of(what).name)
+    entry = what.to_json()
+    document = {"schema": what.SCHEMA, "success": entry["success"], "loops": [entry]}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _loop_of(program: Program | Result) -> Loop:
+    return program.problem.loop if isinstance(program, Result) else program.loop
+
+
+def _mlir(what: Loop | Program | Result) -> str:
+    if isinstance(what, Loop):
+        return write_mlir(what)
+    return what.to_mlir() if isinstance(what, Result) else write_program(what)
