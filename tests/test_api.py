@@ -72,7 +72,7 @@ def test_the_function_is_a_function() -> None:
         found = call(FOUR_OP, machine="blackwell", generator="serial")
         assert replace(found.analysis, seconds=0.0) == replace(direct, seconds=0.0)
     assert "schedule" in stretto.__all__
-    assert ScheduleAnalysis.__module__ == "stretto.solution.results"
+    assert ScheduleAnalysis.__module__ == "stretto.solution"
 
 
 # What is found ----------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from hypothesis import given
 from generated import Problem, problems
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine
-from stretto.resources import ConflictError, apply, build, encode_rows
+from stretto.resources import ConflictError, encode_rows
+from stretto.resources.blocks import apply, build
 from stretto.solve import prepare
 
 FOUR = Loop(

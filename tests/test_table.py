@@ -13,8 +13,7 @@ from naive_table import NaiveTable
 from stretto.errors import StrettoError
 from stretto.loop import Demand, ResourceVector, Use
 from stretto.machine import Machine, Pool, Slot
-from stretto.resources.counters import Counters
-from stretto.resources.table import ConflictError, ReservationTable
+from stretto.resources.table import ConflictError, Counters, ReservationTable
 
 # Against the naive twin -----------------------------------------------------------------------
 

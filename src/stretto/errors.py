@@ -39,6 +39,15 @@ class StrettoError(Exception):
         return (f"error: {self}",)
 
 
+class UsageError(Exception):
+    """The arguments of a command make no sense; carries argparse's message and usage line."""
+
+    def __init__(self, message: str, usage: str) -> None:
+        self.message = message
+        self.usage = usage
+        super().__init__(message)
+
+
 class DocumentError(StrettoError):
     """A document has a fault at a known place.
 

@@ -17,7 +17,7 @@ def run() -> None:
     starting.hold("stretto", ANSWER)
     try:
         from stretto.cli.main import leave, main
-        from stretto.streams import serve
+        from stretto.files import serve
     except KeyboardInterrupt:  # where Ctrl-C is handled by somebody else
         starting.interrupted("stretto", ANSWER)
         raise

@@ -10,12 +10,11 @@ from typing import Any, NoReturn
 
 from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
-from stretto.cli.parser import UsageError, parse_arguments
-from stretto.errors import StrettoError
+from stretto.cli.parser import parse_arguments
+from stretto.errors import StrettoError, UsageError
 from stretto.exact.interrupts import solver_runs
-from stretto.files import STANDARD, write_text
+from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
 from stretto.report.text import printable
-from stretto.streams import INTERRUPTED, write_out
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 ERROR_SCHEMA = "stretto.error/1"

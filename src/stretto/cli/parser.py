@@ -17,24 +17,16 @@ from math import inf
 from typing import NoReturn
 
 from stretto import __version__
+from stretto.errors import UsageError
 from stretto.exact.objectives import NAMES
 from stretto.exact.options import OBJECTIVE, SEED, WORK, WORKERS
+from stretto.files import write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
-from stretto.streams import write_out
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is MLIR with nv_tileas operations, a loop (stretto.loop/1) or a dependence-graph dump
 (ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
-
-
-class UsageError(Exception):
-    """The arguments make no sense; carries argparse's message and usage line."""
-
-    def __init__(self, message: str, usage: str) -> None:
-        self.message = message
-        self.usage = usage
-        super().__init__(message)
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,37 +1,252 @@
-"""Results: schedules, bounds with their witnesses, proofs, refusals, and what follows from them."""
+"""Results, and only results: what was found, how it is limited, and what was proved.
 
-from stretto.solution.results import (
-    BOUND_NAMES,
-    BoundName,
-    Bounds,
-    Objective,
-    Part,
-    Placement,
-    Pressure,
-    Proof,
-    Refusal,
-    Schedule,
-    ScheduleAnalysis,
-    SpaceUse,
-    StorageUse,
-    Witness,
-    WitnessKind,
-)
+    ScheduleAnalysis(ii=15, placements=(load @0, write @8, ...), bounds=Bounds(...), ...)
 
-__all__ = [
-    "BOUND_NAMES",
-    "BoundName",
-    "Bounds",
-    "Objective",
-    "Part",
-    "Placement",
-    "Pressure",
-    "Proof",
-    "Refusal",
-    "Schedule",
-    "ScheduleAnalysis",
-    "SpaceUse",
-    "StorageUse",
-    "Witness",
-    "WitnessKind",
-]
+A schedule is an II and a start for every operation, however it was found. Stage, cycle and order
+follow from those (`views.py` computes them for whoever makes an analysis; `verify` computes them
+again, its own way).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.loop import Note, Use
+
+WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
+WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
+
+BoundName = Literal["resource", "recurrence", "fine", "dependence"]
+BOUND_NAMES: tuple[BoundName, ...] = ("resource", "recurrence", "fine", "dependence")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one operation (or one fused group) contributes to a bound."""
+
+    ops: tuple[str, ...]
+    amount: int
+    """Cycles held, units drawn, or latency passed on."""
+    distance: int = 0
+    """For a step of a recurrence: iterations crossed to the next operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Why a bound holds: ``bound = ceil(total / capacity)``, part by part.
+
+    ======  ======================  ================================  ====================
+    kind    limit                   total                             capacity
+    ======  ======================  ================================  ====================
+    slot    the slot                cycles held in an iteration       its capacity
+    cycle   --                      latency around the recurrence     distance around it
+    pool    the pool                units drawn in an iteration       its cap
+    depth   the limited operation   longest path to it, plus 1        its max depth, plus 1
+    none    --                      1                                 1
+    ======  ======================  ================================  ====================
+    """
+
+    kind: WitnessKind
+    limit: str = ""
+    total: int = 1
+    capacity: int = 1
+    parts: tuple[Part, ...] = ()
+    slot_id: int | None = None
+
+    @property
+    def bound(self) -> int:
+        """The II this witness forces, at least 1."""
+        return max(1, -(-self.total // self.capacity))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Four lower bounds on the II, each with its witness."""
+
+    resource: Witness
+    recurrence: Witness
+    fine: Witness
+    dependence: Witness
+
+    def __getitem__(self, name: BoundName) -> Witness:
+        return {
+            "resource": self.resource,
+            "recurrence": self.recurrence,
+            "fine": self.fine,
+            "dependence": self.dependence,
+        }[name]
+
+    @property
+    def mii(self) -> int:
+        """The largest of the four: no schedule has a smaller II."""
+        return max(self[name].bound for name in BOUND_NAMES)
+
+    @property
+    def limiter(self) -> BoundName:
+        """The bound that is the MII; the first in order when several are."""
+        return next(name for name in BOUND_NAMES if self[name].bound == self.mii)
+
+    @property
+    def witness(self) -> Witness:
+        """The witness of the limiter."""
+        return self[self.limiter]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The bare schedule, however it was found: what solvers hand over and analyses are made of."""
+
+    ii: int
+    starts: Mapping[str, int]
+    """Start of each operation, by name."""
+    fused: tuple[tuple[str, ...], ...] = ()
+    """Groups that share one hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one operation stands."""
+
+    op: str
+    start: int
+    stage: int
+    order: int
+    rung: str = ""
+    """The rung of the strategy ladder that seated it."""
+    arm: str = ""
+    """The placement arm that seated it."""
+    cycle: int | None = None
+    """start mod II as published; None: not stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """What a schedule makes of one storage."""
+
+    name: str
+    space: str
+    bytes: int
+    lifetime: int
+    """Cycles one instance lives; a fixed or live-in storage lives always, which counts as II."""
+    ring_depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceUse:
+    """Bytes of a memory space that a schedule needs."""
+
+    space: str
+    used: int
+    budget: int | None
+    """None: unlimited, or not stated by the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Peak register pressure in the steady state."""
+
+    peak: int
+    budget: int | None
+    cycle: int
+    """A modulo cycle at which the peak is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One objective of the exact solver and what is known of it."""
+
+    name: str
+    value: int
+    lower_bound: int
+    optimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is proved about the II: optimal only where bound and value meet."""
+
+    optimal: bool
+    lower_bound: int
+    method: str
+    """``bound`` (the MII is met), ``memory`` or ``conflict`` (no smaller II is possible),
+    ``solver``, or ``none``."""
+    objectives: tuple[Objective, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an II was not reached, so that a reader can tell an impossible loop from a bad guess."""
+
+    ii: int
+    reason: str
+    """One sentence with its numbers."""
+    through: int | None = None
+    """The last II of a run refused for the same reason; None: this II alone."""
+    proved: bool = False
+    """Whether no schedule exists at this II, rather than none being found."""
+    rung: str = ""
+    """The rung that came furthest."""
+    op: str = ""
+    """The operation that found no seat."""
+    uses: tuple[Use, ...] = ()
+    """What that operation holds."""
+    window: tuple[int, int] | None = None
+    """First and last start its seated neighbours allowed."""
+    rows: tuple[tuple[int, int], ...] = ()
+    """Modulo cycle and row word where it collided."""
+    limit: str = ""
+    """The pool, slot or memory space that refused."""
+    group: tuple[str, ...] = ()
+    """The operations it must share a stage with."""
+    stage: int | None = None
+    """The stage they stand in."""
+
+    @property
+    def last(self) -> int:
+        """The last II it refuses."""
+        return self.through or self.ii
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnalysis:
+    """A schedule, or the reasons there is none."""
+
+    loop: str
+    machine: str
+    success: bool
+    ii: int | None = None
+    """None when there is no schedule."""
+    placements: tuple[Placement, ...] = ()
+    """In program order."""
+    fused: tuple[tuple[str, ...], ...] = ()
+    """Groups that share one hold."""
+    stage_count: int = 0
+    pipeline_depth: int = 0
+    storages: tuple[StorageUse, ...] = ()
+    memory: tuple[SpaceUse, ...] = ()
+    pressure: Pressure | None = None
+    bounds: Bounds | None = None
+    proof: Proof | None = None
+    generator: str = ""
+    rule: str = ""
+    """The selection rule that chose the generator."""
+    refused: tuple[Refusal, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    """What is to be known of it: notes of the machine and of the loop, then those of the search."""
+    overdue: bool = False
+    """Whether the time limit ended the search; no part of a document."""
+    seconds: float = 0.0
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Start of each operation."""
+        return {p.op: p.start for p in self.placements}
+
+    @property
+    def schedule(self) -> Schedule:
+        """The bare schedule; a ValueError where there is none."""
+        if self.ii is None:
+            raise ValueError(f"{self.loop}: there is no schedule")
+        return Schedule(self.ii, self.starts, self.fused)

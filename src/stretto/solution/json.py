@@ -21,8 +21,7 @@ from stretto.loop import SPACES, Loop, Note, Op, Place, Use
 from stretto.loop.json import read_use
 from stretto.loop.places import texts
 from stretto.machine import Machine
-from stretto.solution import views
-from stretto.solution.results import (
+from stretto.solution import (
     BOUND_NAMES,
     WITNESS_KINDS,
     Bounds,
@@ -37,6 +36,7 @@ from stretto.solution.results import (
     StorageUse,
     Witness,
     WitnessKind,
+    views,
 )
 
 _USE = tuple(f.name for f in fields(Use))

@@ -15,7 +15,7 @@ from typing import cast
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, Note, Storage, topological_order
 from stretto.machine import Machine
-from stretto.solution.results import (
+from stretto.solution import (
     Bounds,
     Placement,
     Pressure,

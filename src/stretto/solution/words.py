@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stretto.solution.results import Bounds, Refusal, Witness
+from stretto.solution import Bounds, Refusal, Witness
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

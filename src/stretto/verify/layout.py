@@ -26,7 +26,7 @@ from typing import Literal
 
 from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.machine import Machine
-from stretto.solution.results import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
 Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]

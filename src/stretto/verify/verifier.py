@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.solution.results import ScheduleAnalysis
+from stretto.solution import ScheduleAnalysis
 from stretto.verify.dependence import dependence
 from stretto.verify.depth import depth
 from stretto.verify.fusion import fusion

@@ -14,7 +14,7 @@ from stretto.generate.seating.partial import Partial
 from stretto.machine import SPACES
 from stretto.resources import Conflict
 from stretto.resources.footprint import has_row_words
-from stretto.solution.results import Refusal
+from stretto.solution import Refusal
 
 _SAMPLES = 4
 """Starts of a window whose conflicts a refusal shows; they are spread evenly over it."""

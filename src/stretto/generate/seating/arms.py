@@ -21,7 +21,7 @@ from stretto.generate.seating.fusing import alike_sets
 from stretto.generate.seating.gates import Snapshot, seat_window, seek
 from stretto.generate.seating.orders import orders
 from stretto.generate.seating.partial import Partial, fused_vector
-from stretto.resources.counters import rotate
+from stretto.resources.table import rotate
 
 PERMUTE_ORDERS = 24
 """Orders tried in one step: all of four operations, a sample of more."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial, fused_vector
 from stretto.machine import Machine
-from stretto.resources.counters import Counters, arc
+from stretto.resources.table import Counters, arc
 
 IN_ITERATION_CELL, CARRIED_CELL = 1, 6
 """Cells of a machine's published capacity vector that cap the two halves of the bank pressure."""

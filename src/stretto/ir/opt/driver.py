@@ -14,13 +14,13 @@ from xdsl.context import Context
 from xdsl.universe import Universe
 
 from stretto import starting
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, UsageError
 from stretto.files import read_text, write_text
 from stretto.ir.context import make_context
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.opt import reproducer
 from stretto.ir.opt.expectations import compare
-from stretto.ir.opt.options import Settings, UsageError, read_options
+from stretto.ir.opt.options import Settings, read_options
 from stretto.ir.opt.pipeline import Available, PipelineError, options_of, read_pipeline
 from stretto.ir.opt.running import Runner
 from stretto.ir.opt.splitting import MARKER, split

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run once; the exit code."""
-    from stretto.streams import FAILED, INTERRUPTED, OutputError  # noqa: PLC0415
+    from stretto.files import FAILED, INTERRUPTED, OutputError  # noqa: PLC0415
 
     try:
         from stretto.ir.opt.driver import drive  # noqa: PLC0415 - so that Ctrl-C finds us ready
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run() -> None:
     """The console script."""
     starting.hold("stretto-opt")
-    from stretto.streams import serve, speak_utf8  # noqa: PLC0415
+    from stretto.files import serve, speak_utf8  # noqa: PLC0415
 
     speak_utf8()
     sys.exit(serve("stretto-opt", main))

@@ -18,11 +18,12 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
+from stretto.errors import UsageError
+from stretto.files import write_out
 from stretto.ir.opt.patterns import Pattern, PatternError
 from stretto.ir.opt.pipeline import Available, read_pipeline
 from stretto.ir.opt.reproducer import DEFAULT_NAME
 from stretto.ir.remarks import FORMATS
-from stretto.streams import write_out
 
 ALL = "*"
 """Every pass."""
@@ -39,15 +40,6 @@ _EPILOG = """\
 Every pass is an option as well: --PASS or --PASS='option=value ...'; passes run in the order they
 stand in. The exit status is 0 when all went well, 1 on errors, 2 on wrong usage.
 """
-
-
-class UsageError(Exception):
-    """Options that make no sense; `usage` reminds of how they go."""
-
-    def __init__(self, usage: str, message: str) -> None:
-        self.usage = usage
-        self.message = message
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +94,7 @@ class Settings:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        raise UsageError(self.format_usage(), message)
+        raise UsageError(message, self.format_usage())
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Help and version, which argparse would lose where standard output fails."""
