@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from stretto.ir.loops import LoopInModule, read_loops
+from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import Parsed, parse_module, verify_module
-from stretto.ir.passes.publish import publish
-from stretto.ir.passes.published import published
-from stretto.ir.passes.telling import Speaker
-from stretto.ir.reading import LoopInModule, read_loops
-from stretto.ir.writing import print_module
+from stretto.ir.passes.published import publish, published
+from stretto.ir.telling import Speaker
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import prepare, schedule_prepared
 from stretto.verify import verify

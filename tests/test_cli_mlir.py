@@ -12,7 +12,7 @@ import pytest
 
 from stretto.api.read_write import is_mlir
 from stretto.cli.main import main
-from stretto.ir.opt.main import main as opt
+from stretto.ir.opt.__main__ import main as opt
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TWINS = ("four_op", "gemm", "attention_forward", "attention_backward", "layernorm")

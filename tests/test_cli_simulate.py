@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from stretto.cli.main import main
-from stretto.ir.opt.main import main as opt
+from stretto.ir.opt.__main__ import main as opt
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stretto.cli.main import main
-from stretto.ir.opt.main import main as opt
+from stretto.ir.opt.__main__ import main as opt
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOUR = str(EXAMPLES / "four_op.json")

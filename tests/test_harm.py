@@ -20,9 +20,9 @@ from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 from stretto.generate.select import select
 from stretto.ir.diagnostics import MlirError
-from stretto.ir.opt.main import main as opt
+from stretto.ir.opt.__main__ import main as opt
+from stretto.ir.opt.chunks import HARMLESS
 from stretto.ir.opt.patterns import Pattern, PatternError
-from stretto.ir.opt.reproducer import HARMLESS
 from stretto.ir.parsing import parse_module
 from stretto.loop import Access, Loop, LoopError, Op, Operand, Storage, TileType, Use, Value, check
 from stretto.machine import load_machine
@@ -401,8 +401,8 @@ def hook(event, arguments):
         "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system",
     ):
         told.append(event)
-from stretto.ir.opt.main import main
-from stretto.ir.opt.reproducer import HARMLESS
+from stretto.ir.opt.__main__ import main
+from stretto.ir.opt.chunks import HARMLESS
 sys.addaudithook(hook)
 plain = [n for n in sorted(HARMLESS) if n not in ("arith-add-fastmath", "scf-parallel-loop-tiling")]
 for name in plain:

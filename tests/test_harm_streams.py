@@ -134,7 +134,7 @@ run()
     ("module", "argv"),
     [
         ("stretto.cli.entry", ["stretto", "bounds", FOUR_OP]),
-        ("stretto.ir.opt.main", ["stretto-opt", KERNEL]),
+        ("stretto.ir.opt.__main__", ["stretto-opt", KERNEL]),
     ],
 )
 def test_ctrl_c_while_the_nth_module_loads(module: str, argv: list[str], moment: int) -> None:

@@ -14,9 +14,7 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, Region
 
 import stretto
-from stretto.ir.context import make_context
-from stretto.ir.dialect import NvTileas, programs
-from stretto.ir.dialect.kinds import kind_of
+from stretto.ir.dialect import NvTileas, kind_of, pipelined
 from stretto.ir.dialect.types import (
     BufferTensorType,
     PipelineType,
@@ -25,8 +23,8 @@ from stretto.ir.dialect.types import (
     buffer_of,
     tile_of,
 )
-from stretto.ir.parsing import Parsed, parse_module
-from stretto.ir.reading import read_loops
+from stretto.ir.loops import read_loops
+from stretto.ir.parsing import Parsed, make_context, parse_module
 from stretto.loop import TileType
 
 LIT = Path(__file__).parent / "lit" / "dialect" / "operations.mlir"
@@ -41,7 +39,7 @@ ISSUED = [
     "async.pipeline.consumer_wait", "async.pipeline.consumer_read",
     "async.pipeline.consumer_release", "async.pipeline.agent_switch", "async.pipeline.yield",
 ]  # fmt: skip
-PROGRAM = {op.name.removeprefix("nv_tileas.") for op in programs.OPERATIONS}
+PROGRAM = {op.name.removeprefix("nv_tileas.") for op in pipelined.OPERATIONS}
 NO_COST = {"async.pipeline.agent_switch", "async.pipeline.yield", "generic"} | PROGRAM
 """A region an agent, the end of a body, whatever its kind says, and what only a loop that has been
 pipelined is made of: none is scheduled as such."""

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
 from stretto.ir import read_mlir
-from stretto.ir.context import make_context
 from stretto.ir.diagnostics import Diagnostic, MlirError
-from stretto.ir.parsing import NOT_RECOGNIZED, Parsed, parse_module, verify_module
+from stretto.ir.parsing import NOT_RECOGNIZED, Parsed, make_context, parse_module, verify_module
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

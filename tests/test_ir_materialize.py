@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 import stretto
 from generated import Problem, problems
 from stretto.ir import read_programs as programs_of_text
-from stretto.ir.context import make_context
 from stretto.ir.diagnostics import MlirError
-from stretto.ir.opt.main import main
-from stretto.ir.opt.pipeline import options_of
-from stretto.ir.parsing import parse_module, verify_module
+from stretto.ir.loops import read_loops
+from stretto.ir.loops.writer import print_module
+from stretto.ir.opt.__main__ import main
+from stretto.ir.opt.pass_text import options_of
+from stretto.ir.parsing import make_context, parse_module, verify_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
 from stretto.ir.programs import read_program, write_program
-from stretto.ir.reading import read_loops
-from stretto.ir.remarks import listening
-from stretto.ir.writing import print_module
+from stretto.ir.telling import listening
 from stretto.materialize import MODES, Mode, Program, materialize
 from stretto.simulate import Simulation, simulate_program
 

@@ -28,16 +28,21 @@ from xdsl.utils.exceptions import PassFailedException
 
 from stretto.cli.main import main as stretto
 from stretto.ir.diagnostics import Diagnostic, Severity
-from stretto.ir.opt import reproducer
+from stretto.ir.opt.__main__ import main
+from stretto.ir.opt.chunks import (
+    Chunk,
+    Recipe,
+    Timer,
+    read_reproducer,
+    split,
+    write_reproducer,
+)
 from stretto.ir.opt.expectations import compare
-from stretto.ir.opt.main import main
-from stretto.ir.opt.options import make_parser
-from stretto.ir.opt.pipeline import PipelineError, options_of, read_pipeline, write_pipeline
-from stretto.ir.opt.splitting import Chunk, split
-from stretto.ir.opt.timing import Timer
+from stretto.ir.opt.options import REPRODUCER, make_parser
+from stretto.ir.opt.pass_text import PipelineError, options_of, read_pipeline, write_pipeline
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.verify_schedule import VerifySchedule
-from stretto.ir.remarks import Remark
+from stretto.ir.telling import Remark
 from stretto.ir.universe import STRETTO
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import IllegalScheduleError
@@ -260,9 +265,9 @@ def test_chunk_of_nothing():
 
 @given(st.text(max_size=30), st.booleans())
 def test_recipes_survive(pipeline: str, each: bool):
-    recipe = reproducer.Recipe(pipeline, each)
-    text = reproducer.write("builtin.module {\n}", recipe, "it crashed\nhere")
-    rest, found = reproducer.read(text)
+    recipe = Recipe(pipeline, each)
+    text = write_reproducer("builtin.module {\n}", recipe, "it crashed\nhere")
+    rest, found = read_reproducer(text)
     assert found == recipe
     assert rest.count("\n") == text.count("\n")
     assert "mlir_reproducer" not in rest
@@ -271,7 +276,7 @@ def test_recipes_survive(pipeline: str, each: bool):
 
 @pytest.mark.parametrize("text", ["", "builtin.module {}", "{-# dialect_resources: {} #-}"])
 def test_no_recipe(text: str):
-    assert reproducer.read(text) == (text, None)
+    assert read_reproducer(text) == (text, None)
 
 
 def test_timing_adds_up():
@@ -368,37 +373,37 @@ def test_a_pass_that_breaks_the_module(here: Path, capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert told.startswith("k.mlir:2:8: error: ")
     note = "note: the module does not verify after pass test-breaks; a reproducer is in "
-    assert note + reproducer.DEFAULT_NAME in told
+    assert note + REPRODUCER in told
     assert not (here / "out.mlir").exists()
-    _, recipe = reproducer.read((here / reproducer.DEFAULT_NAME).read_text())
-    assert recipe == reproducer.Recipe("builtin.module(test-breaks)", verify_each=True)
+    _, recipe = read_reproducer((here / REPRODUCER).read_text())
+    assert recipe == Recipe("builtin.module(test-breaks)", verify_each=True)
 
 
 @pytest.mark.parametrize("flag", ["--verify-each=false", "--no-verify-each", "--verify-each=0"])
 def test_unless_nobody_looks(flag: str, here: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["k.mlir", flag, "--test-breaks"]) == 0
     assert main(["k.mlir", flag, "--test-breaks", "--verify-each"]) == 1
-    assert (here / reproducer.DEFAULT_NAME).exists()
-    assert "verify_each: true" in (here / reproducer.DEFAULT_NAME).read_text()
+    assert (here / REPRODUCER).exists()
+    assert "verify_each: true" in (here / REPRODUCER).read_text()
     assert "%b = arith.addi %b, %b" in capsys.readouterr().out
 
 
 def test_a_crash_is_kept_as_it_was_before_the_pass(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(reproducer, "HARMLESS", {"test-crashes"})
+    monkeypatch.setattr("stretto.ir.opt.driver.HARMLESS", {"test-crashes"})
     assert main(["k.mlir", "-p", "cse,test-crashes{word=ah},cse"]) == 1
     told = capsys.readouterr()
     assert told.err == (
         "k.mlir: error: pass test-crashes crashed: IndexError: ah no\n"
-        f"k.mlir: note: a reproducer is in {reproducer.DEFAULT_NAME}; please report it\n"
+        f"k.mlir: note: a reproducer is in {REPRODUCER}; please report it\n"
     )
-    kept = (here / reproducer.DEFAULT_NAME).read_text()
+    kept = (here / REPRODUCER).read_text()
     assert "@f(" in kept
     assert "half_done" not in kept
-    _, recipe = reproducer.read(kept)
-    assert recipe == reproducer.Recipe("builtin.module(test-crashes{word=ah})", verify_each=True)
-    again = ["--run-reproducer", reproducer.DEFAULT_NAME]
+    _, recipe = read_reproducer(kept)
+    assert recipe == Recipe("builtin.module(test-crashes{word=ah})", verify_each=True)
+    again = ["--run-reproducer", REPRODUCER]
     assert main([*again, "--mlir-pass-pipeline-crash-reproducer=again.mlir"]) == 1
     assert (here / "again.mlir").read_text() == kept
 
@@ -406,7 +411,7 @@ def test_a_crash_is_kept_as_it_was_before_the_pass(
 def test_every_crash_has_a_file_of_its_own(here: Path, capsys: pytest.CaptureFixture[str]):
     (here / "k.mlir").write_text(ADD + "// -----\n" + ADD.replace("@f", "@g"))
     assert main(["k.mlir", "--split-input-file", "--test-crashes"]) == 1
-    first = here / reproducer.DEFAULT_NAME
+    first = here / REPRODUCER
     second = here / "stretto-opt-reproducer-2.mlir"
     assert "@f(" in first.read_text()
     assert "@g(" in second.read_text()
@@ -421,7 +426,7 @@ def test_a_crash_is_no_expected_error(here: Path):
 def test_a_pass_that_fails(here: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["k.mlir", "--test-fails"]) == 1
     assert capsys.readouterr().err == "k.mlir: error: not today\n"
-    assert not (here / reproducer.DEFAULT_NAME).exists()
+    assert not (here / REPRODUCER).exists()
     (here / "k.mlir").write_text("// expected-error@unknown {{not today}}\n" + ADD)
     assert main(["k.mlir", "--test-fails", "--verify-diagnostics"]) == 0
 
@@ -437,7 +442,7 @@ def test_a_bug_of_the_scheduler_makes_a_reproducer(
     told = capsys.readouterr().err
     assert "pass tileas-generate-schedule crashed: IllegalScheduleError: gemm: the" in told
     assert "slot: two at once" in told
-    _, recipe = reproducer.read((here / reproducer.DEFAULT_NAME).read_text())
+    _, recipe = read_reproducer((here / REPRODUCER).read_text())
     assert recipe is not None
     assert recipe.pipeline == "builtin.module(tileas-generate-schedule{max-ii=99})"
 

@@ -17,15 +17,13 @@ from generated import Problem, problems
 from stretto import schedule
 from stretto.ir import read_schedules, write_mlir
 from stretto.ir.diagnostics import MlirError
+from stretto.ir.loops import LoopInModule, read_loops
+from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule, verdict, why_not
-from stretto.ir.passes.publish import ON_LOOP, ON_OPS, publish, published_on, withdraw
-from stretto.ir.passes.published import published
-from stretto.ir.passes.telling import PassError, Speaker
+from stretto.ir.passes.published import ON_LOOP, ON_OPS, publish, published, published_on, withdraw
 from stretto.ir.passes.verify_schedule import VerifySchedule
-from stretto.ir.reading import LoopInModule, read_loops
-from stretto.ir.remarks import Listener, listening
-from stretto.ir.writing import print_module
+from stretto.ir.telling import Listener, PassError, Speaker, listening
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution import Placement, ScheduleAnalysis

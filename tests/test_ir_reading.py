@@ -11,8 +11,8 @@ import stretto
 from stretto.bounds import compute_bounds
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
+from stretto.ir.loops import LoopsOfModule, positioned, read_loops
 from stretto.ir.parsing import parse_module
-from stretto.ir.reading import LoopsOfModule, positioned, read_loops
 from stretto.loop import (
     Access,
     Constraint,

@@ -7,8 +7,8 @@ import time
 import pytest
 
 import stretto
+from stretto.ir.loops import read_loops
 from stretto.ir.parsing import parse_module
-from stretto.ir.reading import read_loops
 from stretto.loop import Access, Loop, Operand
 from stretto.solve import prepare
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from generated import Problem, problems
 from stretto import limits
 from stretto.ir import read_mlir, write_mlir
+from stretto.ir.loops import read_loops
+from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import parse_module
-from stretto.ir.reading import read_loops
-from stretto.ir.writing import print_module
 from stretto.loop import (
     Access,
     Constraint,

@@ -12,8 +12,7 @@ import pytest
 from xdsl.irdl import IRDLOperation
 
 from stretto.ir import read_mlir
-from stretto.ir.dialect import NvTileas
-from stretto.ir.dialect.kinds import row_of
+from stretto.ir.dialect import NvTileas, row_of
 from stretto.ir.parsing import parse_module
 from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
@@ -191,8 +190,7 @@ def test_every_function_is_some_rows() -> None:
 SOURCES = Path(__file__).parent.parent / "src" / "stretto"
 DEFINING = {"vocabulary/opcodes.py", "vocabulary/spaces.py", "ir/dialect/compute.py"}
 NAMING = {
-    "ir/dialect/constraints.py": {"smem", "tmem"},  # what operations ask of one space
-    "ir/dialect/products.py": {"tmem"},
+    "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "loop/json.py": {"smem"},  # a storage without any field stated
     "materialize/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit

@@ -178,23 +178,8 @@ ROW = 'MemorySpace("cache", "the cache", foreign=("#my.cache",)),'
 BUDGET = '[budgets.cache]\nbytes = 40000\nsource = "test"\n\n'
 TYPE = """
 @irdl_attr_definition
-class CacheRefType(ParametrizedAttribute, TypeAttribute):
+class CacheRefType(_Tile):
     name = "nv_tileas.cache_ref"
-
-    shape: ArrayAttr[IntAttr] = param_def()
-    element: StringAttr = param_def()
-
-    def __init__(self, shape, element):
-        super().__init__(*_attributes(shape, element))
-
-    @classmethod
-    def parse_parameters(cls, parser):
-        with parser.in_angle_brackets():
-            return _parse_shape(parser)
-
-    def print_parameters(self, printer):
-        with printer.in_angle_brackets():
-            _print_shape(printer, self.shape, self.element)
 
 
 _OF_ONE_SPACE = (CacheRefType, """
@@ -206,7 +191,7 @@ from stretto import build
 from stretto.frontends import read_source
 from stretto.ir import read_mlir
 from stretto.ir import write_mlir
-from stretto.ir.dialect.constraints import SHARED
+from stretto.ir.dialect.types import SHARED
 
 loop = build("new", machine="b200-pipes")
 ring = loop.storage("ring", "cache", "128x64xf16")

@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from generated import Problem, problems  # noqa: E402
 from stretto.ir import write_mlir  # noqa: E402
+from stretto.ir.loops.writer import print_module  # noqa: E402
 from stretto.ir.parsing import parse_module  # noqa: E402
-from stretto.ir.writing import print_module  # noqa: E402
 from stretto.loop import Loop  # noqa: E402
 
 GENERATED = 200

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stretto.api.pipelined import SimulateResult
     from stretto.api.solving import BoundsResult, ScheduleResult
     from stretto.frontends import Source
-    from stretto.ir.passes.schedules import PublishedLoop
+    from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.resources.prepare import Prepared

@@ -1,8 +1,8 @@
 """MLIR in and out: the nv_tileas dialect, its reader and writer, and the passes.
 
-    kernel.mlir ──► parsing ──► module ──► reading ──► Loop         read_mlir
-                                  ▲                      │
-                                  └────── writing ◄──────┘          write_mlir
+    kernel.mlir ──► parsing ──► module ──► loops ──► Loop          read_mlir
+                                  ▲                    │
+                                  └── loops.writer ◄───┘             write_mlir
 
 Nothing here loads xDSL before it is called.
 """
@@ -13,7 +13,7 @@ from stretto import starting
 
 TYPE_CHECKING = False  # typing takes a while to load, and `stretto-opt` starts here
 if TYPE_CHECKING:
-    from stretto.ir.passes.schedules import PublishedLoop
+    from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop, Note
     from stretto.machine import Machine
     from stretto.materialize import Program
@@ -32,10 +32,9 @@ def read_mlir(
     A note about a loop left alone begins with its position. The path of a machine that a loop names
     is relative to the folder of `file`.
     """
-    starting.load(_PARSING, "stretto.ir.reading.module")
+    starting.load(_PARSING, "stretto.ir.loops")
+    from stretto.ir.loops import read_loops, refuse_unencoded  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
-    from stretto.ir.reading import read_loops  # noqa: PLC0415
-    from stretto.ir.reading.module import refuse_unencoded  # noqa: PLC0415
     from stretto.loop import Note, Place  # noqa: PLC0415
     from stretto.loop.json import loop_of_file  # noqa: PLC0415
 
@@ -54,25 +53,25 @@ def read_mlir(
 
 def write_mlir(loop: Loop, generic: bool = False) -> str:
     """A loop as MLIR text, from which `read_mlir` makes the same loop again."""
-    from stretto.ir.writing import print_module, write_loop  # noqa: PLC0415
+    from stretto.ir.loops.writer import print_module, write_loop  # noqa: PLC0415
 
-    return print_module(write_loop(loop), generic)
+    return print_module(write_loop(loop).module, generic)
 
 
 def write_schedule(loop: Loop, analysis: ScheduleAnalysis, generic: bool = False) -> str:
     """A loop as MLIR text with a schedule on it, as `tileas-generate-schedule` writes it."""
-    from stretto.ir.passes.publish import publish  # noqa: PLC0415
-    from stretto.ir.writing import print_module, write_loop, written_ops  # noqa: PLC0415
+    from stretto.ir.loops.writer import print_module, write_loop  # noqa: PLC0415
+    from stretto.ir.passes.published import publish  # noqa: PLC0415
 
-    module = write_loop(loop)
-    publish(*written_ops(module, loop.name), analysis)
-    return print_module(module, generic)
+    written = write_loop(loop)
+    publish(written.for_op, written.ops, analysis)
+    return print_module(written.module, generic)
 
 
 def write_program(program: Program, generic: bool = False) -> str:
     """A program as MLIR text, from which `read_programs` makes the same program again."""
+    from stretto.ir.loops.writer import print_module  # noqa: PLC0415
     from stretto.ir.programs import write_program as write  # noqa: PLC0415
-    from stretto.ir.writing import print_module  # noqa: PLC0415
 
     return print_module(write(program), generic)
 
@@ -98,7 +97,7 @@ def read_schedules(
     else its own), its `analysis` (None where nothing of a schedule is written on it), and
     `diagnose`, which puts a violation at its place in the text.
     """
-    starting.load(_PARSING, "stretto.ir.passes.schedules")
-    from stretto.ir.passes.schedules import read_schedules as read  # noqa: PLC0415
+    starting.load(_PARSING, "stretto.ir.passes.published")
+    from stretto.ir.passes.published import read_schedules as read  # noqa: PLC0415
 
     return read(file, text, machine)

@@ -36,7 +36,7 @@ from xdsl.ir import Attribute, Operation
 
 from stretto.document import Cursor
 from stretto.errors import DocumentError
-from stretto.ir.dialect.kinds import name_of, text_of
+from stretto.ir.dialect import name_of, text_of
 from stretto.loop import Loop, Op
 from stretto.loop.json import SCHEMA, read_loop
 

@@ -10,8 +10,11 @@ kernel.mlir:4:10: note: `a` comes from here
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from stretto.errors import StrettoError
@@ -69,3 +72,37 @@ class MlirError(StrettoError):
 def render_all(diagnostics: Sequence[Diagnostic]) -> str:
     """Diagnostics as text, one after the other."""
     return "\n".join(diagnostic.render() for diagnostic in diagnostics)
+
+
+_NEWLINE = re.compile(r"\n")
+
+
+@dataclass(frozen=True)
+class MlirText:
+    """An MLIR text, or a part of one that begins at `first_line`."""
+
+    file: str
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def diagnose(
+        self,
+        offset: int | None,
+        severity: Severity,
+        message: str,
+        notes: tuple[Diagnostic, ...] = (),
+    ) -> Diagnostic:
+        """Something said about the place at an offset; None: about the text as a whole."""
+        if offset is None:
+            return Diagnostic(severity, message, self.file, notes=notes)
+        offset = min(offset, len(self.text))
+        row = bisect_right(self._starts, offset) - 1
+        start = self._starts[row]
+        end = self._starts[row + 1] - 1 if row + 1 < len(self._starts) else len(self.text)
+        line, column = self.first_line + row, offset - start + 1
+        text = self.text[start:end].rstrip("\r")
+        return Diagnostic(severity, message, self.file, line, column, text, notes)

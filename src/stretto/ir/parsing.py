@@ -4,6 +4,9 @@
                   └──► offsets of operations and attributes, kept beside the module
                                            verify_module: verifiers, dominance, attributes
 
+    builtin, func, arith, math, scf, ub    dialects a kernel may use, loaded when a text first
+    nv_tileas                              names them
+
 Positions stay out of the module: what is printed has no `loc` in it.
 """
 
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import (
     AnyDenseElement,
     DenseIntOrFPElementsAttr,
@@ -23,19 +27,38 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Dialect, Operation, OpResult, Region, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from stretto.ir.attributes import verify_attributes
-from stretto.ir.context import make_context
-from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
-from stretto.ir.dialect.kinds import name_of
-from stretto.ir.dominance import undominated
-from stretto.ir.source import Source
+from stretto.ir.diagnostics import Diagnostic, MlirError, MlirText, Severity
+from stretto.ir.dialect import name_of
 from stretto.limits import DENSE_ELEMENTS, MODULE_CHARACTERS
+
+FOREIGN = ("arith", "builtin", "func", "math", "scf", "ub")
+"""Dialects of others that a kernel is written in."""
+
+
+def _nv_tileas() -> Dialect:
+    from stretto.ir.dialect import NvTileas  # noqa: PLC0415 - when a text uses it, not before
+
+    return NvTileas
+
+
+def make_context(allow_unregistered: bool = True) -> Context:
+    """A context with these dialects; operations of others are kept as they are, if allowed."""
+    context = Context(allow_unregistered=allow_unregistered)
+    known = get_all_dialects()
+    for name in FOREIGN:
+        context.register_dialect(name, known[name])
+    context.load_registered_dialect("builtin")
+    context.register_dialect("nv_tileas", _nv_tileas)
+    return context
+
 
 _OURS = ("stretto.", "tileas.", "nv_tile.")
 """Prefixes of the attributes whose places are kept."""
@@ -46,7 +69,7 @@ class Parsed:
     """A module, and where everything in it came from."""
 
     module: ModuleOp
-    source: Source
+    source: MlirText
     offsets: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Where each operation's name stands."""
     attribute_offsets: dict[tuple[Operation, str], int] = field(
@@ -58,7 +81,7 @@ class Parsed:
     @staticmethod
     def of_module(module: ModuleOp, file: str = "<module>") -> Parsed:
         """A module that somebody else parsed: positions are those of its own locations."""
-        return Parsed(module, Source(file, ""))
+        return Parsed(module, MlirText(file, ""))
 
     def diagnose(
         self,
@@ -95,7 +118,7 @@ def parse_module(
     if len(text) > MODULE_CHARACTERS:
         told = f"is too large; a module has at most {MODULE_CHARACTERS:,} characters"
         raise MlirError([Diagnostic("error", told, file)])
-    source = Source(file, text, first_line)
+    source = MlirText(file, text, first_line)
     if is_blank(text):
         raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])
     open_string = next((m.start() for m in _STRINGS.finditer(text) if m[0] == '"'), None)
@@ -144,7 +167,7 @@ _STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*
 """Comments, strings, and a quote that begins no string: xDSL takes exponential time over those."""
 
 
-def _parse(source: Source, context: Context) -> tuple[ModuleOp, PlacingParser]:
+def _parse(source: MlirText, context: Context) -> tuple[ModuleOp, PlacingParser]:
     parser: PlacingParser | None = None
 
     def refuse(message: str) -> MlirError:
@@ -164,7 +187,7 @@ def _parse(source: Source, context: Context) -> tuple[ModuleOp, PlacingParser]:
         raise refuse(f"cannot be parsed: {said}" if said else "cannot be parsed") from None
 
 
-def _parse_error(source: Source, error: ParseError) -> Diagnostic:
+def _parse_error(source: MlirText, error: ParseError) -> Diagnostic:
     notes: tuple[Diagnostic, ...] = ()
     if isinstance(error, MultipleSpansParseError):
         notes = tuple(
@@ -187,7 +210,7 @@ def verify_module(parsed: Parsed) -> tuple[Diagnostic, ...]:
             for name, message in verify_attributes(op)
         ]
     found += _empty_bodies(parsed)
-    for op, operand, definer in undominated(parsed.module):
+    for op, operand, definer in _undominated(parsed.module):
         name = f"`%{operand.name_hint}`" if operand.name_hint else f"operand {_index(op, operand)}"
         notes = ()
         if definer is not None:
@@ -216,6 +239,48 @@ def _empty_bodies(parsed: Parsed) -> Iterator[Diagnostic]:
                         block.verify()
                     except VerifyException as error:
                         yield parsed.diagnose(op, "error", _reason(error))
+
+
+# Is every value defined before it is used? xDSL's own verifiers do not ask ----------------
+
+
+def _undominated(module: ModuleOp) -> Iterator[tuple[Operation, SSAValue, Operation | None]]:
+    """Each use that its definition does not reach: user, value and definer (None: an argument)."""
+    place: dict[Operation, int] = {op: i for i, op in enumerate(module.walk())}
+    known: dict[Region, DominanceInfo] = {}
+    for op in place:
+        for operand in op.operands:
+            definer = operand.op if isinstance(operand, OpResult) else None
+            if not _reaches(operand, op, place, known):
+                yield op, operand, definer
+
+
+def _reaches(
+    value: SSAValue,
+    user: Operation,
+    place: dict[Operation, int],
+    known: dict[Region, DominanceInfo],
+) -> bool:
+    """In a block its place decides, between blocks their dominance, else what encloses the user."""
+    if not isinstance(value, OpResult | BlockArgument):
+        return False
+    home = value.op.parent if isinstance(value, OpResult) else value.block
+    if home is None or home.parent is None:
+        return False
+    beside = home.find_ancestor_op_in_block(user)
+    if beside is not None:
+        # Walking visits an operation before what it encloses, so places order a block.
+        return not isinstance(value, OpResult) or place[value.op] < place[beside]
+    region, within = home.parent, user.parent
+    block = None if within is None else region.find_ancestor_block_in_region(within)
+    if block is None:
+        return False
+    if region not in known:
+        known[region] = DominanceInfo(region)
+    return known[region].strictly_dominates(home, block)
+
+
+# Positions --------------------------------------------------------------------------------
 
 
 class PlacingParser(Parser):

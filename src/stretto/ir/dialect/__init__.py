@@ -1,45 +1,66 @@
 """The dialect `nv_tileas`: tiles, how they move, what is computed on them, and pipelines.
 
-    types       smem_ref, tmem_ref, tensor, token, iterator, pipeline
-    transfers   TMA and other ways between global memory and the chip
-    memory      shared and tensor memory, copies, buffers
-    views       slices, transposes, broadcasts, layouts
-    products    matrix products
-    compute     reductions, elementwise arithmetic
-    pipeline    create, acquire, write, commit, wait, read, release
-    programs    what a pipelined loop becomes
-    barriers    barriers, and operations of any other kind
+types       smem_ref, tmem_ref, tensor, token, iterator, pipeline; what operations ask of them
+transfers   TMA, copies, shared and tensor memory, buffers, barriers
+views       slices, transposes, broadcasts, layouts
+compute     matrix products, reductions, elementwise arithmetic, operations of any other kind
+pipeline    create, acquire, write, commit, wait, read, release
+pipelined   what a pipelined loop becomes
 
-An operation's kind, by which machines know it, is its name without `nv_tileas.`.
+"nv_tileas.async.wgmma"           ──►  async.wgmma       An operation's kind, by which machines
+nv_tileas.generic "tt.load"       ──►  tt.load           know it, is its name without
+"foo.bar" (of no known dialect)   ──►  foo.bar           `nv_tileas.`
 """
 
-from xdsl.ir import Dialect
+from __future__ import annotations
 
-from stretto.ir.dialect import (
-    barriers,
-    compute,
-    memory,
-    pipeline,
-    products,
-    programs,
-    transfers,
-    types,
-    views,
-)
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
+from xdsl.ir import Attribute, Dialect, Operation
+
+from stretto.ir.dialect import compute, pipeline, pipelined, transfers, types, views
+from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
 
 NvTileas = Dialect(
     "nv_tileas",
     [
         *transfers.OPERATIONS,
-        *memory.OPERATIONS,
         *views.OPERATIONS,
-        *products.OPERATIONS,
         *compute.OPERATIONS,
         *pipeline.OPERATIONS,
-        *programs.OPERATIONS,
-        *barriers.OPERATIONS,
+        *pipelined.OPERATIONS,
     ],
     [*types.TYPES],
 )
 
-__all__ = ["NvTileas"]
+_PREFIX = "nv_tileas."
+# Looked up by class: xDSL's operations are abstract classes, on which isinstance is slow.
+_ROWS: dict[type[Operation], Opcode] = {
+    defined: OPCODES[defined.name.removeprefix(_PREFIX)] for defined in NvTileas.operations
+}
+
+
+def text_of(attribute: Attribute) -> str:
+    """A string attribute's text; xDSL reads what is not ASCII as bytes."""
+    if isinstance(attribute, BytesAttr):
+        return attribute.data.decode("utf-8", "replace")
+    return attribute.data if isinstance(attribute, StringAttr) else str(attribute)
+
+
+def name_of(op: Operation) -> str:
+    """The operation's name as its text has it."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def kind_of(op: Operation) -> str:
+    """The opcode by which machines know it."""
+    if isinstance(op, compute.GenericOp):
+        return text_of(op.kind)
+    if isinstance(op, ConstantOp):
+        return "constant"
+    return name_of(op).removeprefix(_PREFIX)
+
+
+def row_of(op: Operation) -> Opcode:
+    """What is true of an operation of the dialect; of any other, as its text has it, nothing."""
+    return _ROWS.get(type(op), UNKNOWN)

@@ -1,29 +1,121 @@
-"""Reductions and elementwise arithmetic on tiles in registers.
+"""What is computed on tiles: products by the tensor cores, reductions, elementwise arithmetic.
 
+%s = nv_tileas.async.tcgen05_mma %q, %k into %s_acc     s = q k, into a buffer
+%o = nv_tileas.async.tcgen05_mma %p, %v acc %o          o = o + p v, in place
 %m = nv_tileas.reduce.max %s axis 1
 %x = nv_tileas.arith.mulf %s, %scale                    a scalar is spread over the tile
+%x = nv_tileas.generic "tt.load"(%p) : ...              whatever a machine knows as `tt.load`
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, i1, i64
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
     IRDLOperation,
+    VarConstraint,
+    base,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
+    opt_result_def,
     prop_def,
     result_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.constraints import (
+from stretto.ir.dialect.types import (
+    FACTOR,
     NUMBERS,
     REGISTER,
+    SHARED,
+    SMEM,
+    TMEM,
+    TOKEN,
+    InBuffer,
     describe,
+    element_of,
     same_elements,
+    shape_of,
 )
-from stretto.ir.dialect.types import element_of, shape_of
+from stretto.vocabulary.spaces import REGISTERS
+
+# As in `transfers.py`: of what is overridden, everything before it is overridden too.
+
+
+class ProductOp(IRDLOperation):
+    """a[m, k] × b[k, n], added to `acc` in place, or into a buffer."""
+
+    T: ClassVar = VarConstraint("T", InBuffer(("tmem", REGISTERS)))
+
+    a = operand_def(FACTOR)
+    b = operand_def(FACTOR)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    after = var_operand_def(TOKEN)
+    result = result_def(T)
+    token = opt_result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$a `,` $b (`acc` $accumulator^)? (`into` $destination^)? (`after` $after^)? attr-dict "
+        "`:` type($a) `,` type($b) `->` type($result) (`,` type($token)^)?"
+    )
+
+    def verify_(self) -> None:
+        """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
+        if self.accumulator is not None and self.destination is not None:
+            raise VerifyException(f"`{self.name}` has both `acc` and `into`; it fills one buffer")
+        a, b, c = shape_of(self.a.type), shape_of(self.b.type), shape_of(self.result.type)
+        if a is None or b is None or c is None:
+            return
+        told = f"`{self.name}` of {describe(self.a.type)} and {describe(self.b.type)}"
+        if len(a) != 2 or len(b) != 2:
+            raise VerifyException(f"{told}: both must have 2 dimensions")
+        if a[1] != b[0]:
+            raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
+        if c != (a[0], b[1]):
+            raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(self.result.type)}")
+
+
+@irdl_op_definition
+class WgmmaOp(ProductOp):
+    """A product by a warpgroup, summed up in tensor memory or registers."""
+
+    name = "nv_tileas.async.wgmma"
+
+    a = operand_def(FACTOR)
+    b = operand_def(SMEM)
+
+
+@irdl_op_definition
+class Tcgen05MmaOp(ProductOp):
+    """A product by the fifth-generation tensor cores, summed up in tensor memory."""
+
+    name = "nv_tileas.async.tcgen05_mma"
+    T: ClassVar = VarConstraint("T", TMEM)
+
+    a = operand_def(SHARED)
+    b = operand_def(SMEM)
+    accumulator = opt_operand_def(T)
+    destination = opt_operand_def(T)
+    result = result_def(T)
+
+
+@irdl_op_definition
+class DotOp(ProductOp):
+    """A product whose factors may still be in registers."""
+
+    name = "nv_tileas.async.dot"
+
+
+# Reductions ---------------------------------------------------------------------------------
 
 
 class _Reduce(IRDLOperation):
@@ -187,4 +279,20 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
     SelectOp,
 )
 
-OPERATIONS = (ReduceMaxOp, ReduceSumOp, *ELEMENTWISE)
+# Any other ----------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class GenericOp(IRDLOperation):
+    """An operation of any kind, by the name its machine knows it by."""
+
+    name = "nv_tileas.generic"
+
+    kind = prop_def(base(StringAttr) | base(BytesAttr))
+    arguments = var_operand_def(AnyAttr())
+    made = var_result_def(AnyAttr())
+
+    assembly_format = "$kind `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
+
+
+OPERATIONS = (WgmmaOp, Tcgen05MmaOp, DotOp, ReduceMaxOp, ReduceSumOp, *ELEMENTWISE, GenericOp)

@@ -39,8 +39,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.constraints import TOKEN
 from stretto.ir.dialect.types import (
+    TOKEN,
     IteratorType,
     PipelineType,
     TokenType,

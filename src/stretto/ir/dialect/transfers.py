@@ -1,8 +1,13 @@
-"""Between global memory and the chip: TMA, copies by threads, plain loads and stores.
+"""How tiles move: between global memory and the chip, on the chip, and the buffers they fill.
 
     %a = nv_tileas.async.tiled_tma_load %A[%row, %k] into %ring : ... -> !nv_tileas.smem_ref<...>
                                         │               │
                         a tile of global memory     the buffer it fills
+
+    %ring = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<...>     a buffer
+    %s = nv_tileas.async.smem_write %r into %ring                 registers fill it
+    %t = nv_tileas.async.tmem_copy %s                             one of its own in tensor memory
+    nv_tileas.barrier                                             all threads meet
 
 What has `into` fills that buffer and its result is another name of it; without, it fills one of
 its own. `after` takes tokens: the operation starts when their makers are done.
@@ -12,16 +17,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    ParsePropInAttrDict,
     VarConstraint,
+    base,
     eq,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     opt_result_def,
     result_def,
     var_operand_def,
@@ -29,17 +37,22 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.constraints import (
+from stretto.ir.dialect.types import (
     ANY_TILE,
+    FACTOR,
     OFF_CHIP,
     REGISTER,
+    SHARED,
     SMEM,
     TMEM,
     TOKEN,
+    buffer_of,
     describe,
     same_elements,
+    same_shape,
+    shape_of,
 )
-from stretto.ir.dialect.types import shape_of
+from stretto.vocabulary.spaces import GLOBAL, SPACES
 
 I32 = eq(i32)
 
@@ -232,6 +245,158 @@ class StoreOp(_StoreTileOp):
     name = "nv_tileas.store"
 
 
+# On the chip -------------------------------------------------------------------------------
+
+
+class _FromRegisters(FillingOp):
+    value = operand_def(REGISTER)
+
+    assembly_format = f"$value {FILL} type($value) `->` {MADE}"
+
+    def verify_(self) -> None:
+        """The same tile on both sides."""
+        same_shape(self, value=self.value.type, result=self.result.type)
+
+
+@irdl_op_definition
+class SmemWriteOp(_FromRegisters, FillingSmemOp):
+    """A tile of registers into shared memory."""
+
+    name = "nv_tileas.async.smem_write"
+
+
+class _ReadOp(IRDLOperation):
+    source = operand_def(SHARED)
+    after = var_operand_def(TOKEN)
+    result = result_def(REGISTER)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
+
+    def verify_(self) -> None:
+        """The same tile on both sides."""
+        same_shape(self, source=self.source.type, result=self.result.type)
+
+
+@irdl_op_definition
+class SmemReadOp(_ReadOp):
+    """A tile of shared memory into registers."""
+
+    name = "nv_tileas.async.smem_read"
+
+    source = operand_def(SMEM)
+
+
+@irdl_op_definition
+class TmemLoadOp(_ReadOp):
+    """A tile of tensor memory into registers."""
+
+    name = "nv_tileas.async.tmem_load"
+
+    source = operand_def(TMEM)
+
+
+@irdl_op_definition
+class TmemStoreOp(_FromRegisters, FillingTmemOp):
+    """A tile of registers into tensor memory."""
+
+    name = "nv_tileas.async.tmem_store"
+
+
+@irdl_op_definition
+class TmemCopyOp(FillingTmemOp):
+    """A tile of shared memory into tensor memory."""
+
+    name = "nv_tileas.async.tmem_copy"
+
+    source = operand_def(SMEM)
+
+    assembly_format = f"$source {FILL} type($source) `->` {MADE}"
+
+    def verify_(self) -> None:
+        """The same tile on both sides."""
+        same_shape(self, source=self.source.type, result=self.result.type)
+
+
+@irdl_op_definition
+class CopyOp(FillingOp):
+    """A tile from one buffer to another; the machine looks at where it goes."""
+
+    name = "nv_tileas.async.copy"
+
+    source = operand_def(FACTOR)
+
+    assembly_format = f"$source {FILL} type($source) `->` {MADE}"
+
+    def verify_(self) -> None:
+        """The same tile on both sides; a destination that is memory."""
+        same_elements(self, source=self.source.type, result=self.result.type)
+        home = buffer_of(self.result.type)
+        if home == GLOBAL and self.destination is None:
+            raise VerifyException(f"`{self.name}` to global memory needs `into`")
+        if home is None or home == GLOBAL:
+            return
+        same_shape(self, source=self.source.type, result=self.result.type)
+        space = SPACES[home]
+        if self.destination is not None and not space.budgeted:
+            told = f"`{self.name}` into {space.words} has no destination but its result"
+            raise VerifyException(told)
+
+
+@irdl_op_definition
+class AllocTensorOp(IRDLOperation):
+    """A buffer: fresh each iteration inside a loop, one copy outside. `depth` caps its ring."""
+
+    name = "nv_tileas.alloc_tensor"
+
+    init = opt_operand_def(REGISTER)
+    depth = opt_prop_def(base(IntegerAttr))
+    result = result_def(SHARED)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "(`(` $init^ `:` type($init) `)`)? attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        """What fills it has its shape; a ring has at least one copy."""
+        if self.init is not None:
+            same_shape(self, init=self.init.type, result=self.result.type)
+        if self.depth is not None and self.depth.value.data < 1:
+            raise VerifyException(
+                f"`{self.name}` asks for a ring of {self.depth.value.data}; at least 1 is needed"
+            )
+
+
+# Barriers ----------------------------------------------------------------------------------
+
+
+class _Sync(IRDLOperation):
+    after = var_operand_def(TOKEN)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = "(`after` $after^)? attr-dict (`:` type($token)^)?"
+
+
+@irdl_op_definition
+class BarrierOp(_Sync):
+    """All threads meet: what touches memory before it stays before, what comes after, after."""
+
+    name = "nv_tileas.barrier"
+
+
+@irdl_op_definition
+class MbarrierArriveOp(_Sync):
+    """Arrives at a barrier in shared memory."""
+
+    name = "nv_tileas.async.mbarrier_arrive"
+
+
+@irdl_op_definition
+class MbarrierWaitOp(_Sync):
+    """Waits for a barrier in shared memory."""
+
+    name = "nv_tileas.async.mbarrier_wait"
+
+
 OPERATIONS = (
     TiledTmaLoadOp,
     TmaGatherOp,
@@ -240,4 +405,14 @@ OPERATIONS = (
     CpAsyncOp,
     LoadOp,
     StoreOp,
+    SmemWriteOp,
+    SmemReadOp,
+    TmemLoadOp,
+    TmemStoreOp,
+    TmemCopyOp,
+    CopyOp,
+    AllocTensorOp,
+    BarrierOp,
+    MbarrierArriveOp,
+    MbarrierWaitOp,
 )

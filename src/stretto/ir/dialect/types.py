@@ -8,12 +8,16 @@ tensor<128x64xf16>                          registers (MLIR's own type)
 !nv_tileas.pipeline<3, !nv_tileas.smem_ref<128x64xf16>>     a ring of 3 tiles
 !nv_tileas.iterator                         a place in such a ring
 !nv_tileas.mutex                            order between agents, counted
+
+And what operations ask of the types of their operands and results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from typing_extensions import TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -26,146 +30,121 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import AttrConstraint, IntConstraint, eq, irdl_attr_definition, param_def
+from xdsl.irdl.constraints import VerificationContext
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.loop.parts import TileType, element_bits
-from stretto.vocabulary.spaces import BUFFERS, BY_NAME, GLOBAL, REGISTERS, SPACES
+from stretto.vocabulary.spaces import (
+    BUFFERS,
+    BY_NAME,
+    GLOBAL,
+    MEMORIES,
+    REGISTERS,
+    SPACES,
+    words_of,
+)
 
 
-def _parse_shape(parser: AttrParser) -> tuple[ArrayAttr[IntAttr], StringAttr]:
-    dimensions = parser.parse_dimension_list()
-    if dimensions:
-        parser.parse_shape_delimiter()
-    element = parser.parse_identifier(" as element type")
-    return ArrayAttr([IntAttr(d) for d in dimensions]), StringAttr(element)
+@dataclass(frozen=True, init=False)
+class _Tile(ParametrizedAttribute, TypeAttribute):
+    """A shape and an element, in angle brackets: `<128x64xf16>`."""
 
+    shape: ArrayAttr[IntAttr]
+    element: StringAttr
 
-def _print_shape(printer: Printer, shape: ArrayAttr[IntAttr], element: StringAttr) -> None:
-    dimensions = [d.data for d in shape.data]
-    if dimensions:
-        printer.print_dimension_list(dimensions)
-        printer.print_string("x")
-    printer.print_string(element.data)
+    def __init__(self, shape: Sequence[int], element: str, *more: Attribute):
+        super().__init__(ArrayAttr([IntAttr(d) for d in shape]), StringAttr(element), *more)
 
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<128x64xf16>`."""
+        with parser.in_angle_brackets():
+            dimensions = parser.parse_dimension_list()
+            if dimensions:
+                parser.parse_shape_delimiter()
+            element = StringAttr(parser.parse_identifier(" as element type"))
+            shape = ArrayAttr([IntAttr(d) for d in dimensions])
+            return shape, element, *cls._parse_more(parser)
 
-def _check_shape(shape: ArrayAttr[IntAttr], element: StringAttr, dynamic: bool) -> None:
-    for position, dimension in enumerate(shape.data):
-        if dimension.data == DYNAMIC_INDEX and not dynamic:
-            raise VerifyException(
-                f"dimension {position} is `?`; only tiles in global memory may be of any size"
-            )
-        if dimension.data != DYNAMIC_INDEX and dimension.data < 1:
-            raise VerifyException(f"dimension {position} is {dimension.data}; at least 1 is needed")
-    if element_bits(element.data) is None:
-        raise VerifyException(f"`{element.data}` is not an element type such as f16, bf16 or i32")
+    @classmethod
+    def _parse_more(cls, parser: AttrParser) -> Sequence[Attribute]:
+        del parser
+        return ()
 
+    def print_parameters(self, printer: Printer) -> None:
+        """`<128x64xf16>`."""
+        with printer.in_angle_brackets():
+            dimensions = [d.data for d in self.shape.data]
+            if dimensions:
+                printer.print_dimension_list(dimensions)
+                printer.print_string("x")
+            printer.print_string(self.element.data + self._more())
 
-def _attributes(
-    shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr
-) -> tuple[ArrayAttr[IntAttr], StringAttr]:
-    if not isinstance(shape, ArrayAttr):
-        shape = ArrayAttr([IntAttr(d) for d in shape])
-    return shape, StringAttr(element) if isinstance(element, str) else element
+    def _more(self) -> str:
+        return ""
+
+    def verify(self) -> None:
+        """Whole dimensions, unless it is global; a known element."""
+        for position, dimension in enumerate(self.shape.data):
+            if dimension.data == DYNAMIC_INDEX and buffer_of(self) != GLOBAL:
+                told = "only tiles in global memory may be of any size"
+                raise VerifyException(f"dimension {position} is `?`; {told}")
+            if dimension.data != DYNAMIC_INDEX and dimension.data < 1:
+                told = f"dimension {position} is {dimension.data}"
+                raise VerifyException(f"{told}; at least 1 is needed")
+        if element_bits(self.element.data) is None:
+            told = "is not an element type such as f16, bf16 or i32"
+            raise VerifyException(f"`{self.element.data}` {told}")
 
 
 @irdl_attr_definition
-class SmemRefType(ParametrizedAttribute, TypeAttribute):
+class SmemRefType(_Tile):
     """A tile in shared memory."""
 
     name = "nv_tileas.smem_ref"
 
-    shape: ArrayAttr[IntAttr] = param_def()
-    element: StringAttr = param_def()
-
-    def __init__(self, shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr):
-        super().__init__(*_attributes(shape, element))
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """`<128x64xf16>`."""
-        with parser.in_angle_brackets():
-            return _parse_shape(parser)
-
-    def print_parameters(self, printer: Printer) -> None:
-        """`<128x64xf16>`."""
-        with printer.in_angle_brackets():
-            _print_shape(printer, self.shape, self.element)
-
-    def verify(self) -> None:
-        """Whole dimensions, a known element."""
-        _check_shape(self.shape, self.element, dynamic=False)
+    def __init__(self, shape: Sequence[int], element: str):
+        super().__init__(shape, element)
 
 
 @irdl_attr_definition
-class TmemRefType(ParametrizedAttribute, TypeAttribute):
+class TmemRefType(_Tile):
     """A tile in tensor memory."""
 
     name = "nv_tileas.tmem_ref"
 
-    shape: ArrayAttr[IntAttr] = param_def()
-    element: StringAttr = param_def()
-
-    def __init__(self, shape: Sequence[int] | ArrayAttr[IntAttr], element: str | StringAttr):
-        super().__init__(*_attributes(shape, element))
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """`<128x128xf32>`."""
-        with parser.in_angle_brackets():
-            return _parse_shape(parser)
-
-    def print_parameters(self, printer: Printer) -> None:
-        """`<128x128xf32>`."""
-        with printer.in_angle_brackets():
-            _print_shape(printer, self.shape, self.element)
-
-    def verify(self) -> None:
-        """Whole dimensions, a known element."""
-        _check_shape(self.shape, self.element, dynamic=False)
+    def __init__(self, shape: Sequence[int], element: str):
+        super().__init__(shape, element)
 
 
 @irdl_attr_definition
-class BufferTensorType(ParametrizedAttribute, TypeAttribute):
-    """A tile in a buffer that is named: global, smem, tmem or register."""
+class BufferTensorType(_Tile):
+    """A tile in a buffer that is named: `<4096x?xf16, global>`, smem, tmem or register."""
 
     name = "nv_tileas.tensor"
 
-    shape: ArrayAttr[IntAttr] = param_def()
-    element: StringAttr = param_def()
-    buffer: StringAttr = param_def()
+    buffer: StringAttr
 
-    def __init__(
-        self,
-        shape: Sequence[int] | ArrayAttr[IntAttr],
-        element: str | StringAttr,
-        buffer: str | StringAttr,
-    ):
-        buffer = StringAttr(buffer) if isinstance(buffer, str) else buffer
-        super().__init__(*_attributes(shape, element), buffer)
+    def __init__(self, shape: Sequence[int], element: str, buffer: str):
+        super().__init__(shape, element, StringAttr(buffer))
 
     @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """`<4096x?xf16, global>`."""
-        with parser.in_angle_brackets():
-            shape, element = _parse_shape(parser)
-            parser.parse_punctuation(",")
-            return shape, element, StringAttr(parser.parse_identifier(" as buffer"))
+    def _parse_more(cls, parser: AttrParser) -> Sequence[Attribute]:
+        parser.parse_punctuation(",")
+        return (StringAttr(parser.parse_identifier(" as buffer")),)
 
-    def print_parameters(self, printer: Printer) -> None:
-        """`<4096x?xf16, global>`."""
-        with printer.in_angle_brackets():
-            _print_shape(printer, self.shape, self.element)
-            printer.print_string(f", {self.buffer.data}")
+    def _more(self) -> str:
+        return f", {self.buffer.data}"
 
     def verify(self) -> None:
-        """A known buffer; whole dimensions unless it is global."""
+        """A known buffer; the rest as of every tile."""
         if self.buffer.data not in BUFFERS:
             raise VerifyException(f"`{self.buffer.data}` is no buffer; {', '.join(BUFFERS)} are")
-        _check_shape(self.shape, self.element, dynamic=self.buffer.data == GLOBAL)
+        super().verify()
 
 
 @irdl_attr_definition
@@ -226,13 +205,19 @@ class PipelineType(ParametrizedAttribute, TypeAttribute):
 
 _OF_ONE_SPACE = (SmemRefType, TmemRefType)
 """Types of tiles that the rows of memory spaces name."""
-_TILES = (*_OF_ONE_SPACE, BufferTensorType)
-TYPES = (*_TILES, TokenType, IteratorType, MutexType, PipelineType)
+TYPES = (
+    *_OF_ONE_SPACE,
+    BufferTensorType,
+    TokenType,
+    IteratorType,
+    MutexType,
+    PipelineType,
+)
 
 
 def shape_of(type: Attribute) -> tuple[int, ...] | None:
     """The dimensions of a tile or scalar, DYNAMIC_INDEX for `?`; None for what has none."""
-    if isinstance(type, _TILES):
+    if isinstance(type, _Tile):
         return tuple(d.data for d in type.shape.data)
     if isa(type, TensorType):
         return tuple(type.get_shape())
@@ -241,7 +226,7 @@ def shape_of(type: Attribute) -> tuple[int, ...] | None:
 
 def element_of(type: Attribute) -> str | None:
     """The element of a tile or scalar, as text."""
-    if isinstance(type, _TILES):
+    if isinstance(type, _Tile):
         return type.element.data
     if isa(type, TensorType):
         return element_of(type.element_type)
@@ -301,3 +286,79 @@ def same_slot(op: Operation, ring: Attribute, held: Attribute) -> None:
     """Refuse anything that is not what a ring's slots hold."""
     if isinstance(ring, PipelineType) and ring.slot != held:
         raise VerifyException(f"`{op.name}`: {held} in a ring of {ring.slot}")
+
+
+# What operations ask of types --------------------------------------------------------------
+
+
+class _OfType(AttrConstraint):
+    def mapping_type_vars(
+        self,
+        type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint],  # noqa: ARG002
+    ) -> AttrConstraint:
+        """Nothing to map."""
+        return self
+
+
+@dataclass(frozen=True)
+class InBuffer(_OfType):
+    """A tile that lives in one of some buffers: ``InBuffer(("smem",))``."""
+
+    buffers: tuple[str, ...]
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
+        """Refuse anything else."""
+        if buffer_of(attr) not in self.buffers:
+            places = " or ".join(words_of(buffer) for buffer in self.buffers)
+            raise VerifyException(f"{attr} is not a tile in {places}")
+
+
+@dataclass(frozen=True)
+class InRegistersOrScalar(_OfType):
+    """A tile in registers, or a scalar that is spread over one."""
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
+        """Refuse anything else."""
+        if not _is_scalar(attr) and buffer_of(attr) != REGISTERS:
+            raise VerifyException(f"{attr} is neither a tile in registers nor a scalar")
+
+
+OFF_CHIP = InBuffer((GLOBAL,))
+SMEM = InBuffer(("smem",))
+TMEM = InBuffer(("tmem",))
+REGISTER = InBuffer((REGISTERS,))
+ANY_TILE = InBuffer(BUFFERS)
+SHARED = InBuffer(MEMORIES)
+FACTOR = InBuffer(tuple(SPACES))
+NUMBERS = InRegistersOrScalar()
+TOKEN = eq(TokenType())
+
+
+def same_elements(op: Operation, **types: Attribute) -> None:
+    """Refuse tiles whose elements differ."""
+    (first, first_type), *rest = types.items()
+    for name, type in rest:
+        if element_of(type) != element_of(first_type):
+            raise VerifyException(
+                f"`{op.name}`: {name} has elements of {element_of(type)}, "
+                f"{first} of {element_of(first_type)}"
+            )
+
+
+def same_shape(op: Operation, **types: Attribute) -> None:
+    """Refuse tiles whose shapes or elements differ."""
+    same_elements(op, **types)
+    (first, first_type), *rest = types.items()
+    for name, type in rest:
+        if shape_of(type) != shape_of(first_type):
+            raise VerifyException(
+                f"`{op.name}`: {name} is {describe(type)}, {first} is {describe(first_type)}"
+            )
+
+
+def describe(type: Attribute) -> str:
+    """A tile as people write it: 128x64xf16."""
+    shape, element = shape_of(type), element_of(type)
+    if shape is None or element is None:
+        return str(type)
+    return "x".join([*("?" if d == DYNAMIC_INDEX else str(d) for d in shape), element])

@@ -25,15 +25,17 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.constraints import (
+from stretto.ir.dialect.types import (
     FACTOR,
     NUMBERS,
     REGISTER,
+    buffer_of,
     describe,
     same_elements,
     same_shape,
+    shape_of,
+    tile_of,
 )
-from stretto.ir.dialect.types import buffer_of, shape_of, tile_of
 
 _FORMAT = "$source attr-dict `:` type($source) `->` type($result)"
 

@@ -14,17 +14,15 @@ from xdsl.context import Context
 from xdsl.universe import Universe
 
 from stretto import starting
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import DocumentError, StrettoError, UsageError
 from stretto.files import read_text, write_text
-from stretto.ir.context import make_context
 from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.opt import reproducer
+from stretto.ir.opt.chunks import HARMLESS, MARKER, Runner, read_reproducer, split
 from stretto.ir.opt.expectations import compare
-from stretto.ir.opt.options import Settings, read_options
-from stretto.ir.opt.pipeline import Available, PipelineError, options_of, read_pipeline
-from stretto.ir.opt.running import Runner
-from stretto.ir.opt.splitting import MARKER, split
-from stretto.ir.remarks import render
+from stretto.ir.opt.options import Settings, UsageError, read_options
+from stretto.ir.opt.pass_text import Available, PipelineError, options_of, read_pipeline
+from stretto.ir.parsing import make_context
+from stretto.ir.telling import render
 from stretto.ir.universe import STRETTO
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -49,8 +47,7 @@ def drive(argv: Sequence[str]) -> int:
             return DONE
         return _process(settings, universe, passes)
     except StrettoError as error:
-        text = str(error)
-        sys.stderr.write(f"{text}\n" if ": error: " in text else f"error: {text}\n")
+        sys.stderr.write("\n".join(error.lines(settings.input)) + "\n")
         return FAILED
 
 
@@ -60,11 +57,11 @@ def _version() -> str:
 
 def _process(settings: Settings, universe: Universe, passes: Available) -> int:
     file, text = read_text(settings.input)
-    text, recipe = reproducer.read(text, file)
+    text, recipe = read_reproducer(text, file)
     if settings.run_reproducer:
         if recipe is None:
-            raise StrettoError(f"{file}: error: no pass pipeline in it; it is no reproducer")
-        ready = read_pipeline(recipe.pipeline, passes, reproducer.HARMLESS)
+            raise DocumentError(file, "", "no pass pipeline in it", "it is no reproducer")
+        ready = read_pipeline(recipe.pipeline, passes, HARMLESS)
         settings = replace(settings, passes=ready, verify_each=recipe.verify_each)
     console = _Console(file, text.split("\n"), quiet=settings.verify_diagnostics)
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.opt.chunks import Chunk
 from stretto.ir.opt.patterns import Pattern, PatternError
-from stretto.ir.opt.splitting import Chunk
 
 _STARTS = re.compile(r"//.*?\bexpected-\w+")
 _DESIGNATOR = re.compile(

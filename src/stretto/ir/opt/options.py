@@ -20,19 +20,21 @@ from xdsl.passes import ModulePass
 
 from stretto.errors import UsageError
 from stretto.files import write_out
+from stretto.ir.opt.pass_text import Available, read_pipeline
 from stretto.ir.opt.patterns import Pattern, PatternError
-from stretto.ir.opt.pipeline import Available, read_pipeline
-from stretto.ir.opt.reproducer import DEFAULT_NAME
-from stretto.ir.remarks import FORMATS
+from stretto.ir.telling import FORMATS
 
 ALL = "*"
 """Every pass."""
+
+REPRODUCER = "stretto-opt-reproducer.mlir"
+"""Where a crash is kept unless the user says where: in the current folder."""
 
 _BARE = {
     "--verify-each": "true",
     "--mlir-print-ir-before": ALL,
     "--mlir-print-ir-after": ALL,
-    "--mlir-pass-pipeline-crash-reproducer": DEFAULT_NAME,
+    "--mlir-pass-pipeline-crash-reproducer": REPRODUCER,
 }
 """Options that may stand without a value, and the value they then have."""
 
@@ -237,9 +239,9 @@ def _pass_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--mlir-pass-pipeline-crash-reproducer",
         dest="reproducer",
-        default=DEFAULT_NAME,
+        default=REPRODUCER,
         metavar="FILE",
-        help=f"where a crash is kept (default: {DEFAULT_NAME})",
+        help=f"where a crash is kept (default: {REPRODUCER})",
     )
     group.add_argument(
         "--run-reproducer", action="store_true", help="run the pipeline that FILE brings along"

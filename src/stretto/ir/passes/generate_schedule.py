@@ -1,6 +1,6 @@
 """`tileas-generate-schedule`: finds a schedule of every loop and writes it onto the loop.
 
-    scf.for ... { ops } {...}   ──►   the same, with nv_tile.aws.* attributes (see publish.py)
+    scf.for ... { ops } {...}   ──►   the same, with nv_tile.aws.* attributes (see published.py)
 
 It publishes; it rewrites nothing. A loop that gets no schedule is left alone: a warning and a
 remark say why, and what an earlier run had written onto it is gone.
@@ -17,10 +17,9 @@ from xdsl.passes import ModulePass
 from stretto.errors import StrettoError
 from stretto.generate.problem import Options
 from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.passes.publish import publish, withdraw
-from stretto.ir.passes.telling import PassError, Speaker, left_alone
-from stretto.ir.reading import read_loops
-from stretto.ir.remarks import parsed_of, tell
+from stretto.ir.loops import read_loops
+from stretto.ir.passes.published import publish, withdraw
+from stretto.ir.telling import PassError, Speaker, left_alone, parsed_of, tell
 from stretto.limits import ITERATION_CYCLES
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare

@@ -19,14 +19,13 @@ from xdsl.passes import ModulePass
 from stretto.errors import StrettoError
 from stretto.ir.attributes import AGENT
 from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.dialect.kinds import text_of
-from stretto.ir.passes.publish import published_on, withdraw
-from stretto.ir.passes.schedules import PublishedLoop, published_loops
-from stretto.ir.passes.telling import PassError, left_alone
-from stretto.ir.programs import Original, UnwritableError, replace_loop
-from stretto.ir.programs.persistent import describe, persistent_loop, widen
-from stretto.ir.reading import read_loops
-from stretto.ir.remarks import parsed_of, tell
+from stretto.ir.dialect import text_of
+from stretto.ir.loops import read_loops
+from stretto.ir.passes.published import PublishedLoop, published_loops, published_on, withdraw
+from stretto.ir.programs import replace_loop
+from stretto.ir.programs.original import Original, UnwritableError
+from stretto.ir.programs.work_tiles import describe, persistent_loop, widen
+from stretto.ir.telling import PassError, left_alone, parsed_of, tell
 from stretto.machine import load_machine
 from stretto.materialize import MODES, Mode, Persistent, Program, materialize
 from stretto.resources.prepare import prepare

@@ -1,71 +1,171 @@
-"""A schedule, read back from the attributes `publish.py` writes, with a position on every fault.
+"""A schedule on the loop it is of, as attributes: written, read back, taken off.
+
+    %t = nv_tileas.async.tiled_tma_load ... {nv_tile.aws.stage = 0, .order = 0, .start = 0}
+    ...
+    } {nv_tile.aws.ii = 15, .stage_count = 1, .pipeline_depth = 2, .generator = "cost-based",
+       .machine = "blackwell", .bounds = {resource = 15, ..., mii = 15, limiter = "resource"},
+       .fused = [["read0", "read1"]]}
+
+Members of a fused group also get their name, `stretto.name`. Nothing else of the module changes.
 
     ii on the loop; stage, order and start on every operation: all must be there, once any is
     stage_count, pipeline_depth, generator, machine, bounds, fused: may be left out
 
-What is read is what is written, also where it is illegal: that is the verifier's to say.
+What is read is what is written, also where it is illegal: that is the verifier's to say. A fault of
+an attribute is told at its position.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.passes import publish
-from stretto.ir.passes.telling import PassError, Speaker
-from stretto.ir.reading import LoopInModule
+from stretto.errors import StrettoError
+from stretto.ir.attributes import SCHEDULE, STATED, to_attribute
+from stretto.ir.diagnostics import Diagnostic, MlirError
+from stretto.ir.loops import LoopInModule, LoopsOfModule, read_loops
+from stretto.ir.parsing import Parsed, parse_module
+from stretto.ir.telling import PassError, Speaker
+from stretto.loop import Loop
+from stretto.machine import Machine, load_machine, machine_beside
 from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis
+from stretto.verify import Violation
+
+STAGE, ORDER, START = SCHEDULE + "stage", SCHEDULE + "order", SCHEDULE + "start"
+ON_OPS = (STAGE, ORDER, START)
+"""What an operation of a scheduled loop has."""
+
+II, STAGE_COUNT, PIPELINE_DEPTH = (
+    SCHEDULE + "ii",
+    SCHEDULE + "stage_count",
+    SCHEDULE + "pipeline_depth",
+)
+GENERATOR, MACHINE = SCHEDULE + "generator", SCHEDULE + "machine"
+BOUNDS, FUSED = SCHEDULE + "bounds", SCHEDULE + "fused"
+ON_LOOP = (II, STAGE_COUNT, PIPELINE_DEPTH, GENERATOR, MACHINE, BOUNDS, FUSED)
+"""What a scheduled loop has itself. An inner loop is an operation of the outer one as well."""
+
+
+def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnalysis) -> None:
+    """Write a schedule onto its loop, in the place of any that is there."""
+    withdraw(for_op)
+    if not analysis.success or analysis.ii is None:
+        raise ValueError(f"`{analysis.loop}` has no schedule to publish")
+    for name in (name for group in analysis.fused for name in group):
+        # Groups go by names, and other tools drop those of values: keep what is named.
+        ops[name].attributes.setdefault(STATED + "name", to_attribute(name))
+    numbers: dict[int, Attribute] = {}  # few are different, and making one is slow
+    for placed in analysis.placements:
+        attributes = ops[placed.op].attributes
+        for name, number in ((STAGE, placed.stage), (ORDER, placed.order), (START, placed.start)):
+            if number not in numbers:
+                numbers[number] = to_attribute(number)
+            attributes[name] = numbers[number]
+    for_op.attributes.update(_of_loop(analysis))
+
+
+def _of_loop(analysis: ScheduleAnalysis) -> dict[str, Attribute]:
+    found: dict[str, object] = {
+        II: analysis.ii,
+        STAGE_COUNT: analysis.stage_count,
+        PIPELINE_DEPTH: analysis.pipeline_depth,
+        GENERATOR: analysis.generator,
+        MACHINE: analysis.machine,
+    }
+    bounds = analysis.bounds
+    if bounds is not None:
+        numbers = {name: bounds[name].bound for name in BOUND_NAMES}
+        found[BOUNDS] = {**numbers, "mii": bounds.mii, "limiter": bounds.limiter}
+    if analysis.fused:
+        found[FUSED] = [list(group) for group in analysis.fused]
+    return {name: to_attribute(value) for name, value in found.items()}
+
+
+def withdraw(for_op: Operation) -> bool:
+    """Take a schedule off its loop; whether there was anything of one."""
+    found = False
+    for op, name in published_on(for_op):
+        del op.attributes[name]
+        found = True
+    return found
+
+
+def published_on(for_op: Operation) -> list[tuple[Operation, str]]:
+    """Every operation and attribute name by which this loop has a schedule, or part of one."""
+    return list(_published_on(for_op))
+
+
+def _published_on(loop: Operation) -> Iterator[tuple[Operation, str]]:
+    yield from ((loop, name) for name in loop.attributes if _belongs(name, ON_LOOP, ON_OPS))
+    for op in _inside(loop):
+        yield from ((op, name) for name in op.attributes if _belongs(name, ON_OPS, ON_LOOP))
+
+
+def _inside(op: Operation) -> Iterator[Operation]:
+    """What a loop encloses, but not what inner loops do."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inside in block.ops:
+                yield inside
+                if not isinstance(inside, ForOp | WhileOp | ParallelOp):
+                    yield from _inside(inside)
+
+
+def _belongs(name: str, mine: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Names nobody knows count as well, so that none is left behind or overlooked."""
+    return name in mine or (name.startswith(SCHEDULE) and name not in others)
 
 
 def published(speaker: Speaker) -> ScheduleAnalysis:
     """The schedule on a loop; PassError with every fault of its attributes."""
-    reader = _Reader(speaker)
+    reader = _AttributeReader(speaker)
     analysis = _analysis(reader, speaker.found)
     if reader.faults:
         raise PassError(reader.faults)
     return analysis
 
 
-def _analysis(reader: _Reader, found: LoopInModule) -> ScheduleAnalysis:
+def _analysis(reader: _AttributeReader, found: LoopInModule) -> ScheduleAnalysis:
     loop = found.for_op
-    ii = reader.integer(loop, publish.II, least=1)
+    ii = reader.integer(loop, II, least=1)
     reader.bounds(loop, None if reader.faults else ii)
     placements: list[Placement] = []
     for op in found.loop.ops:
-        stage, order, start = (reader.integer(found.ops[op.name], n) for n in publish.ON_OPS)
+        stage, order, start = (reader.integer(found.ops[op.name], n) for n in ON_OPS)
         placements.append(Placement(op.name, start, stage, order))
     _strangers(reader, found)
     return ScheduleAnalysis(
         loop=found.loop.name,
-        machine=reader.text(loop, publish.MACHINE),
+        machine=reader.text(loop, MACHINE),
         success=True,
         ii=ii,
         placements=tuple(placements),
-        fused=reader.groups(loop, publish.FUSED),
-        stage_count=reader.integer(loop, publish.STAGE_COUNT, least=1, default=0),
-        pipeline_depth=reader.integer(loop, publish.PIPELINE_DEPTH, least=1, default=0),
-        generator=reader.text(loop, publish.GENERATOR),
+        fused=reader.groups(loop, FUSED),
+        stage_count=reader.integer(loop, STAGE_COUNT, least=1, default=0),
+        pipeline_depth=reader.integer(loop, PIPELINE_DEPTH, least=1, default=0),
+        generator=reader.text(loop, GENERATOR),
     )
 
 
-def _strangers(reader: _Reader, found: LoopInModule) -> None:
+def _strangers(reader: _AttributeReader, found: LoopInModule) -> None:
     """Attributes nobody knows, and places of operations that take part in no schedule."""
     scheduled = set(found.ops.values())
-    for op, name in publish.published_on(found.for_op):
-        known = publish.ON_LOOP if op is found.for_op else publish.ON_OPS
+    for op, name in published_on(found.for_op):
+        known = ON_LOOP if op is found.for_op else ON_OPS
         if name not in known:
-            allowed = ", ".join((*publish.ON_OPS, *publish.ON_LOOP))
+            allowed = ", ".join((*ON_OPS, *ON_LOOP))
             reader.fail(op, name, f"is no attribute of a schedule; known: {allowed}")
         elif op is not found.for_op and op not in scheduled:
             reader.fail(op, name, f"stands on `{op.name}`, which takes no part in a schedule")
 
 
 @dataclass
-class _Reader:
+class _AttributeReader:
     """Reads attributes and keeps every fault; a faulty one reads as its least value."""
 
     speaker: Speaker
@@ -116,17 +216,17 @@ class _Reader:
 
     def bounds(self, op: Operation, ii: int | None) -> None:
         """Bounds, where stated, agree with themselves and with the II, if that is known."""
-        attribute = op.attributes.get(publish.BOUNDS)
+        attribute = op.attributes.get(BOUNDS)
         if attribute is None:
             return
         names = (*BOUND_NAMES, "mii", "limiter")
         if not isinstance(attribute, DictionaryAttr) or set(attribute.data) != set(names):
             form = ", ".join(names)
-            self.fail(op, publish.BOUNDS, f"is {attribute}; expected {{{form}}}")
+            self.fail(op, BOUNDS, f"is {attribute}; expected {{{form}}}")
             return
         before = len(self.faults)
         numbers = {
-            name: self._integer(op, publish.BOUNDS, attribute.data[name], 1, f"{name} ")
+            name: self._integer(op, BOUNDS, attribute.data[name], 1, f"{name} ")
             for name in (*BOUND_NAMES, "mii")
         }
         if len(self.faults) > before:
@@ -136,8 +236,109 @@ class _Reader:
         said = attribute.data["limiter"]
         if numbers["mii"] != mii:
             told = f"mii is {numbers['mii']}; the largest of the four is {mii} ({limiter})"
-            self.fail(op, publish.BOUNDS, told)
+            self.fail(op, BOUNDS, told)
         elif not isinstance(said, StringAttr) or said.data != limiter:
-            self.fail(op, publish.BOUNDS, f"limiter is {said}; the four say {limiter}")
+            self.fail(op, BOUNDS, f"limiter is {said}; the four say {limiter}")
         elif ii is not None and ii < mii:
-            self.fail(op, publish.II, f"is {ii}, below the MII {mii} ({limiter} bound)")
+            self.fail(op, II, f"is {ii}, below the MII {mii} ({limiter} bound)")
+
+
+@dataclass(frozen=True)
+class PublishedLoop:
+    """A loop and what is written on it."""
+
+    speaker: Speaker
+    """Of the loop as it is on the machine that counts."""
+    analysis: ScheduleAnalysis | None
+    """None: nothing of a schedule is written there, or it cannot be read."""
+    faults: tuple[Diagnostic, ...] = ()
+
+    @property
+    def loop(self) -> Loop:
+        """The loop, not yet classified."""
+        return self.speaker.found.loop
+
+    @property
+    def machine(self) -> Machine:
+        """The machine asked for, else the one the schedule names, else the loop's own."""
+        return self.speaker.found.machine
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What was noted while the loop was read."""
+        return self.speaker.found.warnings
+
+    def diagnose(self, violation: Violation) -> Diagnostic:
+        """A violation of this schedule, at its place in the text."""
+        if self.analysis is None:
+            raise ValueError(f"`{self.loop.name}` has no schedule to violate a rule")
+        return self.speaker.violation(self.analysis, violation)
+
+
+def read_schedules(
+    file: str, text: str, machine: Machine | str | None = None
+) -> tuple[PublishedLoop, ...]:
+    """The loops of an MLIR text with their schedules; MlirError with every fault.
+
+    A loop that cannot be read is a fault when it has a schedule, and left out when it has none.
+    """
+    parsed = parse_module(text, file)
+    target = load_machine(machine) if isinstance(machine, str) else machine
+    loops = read_loops(parsed, target)
+    faults = [
+        replace(one.reason, severity="error") for one in loops.left_alone if published_on(one.op)
+    ]
+    found = tuple(published_loops("verify", parsed, loops, target))
+    faults += [fault for one in found for fault in one.faults]
+    if faults:
+        raise MlirError(faults)
+    return found
+
+
+def published_loops(
+    pass_name: str, parsed: Parsed, loops: LoopsOfModule, machine: Machine | None
+) -> Iterator[PublishedLoop]:
+    """Loop by loop what is written on it; `machine` stands above what schedules name."""
+    others = _Others(parsed)
+    for found in loops.loops:
+        speaker = Speaker(pass_name, parsed, found)
+        if not published_on(found.for_op):
+            yield PublishedLoop(speaker, None)
+            continue
+        try:
+            analysis = published(speaker)
+            if machine is None:
+                speaker = replace(speaker, found=others.on(speaker, analysis.machine))
+        except MlirError as error:
+            yield PublishedLoop(speaker, None, error.diagnostics)
+        else:
+            yield PublishedLoop(speaker, analysis)
+
+
+@dataclass
+class _Others:
+    """A module as it reads on other machines: how long an inner loop takes depends on that."""
+
+    parsed: Parsed
+    read: dict[str, LoopsOfModule] = field(default_factory=dict[str, LoopsOfModule])
+
+    def on(self, speaker: Speaker, name: str) -> LoopInModule:
+        """A loop on the machine its schedule names.
+
+        A machine that has the name already is kept: it may come from a file of another name.
+        """
+        found = speaker.found
+        if name in ("", found.machine.name):
+            return found
+        if name not in self.read:
+            try:
+                beside = machine_beside(self.parsed.source.file, name)
+                self.read[name] = read_loops(self.parsed, load_machine(beside))
+            except StrettoError as error:
+                told = speaker.at(found.for_op, "error", str(error), attribute=MACHINE)
+                raise MlirError([told]) from None
+        for again in self.read[name].loops:
+            if again.for_op is found.for_op:
+                return again
+        why = [one.reason for one in self.read[name].left_alone if one.op is found.for_op]
+        raise MlirError([replace(reason, severity="error") for reason in why])

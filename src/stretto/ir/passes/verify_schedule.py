@@ -16,11 +16,9 @@ from xdsl.passes import ModulePass
 
 from stretto.errors import StrettoError
 from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.passes.publish import published_on
-from stretto.ir.passes.schedules import PublishedLoop, published_loops
-from stretto.ir.passes.telling import PassError, left_alone
-from stretto.ir.reading import read_loops
-from stretto.ir.remarks import parsed_of, tell
+from stretto.ir.loops import read_loops
+from stretto.ir.passes.published import PublishedLoop, published_loops, published_on
+from stretto.ir.telling import PassError, left_alone, parsed_of, tell
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis

@@ -21,12 +21,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from stretto.ir.attributes import plain, to_attribute
 from stretto.ir.diagnostics import MlirError
-from stretto.ir.dialect.kinds import text_of
+from stretto.ir.dialect import text_of
 from stretto.ir.dialect.pipeline import CreateIteratorOp, CreatePipelineOp
-from stretto.ir.dialect.programs import CreateMutexOp, CreateRingOp, ProgramOp
+from stretto.ir.dialect.pipelined import CreateMutexOp, CreateRingOp, ProgramOp
 from stretto.ir.dialect.types import IteratorType, MutexType, PipelineType, TokenType
 from stretto.ir.parsing import Parsed
-from stretto.ir.programs.scope import Numbers
+from stretto.ir.programs.original import Counts
 from stretto.loop import Loop
 from stretto.materialize.instructions import Issue, Through
 from stretto.materialize.types import (
@@ -48,7 +48,7 @@ class Writing:
     """A program that is being written: what it declares, by name."""
 
     program: Program
-    numbers: Numbers
+    numbers: Counts
     block: Block
     """The program's own, whose head all agents share."""
     trips: SSAValue

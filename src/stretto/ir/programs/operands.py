@@ -19,15 +19,14 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.kinds import row_of as opcode_of
+from stretto.ir.dialect import row_of as opcode_of
+from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import ConsumerReadOp, ProducerWriteOp
-from stretto.ir.dialect.programs import SlotOp
+from stretto.ir.dialect.pipelined import SlotOp
 from stretto.ir.dialect.types import buffer_of
+from stretto.ir.loops.flow import accumulator_of, destination_of, immediate, yielded
 from stretto.ir.programs.declarations import Reading, Writing, slot_of
-from stretto.ir.programs.original import UnwritableError, bare, with_operands
-from stretto.ir.programs.scope import Scope
-from stretto.ir.reading.values import accumulator_of, destination_of, immediate, yielded
+from stretto.ir.programs.original import Scope, UnwritableError, bare, with_operands
 from stretto.loop import Op
 from stretto.materialize.instructions import (
     Alias,
@@ -260,7 +259,7 @@ class Operands:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Result:
     """The result of an operation of the program."""
 
     op: str
@@ -268,24 +267,24 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Piped:
+class FromPipe:
     """What a read gave."""
 
     pipe: str
     iterator: str
 
 
-def trace(head: Reading, value: SSAValue) -> Made | Piped | None:
+def trace(head: Reading, value: SSAValue) -> Result | FromPipe | None:
     """Who gives a value; None: it was there before the program."""
     while isinstance(value, OpResult):
         op, index = value.op, value.index
         name = head.issued.get(op)
         if name is not None:
-            return Made(name, head.loop.op(name).results[index])
+            return Result(name, head.loop.op(name).results[index])
         match op:
             case ConsumerReadOp() if index > 0:
                 pipe, iterator = head.pipes.get(op.pipeline), head.versions.get(op.iterator)
-                return None if pipe is None or iterator is None else Piped(pipe.name, iterator)
+                return None if pipe is None or iterator is None else FromPipe(pipe.name, iterator)
             case ProducerWriteOp() | IfOp():
                 block = op.body.block if isinstance(op, ProducerWriteOp) else op.true_region.block
                 at = index - 1 if isinstance(op, ProducerWriteOp) else index
@@ -347,9 +346,9 @@ class Sources:
             told = f"it has no operand {position}, which should be `{path.values[0]}`"
             raise self.head.refuse(op, told)
         found = trace(self.head, op.operands[position])
-        if isinstance(found, Made):
+        if isinstance(found, Result):
             return self._direct(op, row.name, path, found, at)
-        if isinstance(found, Piped):
+        if isinstance(found, FromPipe):
             return Through(path, found.pipe, found.iterator)
         if seen.kind == "live-in":
             known = () if section == "kernel" else self._kernel.get(row.name, ())
@@ -360,7 +359,7 @@ class Sources:
         told = f"operand `{path.values[0]}` comes from outside the program"
         raise self.head.refuse(op, f"`{row.name}`: {told}")
 
-    def _direct(self, op: Operation, consumer: str, path: Path, made: Made, at: Place) -> Direct:
+    def _direct(self, op: Operation, consumer: str, path: Path, made: Result, at: Place) -> Direct:
         """The maker stands beside the consumer: find it on the path."""
         distance = 0
         for n, value in enumerate(path.values):

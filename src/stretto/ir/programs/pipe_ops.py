@@ -27,13 +27,12 @@ from stretto.ir.dialect.pipeline import (
     ProducerWriteOp,
     YieldOp,
 )
-from stretto.ir.dialect.programs import ArriveOp, AwaitOp, FillOp, SlotOp
+from stretto.ir.dialect.pipelined import ArriveOp, AwaitOp, FillOp, SlotOp
 from stretto.ir.dialect.types import IteratorType, TokenType, buffer_of
 from stretto.ir.programs.declarations import Writing, slot_of
-from stretto.ir.programs.issues import Issues, place_of, read_issue
+from stretto.ir.programs.issues import Issues, Outlets, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
-from stretto.ir.programs.outlets import Outlets
-from stretto.ir.programs.scope import Scope, Section
+from stretto.ir.programs.original import Scope, Section
 from stretto.materialize.instructions import (
     Acquire,
     Advance,
@@ -72,7 +71,7 @@ def _side(i: PipeInstruction) -> tuple[str, Side]:
     return i.pipe, "producer" if isinstance(i, Acquire | Write | Commit) else "consumer"
 
 
-class Bundles:
+class BundleWriter:
     """Writes the bundles of one program."""
 
     def __init__(self, to: Writing, outlets: Outlets) -> None:
@@ -237,7 +236,7 @@ _UNPLACED = Place(0, 0, 0)
 
 
 @dataclass
-class Part:
+class Passage:
     """The body of a guard or a kernel, while it is read."""
 
     section: Section
@@ -280,7 +279,7 @@ class BundleReader:
             raise self.head.refuse(op, f"`{op.name}` uses {told}")
         return name
 
-    def walk(self, block: Block, part: Part) -> None:
+    def walk(self, block: Block, part: Passage) -> None:
         """Find all instructions of a body."""
         for op in block.ops:
             if op in self.head.issued:
@@ -298,7 +297,7 @@ class BundleReader:
             elif type(op) in _PIPE_INSTRUCTIONS:
                 self._piped(op, part)
 
-    def _piped(self, op: Operation, part: Part) -> None:
+    def _piped(self, op: Operation, part: Passage) -> None:
         pipe = self.head.pipes.get(op.operands[0])
         if pipe is None:
             raise self.head.refuse(op, f"`{op.name}` on a pipeline of another program")
@@ -308,12 +307,12 @@ class BundleReader:
         owner, kind = self._touch(part, iterator), _PIPE_INSTRUCTIONS[type(op)]
         part.entries.append((op, owner, kind(_UNPLACED, owner, pipe.name, iterator)))
 
-    def _touch(self, part: Part, iterator: str) -> str:
+    def _touch(self, part: Passage, iterator: str) -> str:
         owner = self.head.iterator_of[iterator].op
         part.touched.setdefault(owner, []).append(iterator)
         return owner
 
-    def _order(self, op: AwaitOp | ArriveOp, part: Part) -> None:
+    def _order(self, op: AwaitOp | ArriveOp, part: Passage) -> None:
         mutex, token = self.head.mutexes.get(op.mutex), self.head.tokens.get(op.mutex)
         if mutex is None and token is None:
             raise self.head.refuse(op, f"`{op.name}` at a mutex of another program")
@@ -330,7 +329,7 @@ class BundleReader:
         elif token is not None:
             part.tokens.setdefault("", []).append(After(token[0], distance, token[1]))
 
-    def _issue(self, op: Operation, part: Part) -> None:
+    def _issue(self, op: Operation, part: Passage) -> None:
         name = self.head.issued[op]
         if name in part.issues:
             raise self.head.refuse(op, f"`{name}` issues twice in one step")
@@ -338,7 +337,7 @@ class BundleReader:
         part.tokens[name] = part.tokens.pop("", [])
         part.entries.append((op, name, Issue(_UNPLACED, name)))
 
-    def instructions(self, part: Part) -> tuple[Instruction, ...]:
+    def instructions(self, part: Passage) -> tuple[Instruction, ...]:
         """All instructions of a body, in their places."""
         places = {
             name: Place(part.step, *place_of(self.head, op), part.needs)

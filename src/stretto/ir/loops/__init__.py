@@ -1,9 +1,21 @@
-"""Every loop of a module: read, or left alone for a reason that is told.
+"""Every loop of a module as a `Loop`: read, or left alone for a reason that is told.
 
     func @gemm { scf.for ... }                    ──►  gemm
     func @attention { scf.for { scf.for } }       ──►  attention.0, attention.1 (the inner one)
 
-Inner loops are read first, since an outer one has to know what they cost.
+    flow       where a value comes from: views, bodies, buffers; what is read, and how far back
+    storages   what is read and written, and the storages that makes
+    body       one scf.for
+    writer     the way back: a loop as text
+
+Inner loops are read first, since an outer one has to know what they cost: an inner loop is one of
+its operations, and holds what it uses for as long as it runs.
+
+    trips = ceil((ub - lb) / step)
+    length = (trips - 1) * MII + span        span: one iteration from first start to last completion
+
+    inner body uses tma, tc_and_mma   ──►   uses tma for `length`, tc_and_mma for `length`, and
+                                            a slot of its own, so that it never meets itself
 """
 
 from __future__ import annotations
@@ -11,22 +23,32 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Operation
 
+from stretto.bounds import compute_bounds
 from stretto.errors import StrettoError
-from stretto.ir.attributes import CONSTRAINT, STATED, stated_loop, stated_op, verify_attributes
+from stretto.ir.attributes import (
+    CONSTRAINT,
+    LENGTH,
+    STATED,
+    TRIP_COUNT,
+    StatedLoop,
+    stated_loop,
+    stated_op,
+    verify_attributes,
+)
 from stretto.ir.diagnostics import Diagnostic, MlirError
-from stretto.ir.dialect.kinds import name_of
-from stretto.ir.dialect.programs import ProgramOp, WorkTileInfoOp
+from stretto.ir.dialect import name_of
+from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
+from stretto.ir.loops.body import Body, BodyReader, Inner
+from stretto.ir.loops.flow import Homes, UnreadableError, around, constant_of
+from stretto.ir.loops.storages import Names
 from stretto.ir.parsing import Parsed
-from stretto.ir.reading.body import Body, BodyReader, Inner
-from stretto.ir.reading.inner import FREE, inner_cost
-from stretto.ir.reading.names import Names, function_name
-from stretto.ir.reading.values import Homes, UnreadableError
-from stretto.loop import Fault, Loop, LoopError, check
+from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
 from stretto.machine import Machine, load_machine, machine_beside
-from stretto.resources.prepare import DEFAULT_MACHINE, resolve
+from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare, resolve
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 
@@ -151,7 +173,7 @@ class _ModuleReader:
         }
         self._refuse_twins(stated)
         given = Names(stated.values())
-        functions = [function_name(op) for op in loops]
+        functions = [_function_name(op) for op in loops]
         several = Counter(functions)
         numbers = Counter[str]()
         for op, function in zip(loops, functions, strict=True):
@@ -206,11 +228,11 @@ class _ModuleReader:
 
     def _inner(self, inner: ForOp, machine: Machine) -> Inner:
         if {"uses", "latency"} <= stated_op(inner).given:
-            return FREE
+            return _FREE
         item = self.done[inner]
         if isinstance(item, LeftAlone):
             raise UnreadableError(inner, f"inner loop `{item.name}` cannot be read")
-        return inner_cost(inner, item.loop, stated_loop(inner), machine)
+        return _inner_cost(inner, item.loop, stated_loop(inner), machine)
 
     def _machine(self, op: Operation, named: str | None) -> Machine:
         if isinstance(self.machine, Machine):
@@ -241,13 +263,19 @@ class _ModuleReader:
         )
 
 
+def _function_name(op: Operation) -> str:
+    """The symbol of the function that encloses an operation."""
+    for at in around(op):
+        symbol = at.properties.get("sym_name") or at.attributes.get("sym_name")
+        if isinstance(symbol, StringAttr):
+            return symbol.data
+    return "loop"
+
+
 def _made_already(op: Operation) -> str | None:
     """Why a loop is not one to be pipelined, if it is not."""
-    at = op.parent_op()
-    while at is not None:
-        if isinstance(at, ProgramOp):
-            return "it is part of a program already"
-        at = at.parent_op()
+    if any(isinstance(at, ProgramOp) for at in around(op)):
+        return "it is part of a program already"
     body = op.regions[0].blocks.first if op.regions else None
     if body is not None and any(isinstance(inside, WorkTileInfoOp) for inside in body.ops):
         return "it goes over work tiles; the loops inside it are pipelined"
@@ -255,7 +283,95 @@ def _made_already(op: Operation) -> str | None:
 
 
 def _enclosing_loop(op: Operation) -> Operation | None:
-    at = op.parent_op()
-    while at is not None and not isinstance(at, ForOp):
-        at = at.parent_op()
-    return at
+    return next((at for at in around(op) if isinstance(at, ForOp)), None)
+
+
+# What an inner loop costs -----------------------------------------------------------------
+
+_FREE = Inner(Op("", "", uses=(), latency=0), ())
+"""For a loop whose text states all it costs."""
+
+
+def _inner_cost(for_op: ForOp, loop: Loop, stated: StatedLoop, machine: Machine) -> Inner:
+    """What an inner loop costs on a machine; UnreadableError where that cannot be told."""
+    try:
+        ready = prepare(loop, machine)
+        ii = compute_bounds(ready.loop, ready.machine).mii
+    except StrettoError as error:
+        told = str(error).splitlines()[0]
+        reason = f"what inner loop `{loop.name}` costs on {machine.name} cannot be told: {told}"
+        raise UnreadableError(for_op, reason) from None
+    length = stated.length
+    if length is None:
+        trips = _trip_count(for_op, stated)
+        length = (trips - 1) * ii + _span(ready.loop) if trips else 0
+    own = f"inner.{loop.name}"
+    uses = (Use(own, length), *_uses(ready, ii, length))
+    op = Op("", "", uses=uses, demands=_demands(ready), latency=length)
+    return Inner(op, (own, *loop.slots))
+
+
+def _trip_count(for_op: ForOp, stated: StatedLoop) -> int:
+    """How often a loop runs: computed where its bounds are constants, else as stated."""
+    bounds = [constant_of(value) for value in (for_op.lb, for_op.ub, for_op.step)]
+    lower, upper, step = bounds
+    if lower is None or upper is None or step is None:
+        if stated.trip_count is not None:
+            return stated.trip_count
+        raise UnreadableError(
+            for_op,
+            "an inner loop whose trip count is not constant; "
+            f"state `{STATED}{TRIP_COUNT}`, or its cycles as `{STATED}{LENGTH}`",
+        )
+    if step < 1:
+        raise UnreadableError(for_op, f"an inner loop whose step is {step}")
+    trips = max(0, -(-(upper - lower) // step))
+    if stated.trip_count not in (None, trips):
+        raise UnreadableError(
+            for_op,
+            f"an inner loop that states {stated.trip_count} trips; its bounds {lower}, {upper} "
+            f"and step {step} make {trips}",
+        )
+    return trips
+
+
+def _span(loop: Loop) -> int:
+    """One iteration with nothing in its way: its longest path at distance 0, completion added."""
+    start = [0] * len(loop.ops)
+    incoming: list[list[tuple[int, int]]] = [[] for _ in loop.ops]
+    for dependence in loop.dependences:
+        if dependence.distance == 0:
+            src = loop.index[dependence.src]
+            incoming[loop.index[dependence.dst]].append((src, dependence.latency))
+    order = topological_order(loop)
+    assert isinstance(order, tuple)  # `prepare` has checked
+    for i in order:
+        start[i] = max((start[src] + latency for src, latency in incoming[i]), default=0)
+    return max(start[i] + op.completion for i, op in enumerate(loop.ops))
+
+
+def _uses(ready: Prepared, ii: int, length: int) -> list[Use]:
+    """Each slot the body uses: as much of it as the body holds on average, at least its most."""
+    held: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for op in ready.loop.ops:
+        for use in op.uses or ():
+            if use.duration:
+                held[use.slot] = held.get(use.slot, 0) + use.duration * use.occupancy
+                most[use.slot] = max(most.get(use.slot, 0), use.occupancy)
+    found: list[Use] = []
+    for slot, total in held.items():
+        capacity = ready.machine.slot(slot).capacity
+        share = max(most[slot], -(-total // ii))
+        share = share if capacity is None else min(share, capacity)
+        found.append(Use(slot, length, 0, share))
+    return found
+
+
+def _demands(ready: Prepared) -> tuple[Demand, ...]:
+    """The most that any one operation of the body draws from each pool."""
+    most: dict[str, int] = {}
+    for op in ready.loop.ops:
+        for demand in op.demands:
+            most[demand.pool] = max(most.get(demand.pool, 0), demand.units)
+    return tuple(Demand(pool, units) for pool, units in most.items() if units)

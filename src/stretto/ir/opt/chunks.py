@@ -1,15 +1,37 @@
-"""One chunk of the input through the passes.
+"""One chunk of the input through the passes, and what is kept where a pass crashes.
 
     text ──► parse ──► [dump] pass [verify] [dump] ──► ... ──► print
                │               │
                └── errors      ├── errors: the chunk ends here
                                └── any other exception: a reproducer, then the chunk ends here
 
-Diagnostics leave in the order they arise, so that they stand between the dumps where they belong.
+    line 1   module A                chunk 1: lines 1-2
+         2   // -----
+         3   module B                chunk 2: two empty lines, then line 3 on
+
+A chunk keeps the empty lines of what stood before it, so that every position in it is one of the
+file, and no diagnostic needs to be moved. Diagnostics leave in the order they arise, so that they
+stand between the dumps where they belong.
+
+    builtin.module { ... }                                     a reproducer: the IR before the pass
+    {-#                                                        and the pipeline that runs it again,
+      external_resources: {                                    in MLIR's own form, so that mlir-opt
+        mlir_reproducer: {                                     and its kin read it as well
+          pipeline: "builtin.module(tileas-generate-schedule)",
+          disable_threading: false,
+          verify_each: true
+        }
+      }
+    #-}
+
+`stretto-opt --run-reproducer FILE` runs it. A file may come from anywhere and name any pass, such
+as xDSL's `mlir-opt`, which starts the program that its options name: only `HARMLESS` ones are run.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -17,6 +39,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from time import perf_counter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,17 +47,166 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
-from stretto.errors import StrettoError
-from stretto.files import write_text
+from stretto.errors import DocumentError, StrettoError
+from stretto.files import STDIN, write_text
 from stretto.ir.diagnostics import Diagnostic, MlirError
-from stretto.ir.opt import reproducer
 from stretto.ir.opt.options import Settings
-from stretto.ir.opt.pipeline import write_pipeline
-from stretto.ir.opt.splitting import Chunk
-from stretto.ir.opt.timing import OUTPUT, PARSER, VERIFIER, Timer
+from stretto.ir.opt.pass_text import write_pipeline
 from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module
-from stretto.ir.remarks import Listener, Remark, listening
+from stretto.ir.telling import Listener, Remark, listening
+from stretto.ir.universe import STRETTO
 from stretto.solve import IllegalScheduleError
+
+MARKER = "// -----"
+_MARK = re.compile(r"^[ \t]*// -----[ \t]*\r?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a file that is a module of its own."""
+
+    text: str
+    """With an empty line for every line before it."""
+    first: int
+    last: int
+    """Lines of the file, counted from 1; the marker after a chunk belongs to none."""
+
+
+def split(text: str, *, wanted: bool = True) -> tuple[Chunk, ...]:
+    """The chunks of a file; one where splitting is not `wanted`."""
+    marks = list(_MARK.finditer(text)) if wanted else []
+    begins = [0, *(mark.end() for mark in marks)]
+    ends = [*(mark.start() for mark in marks), len(text)]
+    chunks: list[Chunk] = []
+    for begin, end in zip(begins, ends, strict=True):
+        before = text.count("\n", 0, begin)
+        within = text.count("\n", begin, end)
+        chunks.append(Chunk("\n" * before + text[begin:end], before + 1, before + within + 1))
+    return tuple(chunks)
+
+
+# Reproducers ------------------------------------------------------------------------------
+
+HARMLESS = frozenset(STRETTO.all_passes) | {
+    "arith-add-fastmath",
+    "canonicalize",
+    "control-flow-hoist",
+    "convert-arith-to-varith",
+    "convert-linalg-to-loops",
+    "convert-scf-to-cf",
+    "convert-varith-to-arith",
+    "cse",
+    "dce",
+    "function-persist-arg-names",
+    "licm",
+    "linalg-fuse-multiply-add",
+    "linalg-generalize-named-ops",
+    "loop-hoist-memref",
+    "lower-affine",
+    "reconcile-unrealized-casts",
+    "scf-for-loop-flatten",
+    "scf-for-loop-range-folding",
+    "scf-parallel-loop-tiling",
+    "shape-inference",
+    "varith-fuse-repeated-operands",
+}
+"""Passes that start no process, touch no file and run no other pass: each was read for that."""
+
+_BEGIN, _END = "{-#", "#-}"
+_PIPELINE = re.compile(r'\bpipeline\s*:\s*("(?:[^"\\]|\\.)*")')
+_VERIFY_EACH = re.compile(r"\bverify_each\s*:\s*(true|false)")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to run a reproducer."""
+
+    pipeline: str
+    verify_each: bool
+
+
+def write_reproducer(ir: str, recipe: Recipe, reason: str) -> str:
+    """The text of a reproducer; `reason` stands above it as a comment."""
+    head = "".join(f"// {line}\n" for line in reason.splitlines())
+    return (
+        f"{head}// Run it again: stretto-opt --run-reproducer FILE\n{ir.rstrip()}\n\n"
+        "{-#\n  external_resources: {\n    mlir_reproducer: {\n"
+        f"      pipeline: {json.dumps(recipe.pipeline)},\n"
+        "      disable_threading: false,\n"
+        f"      verify_each: {str(recipe.verify_each).lower()}\n"
+        "    }\n  }\n#-}\n"
+    )
+
+
+def read_reproducer(text: str, file: str = STDIN) -> tuple[str, Recipe | None]:
+    """The text with the recipe blanked out, positions kept, and the recipe if there is one."""
+    begin, end = _trailer(text)
+    trailer = text[begin:end]
+    if "mlir_reproducer" not in trailer:
+        return text, None
+    rest = text[:begin] + re.sub(r"[^\n]", " ", trailer) + text[end:]
+    pipeline = _PIPELINE.search(trailer)
+    if pipeline is None:
+        return rest, None
+    try:
+        passes = json.loads(pipeline[1])
+    except ValueError as error:
+        raise DocumentError(file, "", f"its pipeline is no string: {error}") from None
+    each = _VERIFY_EACH.search(trailer)
+    return rest, Recipe(passes, each is None or each[1] == "true")
+
+
+def _trailer(text: str) -> tuple[int, int]:
+    """Where the resources of a text stand: from the first that opens to the last close."""
+    begin = 0 if text.startswith(_BEGIN) else text.find("\n" + _BEGIN) + 1
+    end = text.rfind(_END)
+    opens = text.startswith(_BEGIN, begin)
+    return (begin, end + len(_END)) if opens and end >= begin + len(_BEGIN) else (0, 0)
+
+
+# Where the time goes ----------------------------------------------------------------------
+
+PARSER, VERIFIER, OUTPUT = "Parser", "Verifier", "Output"
+_RULE = "===" + "-" * 73 + "==="
+
+
+@dataclass
+class Timer:
+    """Seconds by name, in the order of first mention, for `--mlir-timing`.
+
+    ----Wall Time----  ----Name----
+      0.0120 ( 61.2%)  Parser
+      0.0051 ( 26.0%)  tileas-generate-schedule
+      0.0025 ( 12.8%)  Rest
+      0.0196 (100.0%)  Total
+    """
+
+    began: float = field(default_factory=perf_counter)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def measure(self, name: str) -> Generator[None]:
+        """Add the time of a block to a name; also where the block fails."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+    def report(self) -> str:
+        """The table, as of now."""
+        total = perf_counter() - self.began
+        rows = [*self.seconds.items(), ("Rest", max(0.0, total - sum(self.seconds.values())))]
+        lines = [_RULE, "... Execution time report ...".center(len(_RULE)).rstrip(), _RULE]
+        lines += [f"  Total Execution Time: {total:.4f} seconds", ""]
+        lines.append("  ----Wall Time----  ----Name----")
+        for name, seconds in (*rows, ("Total", total)):
+            share = 100 * seconds / total if total else 100.0
+            lines.append(f"  {seconds:8.4f} ({share:5.1f}%)  {name}")
+        return "\n".join(lines) + "\n"
+
+
+# Passes -----------------------------------------------------------------------------------
 
 
 class _ChunkError(Exception):
@@ -186,9 +358,9 @@ class Runner:
         if self.crashes > 1:
             target = target.with_name(f"{target.stem}-{self.crashes}{target.suffix}")
         ir, passes = self._before(chunk, index)
-        recipe = reproducer.Recipe(write_pipeline(passes), self.settings.verify_each)
+        recipe = Recipe(write_pipeline(passes), self.settings.verify_each)
         try:
-            write_text(str(target), reproducer.write(ir, recipe, reason))
+            write_text(str(target), write_reproducer(ir, recipe, reason))
         except StrettoError as error:
             return f"there is no reproducer: {error}"
         return f"a reproducer is in {target}; please report it"

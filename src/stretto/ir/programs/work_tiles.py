@@ -20,12 +20,12 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.programs import WorkTileInfoOp
-from stretto.ir.programs.original import constant_of
+from stretto.ir.dialect.pipelined import WorkTileInfoOp
+from stretto.ir.loops.flow import around, constant_of
 from stretto.materialize.persistent import Persistent
 
 
-def info_of(loop: ForOp) -> WorkTileInfoOp | None:
+def _info_of(loop: ForOp) -> WorkTileInfoOp | None:
     """What makes a loop one over work tiles."""
     for op in loop.body.block.ops:
         if isinstance(op, WorkTileInfoOp) and op.index is loop.body.block.args[0]:
@@ -35,13 +35,8 @@ def info_of(loop: ForOp) -> WorkTileInfoOp | None:
 
 def persistent_loop(op: Operation) -> tuple[ForOp, WorkTileInfoOp] | None:
     """The nearest loop over work tiles around an operation."""
-    at = op.parent_op()
-    while at is not None:
-        info = info_of(at) if isinstance(at, ForOp) else None
-        if isinstance(at, ForOp) and info is not None:
-            return at, info
-        at = at.parent_op()
-    return None
+    loops = (at for at in around(op) if isinstance(at, ForOp))
+    return next(((at, info) for at in loops if (info := _info_of(at)) is not None), None)
 
 
 def persistent_around(op: Operation) -> Persistent | None:

@@ -1,30 +1,35 @@
-"""Where a value of a loop comes from, followed back through carried arguments and views.
+"""Where a value of a loop comes from, and what an operation reads: from which iteration.
 
 scf.for ... iter_args(%m = %m0) { ... use %m ... scf.yield %m_new }
                                       └──► %m_new of the iteration before: distance 1
 
+    iter_args(%a, %b)   { use %b ; scf.yield %new, %a }   use reads new, 2 iterations back
+
 %t = transpose %b;  %b = tiled_tma_load ... into %ring      both live in %ring
+
+Constants, descriptors, pipelines, buffers to fill, and accumulators that stay in place are no data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from typing_extensions import TypeIs
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.kinds import row_of
-from stretto.ir.dialect.memory import AllocTensorOp
+from stretto.ir.dialect import row_of
+from stretto.ir.dialect.compute import ProductOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
-from stretto.ir.dialect.products import ProductOp
+from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.vocabulary.spaces import MEMORIES, REGISTERS
+from stretto.vocabulary.spaces import GLOBAL, MEMORIES, REGISTERS
 
 
 class UnreadableError(Exception):
@@ -42,6 +47,23 @@ class Home:
 
     root: SSAValue
     distance: int = 0
+
+
+def around(op: Operation) -> Iterator[Operation]:
+    """The operations that enclose one, the nearest first."""
+    at = op.parent_op()
+    while at is not None:
+        yield at
+        at = at.parent_op()
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The whole number that a value is known to be."""
+    if isinstance(value, OpResult) and isinstance(value.op, ConstantOp):
+        number = value.op.value
+        if isa(number, IntegerAttr):
+            return number.value.data
+    return None
 
 
 def destination_of(op: Operation) -> SSAValue | None:
@@ -229,3 +251,86 @@ def space_and_ring(root: SSAValue) -> tuple[SSAValue, int | None]:
         depth = root.op.depth
         return root, None if depth is None else depth.value.data
     return root, None
+
+
+class Flow:
+    """The flow of data in one loop."""
+
+    def __init__(self, for_op: ForOp) -> None:
+        self._for = for_op
+        self.sums = dict(register_sums(for_op))
+        self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
+
+    def read_by(self, op: Operation) -> Iterable[SSAValue]:
+        """The operands whose data an operation reads."""
+        if not isinstance(op, ForOp):
+            special = special_operands(op)
+            total = accumulator_of(op)
+            return [
+                operand
+                for i, operand in enumerate(op.operands)
+                if _is_data(operand)
+                and (i not in special or (operand is total and self._flows_in(op, operand)))
+            ]
+        captured = [
+            operand
+            for nested in op.walk()
+            for operand in nested.operands
+            if not inside(operand, op.body.block)
+        ]
+        # What an inner loop does with a buffer as such, its accesses say.
+        return [v for v in dict.fromkeys(captured) if _is_data(v) and not _is_bare(v)]
+
+    def _flows_in(self, op: Operation, total: SSAValue) -> bool:
+        """Whether what a product adds to is made by another: else it stays in place."""
+        flow = self.source_of(total)
+        if flow is None or _is_bare(flow[0]):
+            return False
+        own = isinstance(flow[0], OpResult) and flow[0].op is op
+        if own and flow[1] > 0:
+            return buffer_of(total.type) == REGISTERS and total not in self.sums
+        return True
+
+    def source_of(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        """The value that is meant, and how many iterations back; None: held by the instruction."""
+        if value not in self._flows:
+            self._flows[value] = self._find_flow(value)
+        return self._flows[value]
+
+    def _find_flow(self, value: SSAValue) -> tuple[SSAValue, int] | None:
+        """Back through the arguments that carry it; each on the way is found once."""
+        way: dict[SSAValue, None] = {}
+        at = through_bodies(value)
+        while self._is_carried(at) and at not in self._flows:
+            if at in way:  # arguments that only change places: nobody in the loop makes them
+                return value, 0
+            way[at] = None
+            at = through_bodies(yielded(self._for, at.index - 1))
+        flow = self._flows[at] if at in self._flows else self._made(at)
+        for carried in reversed(way):
+            if flow is not None and self._is_carried(flow[0]):
+                flow = carried, 0
+            elif flow is not None and inside(flow[0], self._for.body.block):
+                flow = flow[0], flow[1] + 1
+            self._flows[carried] = flow
+        return flow
+
+    def _is_carried(self, value: SSAValue) -> TypeIs[BlockArgument]:
+        block = self._for.body.block
+        return isinstance(value, BlockArgument) and value.block is block and value.index > 0
+
+    def _made(self, at: SSAValue) -> tuple[SSAValue, int] | None:
+        # What never changes is the same at every distance, and whatever it is called.
+        if not inside(at, self._for.body.block):
+            at = through_views(at)
+        return None if immediate(at) else (at, 0)
+
+
+def _is_data(value: SSAValue) -> bool:
+    """Not a descriptor, nor a pipeline."""
+    return buffer_of(value.type) != GLOBAL and not isinstance(value.type, PipelineType)
+
+
+def _is_bare(value: SSAValue) -> bool:
+    """Whether a value is a buffer as such, which nobody has filled yet."""
+    return isinstance(value, OpResult) and isinstance(value.op, AllocTensorOp)

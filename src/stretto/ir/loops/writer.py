@@ -12,6 +12,7 @@ attributes; an operation whose operands are all said by SSA states none.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
@@ -29,10 +30,10 @@ from stretto.ir.attributes import (
     stated_loop,
     to_attribute,
 )
-from stretto.ir.dialect.barriers import GenericOp
+from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import TokenType, type_of
-from stretto.ir.reading.body import Body, BodyReader
-from stretto.ir.reading.values import Homes, UnreadableError
+from stretto.ir.loops.body import BodyReader
+from stretto.ir.loops.flow import Homes, UnreadableError
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
 from stretto.vocabulary.spaces import REGISTERS
@@ -41,30 +42,30 @@ LONGEST_CHAIN = 4
 """Operands from further back are stated: each step back is one more argument of the loop."""
 
 
-def write_loop(loop: Loop) -> ModuleOp:
-    """A module with one function and one loop; `loop` must pass `check()`."""
-    plain = _Writer(loop, state_values=False).module()
-    return plain if _reads_as(plain, loop) else _Writer(loop, state_values=True).module()
+@dataclass(frozen=True)
+class WrittenLoop:
+    """A module with one function and one loop, whose operations are known by name."""
+
+    module: ModuleOp
+    for_op: scf.ForOp
+    ops: Mapping[str, Operation]
 
 
-def _reads_as(module: ModuleOp, loop: Loop) -> bool:
+def write_loop(loop: Loop) -> WrittenLoop:
+    """A loop as a module; `loop` must pass `check()`."""
+    plain = _Writer(loop, state_values=False).written()
+    return plain if _reads_as(plain, loop) else _Writer(loop, state_values=True).written()
+
+
+def _reads_as(written: WrittenLoop, loop: Loop) -> bool:
     """Whether what the text implies of values is what the loop says of them."""
+    place = {op: i for i, op in enumerate(written.module.walk())}
+    for_op = written.for_op
     try:
-        return _read_back(module, loop.name)[1].loop == loop
+        found = BodyReader(for_op, stated_loop(for_op), Homes(), place, {}).read(loop.name)
     except UnreadableError:
         return False
-
-
-def written_ops(module: ModuleOp, name: str) -> tuple[scf.ForOp, Mapping[str, Operation]]:
-    """The loop of a module that was written here, and its operations by name."""
-    for_op, body = _read_back(module, name)
-    return for_op, body.ops
-
-
-def _read_back(module: ModuleOp, name: str) -> tuple[scf.ForOp, Body]:
-    for_op = next(op for op in module.walk() if isinstance(op, scf.ForOp))
-    place = {op: i for i, op in enumerate(module.walk())}
-    return for_op, BodyReader(for_op, stated_loop(for_op), Homes(), place, {}).read(name)
+    return found.loop == loop
 
 
 def print_module(module: ModuleOp, generic: bool = False) -> str:
@@ -85,9 +86,10 @@ class _Writer:
         self._types = {value.name: self._type(value) for value in loop.values}
         self._depths = self._chains()
         self._ssa: dict[tuple[str, int], SSAValue] = {}
+        self._made: dict[str, Operation] = {}
         self._pointed_at = self._named_in_attributes()
 
-    def module(self) -> ModuleOp:
+    def written(self) -> WrittenLoop:
         live_ins = [v for v in self._loop.values if v.name not in self._loop.producers]
         outside = [v for v in live_ins if _faithful(v.name)]
         inits = [(name, d) for name, depth in self._depths.items() for d in range(1, depth + 1)]
@@ -110,7 +112,7 @@ class _Writer:
         entry.add_ops([zero, one, loop, func.ReturnOp()])
         for argument, (name, _) in zip(initial, inits, strict=True):
             argument.name_hint = f"{_hint(name)}.before"
-        return ModuleOp([function])
+        return WrittenLoop(ModuleOp([function]), loop, self._made)
 
     # The body -----------------------------------------------------------------------------
 
@@ -121,7 +123,8 @@ class _Writer:
             argument.name_hint = f"{_hint(name)}.back"
             self._ssa[name, distance] = argument
         for op, row in zip(self._loop.ops, self._document["ops"], strict=True):
-            block.add_op(self._op(op, row))
+            self._made[op.name] = self._op(op, row)
+            block.add_op(self._made[op.name])
         # Each value steps one iteration back: what was made now, then what was one back, ...
         block.add_op(scf.YieldOp(*(self._ssa[name, distance - 1] for name, distance in inits)))
         return block

@@ -56,7 +56,7 @@ def read_pipeline(
 
     A pass that is not in `only`, where that is given, is refused before it is loaded.
     """
-    return _Reader(text, available, only).pipeline()
+    return _PipelineReader(text, available, only).pipeline()
 
 
 def write_pipeline(passes: Iterable[ModulePass]) -> str:
@@ -116,7 +116,7 @@ def _typed(text: str) -> ParameterType:
 
 
 @dataclass
-class _Reader:
+class _PipelineReader:
     """A cursor in the text of a pipeline."""
 
     text: str

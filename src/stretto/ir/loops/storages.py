@@ -8,7 +8,7 @@ a pipeline's slot                     rotating, capped at the pipeline's stages
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import UnregisteredOp
@@ -16,16 +16,16 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop
-from stretto.ir.dialect.barriers import GenericOp
-from stretto.ir.dialect.kinds import row_of
-from stretto.ir.dialect.memory import AllocTensorOp
+from stretto.ir.dialect import row_of
+from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import BODIES
+from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
-from stretto.ir.reading.names import Names
-from stretto.ir.reading.values import (
+from stretto.ir.loops.flow import (
     Home,
     Homes,
     accumulator_of,
+    around,
     inside,
     space_and_ring,
     special_operands,
@@ -35,11 +35,33 @@ from stretto.ir.reading.values import (
 from stretto.loop import Access, Storage
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
+
+class Names:
+    """Names in use, each given once: %x, %x_1, which xDSL keeps as two hints `x`, are x and x_1.
+
+    Those reserved are never given.
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = set(reserved)
+        self._counts: dict[str, int] = {}
+
+    def give(self, wanted: str) -> str:
+        """The name that is wanted, or one close to it."""
+        name, count = wanted, self._counts.get(wanted, 0)
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._counts[wanted] = count
+        self._taken.add(name)
+        return name
+
+
 _TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, ForOp))
 
 
 @dataclass(slots=True)
-class Accesses:
+class Touched:
     """Homes one operation reads and writes, in order, each once."""
 
     reads: dict[Home, None] = field(default_factory=dict[Home, None])
@@ -67,12 +89,12 @@ class Storages:
 
     # What an operation touches ------------------------------------------------------------
 
-    def accesses(self, op: Operation, given: frozenset[str]) -> Accesses:
+    def accesses(self, op: Operation, given: frozenset[str]) -> Touched:
         """The homes an operation reads and writes, unless it states them itself.
 
         An inner loop touches what its body does.
         """
-        found = Accesses()
+        found = Touched()
         if {"reads", "writes"} <= given:
             return found
         if isinstance(op, ForOp):
@@ -86,7 +108,7 @@ class Storages:
             found.writes.clear()
         return found
 
-    def _touch(self, op: Operation, found: Accesses) -> None:
+    def _touch(self, op: Operation, found: Touched) -> None:
         row = row_of(op)
         if row.view or type(op) in _TOUCHING_NOTHING:
             return
@@ -121,7 +143,7 @@ class Storages:
 
     # What storages that makes -------------------------------------------------------------
 
-    def settle(self, touched: list[Accesses]) -> None:
+    def settle(self, touched: list[Touched]) -> None:
         """Name and size every storage, now that all accesses are known."""
         written = {home.root for a in touched for home in a.writes}
         roots = dict.fromkeys(home.root for a in touched for home in (*a.reads, *a.writes))
@@ -151,14 +173,10 @@ class Storages:
 
     def _in_inner_loop(self, root: SSAValue) -> bool:
         """A buffer of an inner loop: one copy of it is all the outer loop knows."""
-        owner = root.owner
-        at = owner if isinstance(owner, Operation) else owner.parent_op()
-        at = at.parent_op() if at is not None else None
-        while at is not None and at is not self._for:
-            if isinstance(at, ForOp):
-                return True
-            at = at.parent_op()
-        return False
+        owner = root.owner if isinstance(root.owner, Operation) else root.owner.parent_op()
+        above = () if owner is None else around(owner)
+        nearest = next((at for at in above if isinstance(at, ForOp)), self._for)
+        return nearest is not self._for
 
     def _storage(self, root: SSAValue, written: bool, names: Names) -> Storage | None:
         sized, depth = space_and_ring(root)
@@ -177,7 +195,7 @@ class Storages:
 
     # As the loop has them -----------------------------------------------------------------
 
-    def reads(self, touched: Accesses) -> tuple[Access, ...]:
+    def reads(self, touched: Touched) -> tuple[Access, ...]:
         """The reads of an operation; of a fixed storage there is only one copy."""
         found: dict[Access, None] = {}
         for home in touched.reads:
@@ -186,7 +204,7 @@ class Storages:
                 found[Access(storage.name, 0 if storage.fixed else home.distance)] = None
         return tuple(found)
 
-    def writes(self, touched: Accesses) -> tuple[str, ...]:
+    def writes(self, touched: Touched) -> tuple[str, ...]:
         """The writes of an operation."""
         roots = dict.fromkeys(home.root for home in touched.writes)
         return tuple(self._found[root].name for root in roots if root in self._found)

@@ -10,31 +10,30 @@ the machine's units the second, and storages say all there is to say of the thir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.traits import Pure
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
-from stretto.ir.dialect.kinds import kind_of, name_of, row_of
-from stretto.ir.dialect.memory import AllocTensorOp, CopyOp
+from stretto.ir.dialect import kind_of, name_of, row_of
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
+from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
 from stretto.ir.dialect.types import buffer_of, tile_of
-from stretto.ir.reading.accesses import Accesses, Storages
-from stretto.ir.reading.bodies import enclosed, entries
-from stretto.ir.reading.fences import fences
-from stretto.ir.reading.flow import Flow
-from stretto.ir.reading.names import Names
-from stretto.ir.reading.values import (
+from stretto.ir.loops.flow import (
+    Flow,
     Homes,
     UnreadableError,
     immediate,
     inside,
     yielded,
 )
+from stretto.ir.loops.storages import Names, Storages, Touched
 from stretto.loop import Dependence, Facts, Loop, Op, Operand, Value
+from stretto.vocabulary.opcodes import opcode
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,7 @@ class BodyReader:
 
     # Operations ---------------------------------------------------------------------------
 
-    def _op(self, item: Scheduled, touched: Accesses) -> Op:
+    def _op(self, item: Scheduled, touched: Touched) -> Op:
         op, stated, given = item.op, item.stated.op, item.stated.given
         storages = self._storages
         reads, writes = storages.reads(touched), storages.writes(touched)
@@ -289,3 +288,58 @@ class BodyReader:
                 if "writes" in item.stated.given and home is not None:
                     values[name] = replace(values[name], storage=home)
         return values
+
+
+# Orders that no data carries --------------------------------------------------------------
+
+
+def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+    """Who touches memory stays on its side of a barrier, round the loop as well.
+
+    read ─► barrier ─► write ─► (next iteration) barrier; `body` is where each operation comes from.
+    """
+    at = [i for i, op in enumerate(body) if isinstance(op, BarrierOp)]
+    if not at:
+        return
+    touching = [_touches(op, source) for op, source in zip(ops, body, strict=True)]
+    # Round the loop: the operations before the first barrier follow the last one's.
+    around = [*range(at[-1] + 1, len(ops)), *range(at[0])]
+    for number, fence in enumerate(at):
+        last = number + 1 == len(at)
+        following = at[0] if last else at[number + 1]
+        for i in around if last else range(fence + 1, following):
+            if touching[i]:
+                before, after = int(i < fence), int(last and i > fence)
+                yield _order(ops[fence], ops[i], before)
+                yield _order(ops[i], ops[following], after)
+
+
+def _touches(op: Op, source: Operation) -> bool:
+    """Whether an operation may touch memory: all that is not known to leave it alone."""
+    if op.reads or op.writes:
+        return True
+    return opcode(op.kind).memory and not source.has_trait(Pure, value_if_unregistered=False)
+
+
+def _order(src: Op, dst: Op, distance: int) -> Dependence:
+    return Dependence(src.name, dst.name, 0, distance, "order", "barrier")
+
+
+def enclosed(token: SSAValue) -> Iterator[SSAValue]:
+    """What a body has made by the time its operation hands out its token.
+
+    Whoever takes the token waits for what is inside: `%done = producer_commit ... after %full`.
+    """
+    if isinstance(token, OpResult) and token.index == 0 and isinstance(token.op, BODIES):
+        for op in token.op.body.block.ops:
+            yield from op.results[:1]
+            yield from (made for result in op.results[:1] for made in enclosed(result))
+
+
+def entries(
+    parents: Iterable[tuple[Operation, Operation | None]], names: Mapping[Operation, str]
+) -> Iterator[Dependence]:
+    """Each operation after the one whose body it is in."""
+    for op, parent in parents:
+        if parent is not None:
+            yield Dependence(names[parent], names[op], 0, 0, "order", "body")

@@ -20,26 +20,26 @@ from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Block, OpResult, Region, SSAValue
 
 from stretto.ir.attributes import plain
-from stretto.ir.dialect.programs import ProgramOp
+from stretto.ir.dialect.pipelined import ProgramOp
 from stretto.ir.dialect.types import IteratorType
-from stretto.ir.programs.bundles import BundleReader, Bundles, Part
+from stretto.ir.loops.flow import constant_of
 from stretto.ir.programs.declarations import Writing, to_attributes
 from stretto.ir.programs.operands import Sources
-from stretto.ir.programs.original import constant_of
-from stretto.ir.programs.scope import Scope, Section
+from stretto.ir.programs.original import Scope, Section
+from stretto.ir.programs.pipe_ops import BundleReader, BundleWriter, Passage
 from stretto.materialize.instructions import Direct, Instruction, Issue, Stream
 
 _SECTION, _STEP = "nv_tile.program.section", "nv_tile.program.step"
 """On the guards of the prologue and the epilogue, and on the kernel."""
 _PREDICATE_SGE = 5
 
-Run = tuple[Instruction, ...]
+_Sequence = tuple[Instruction, ...]
 
 
 class StreamWriter:
     """Writes the streams of one program."""
 
-    def __init__(self, to: Writing, bundles: Bundles) -> None:
+    def __init__(self, to: Writing, bundles: BundleWriter) -> None:
         self._to = to
         self._bundles = bundles
         self._guards: dict[int, SSAValue] = {}
@@ -94,7 +94,7 @@ class StreamWriter:
                 here = replace(scope, step=step, base=base, floor=floor, made=made)
                 self._guard(here, run, later, section)
 
-    def _guard(self, scope: Scope, run: Run, later: set[str], section: Section) -> None:
+    def _guard(self, scope: Scope, run: _Sequence, later: set[str], section: Section) -> None:
         then = Block()
         inner = replace(scope, block=then, iterators=dict(scope.iterators), made=dict(scope.made))
         for bundle in _bundles(run):
@@ -137,7 +137,7 @@ class StreamWriter:
         return self._guards[needs]
 
 
-def _bundles(instructions: Iterable[Instruction]) -> list[Run]:
+def _bundles(instructions: Iterable[Instruction]) -> list[_Sequence]:
     """Instructions by the operation they stand around."""
     return [tuple(bundle) for _, bundle in groupby(instructions, key=lambda i: (i.op, i.at))]
 
@@ -173,7 +173,7 @@ class StreamReader:
         self._head = sources.head
         start = {iterator.name: value for value, iterator in self._head.iterators.items()}
         self._bundles = BundleReader(sources, start)
-        self._parts: list[Part] = []
+        self._parts: list[Passage] = []
         self._bounds: tuple[int, int] | None = None
 
     def read(self, block: Block) -> Stream:
@@ -202,7 +202,7 @@ class StreamReader:
         if section != wanted or not isinstance(step, int):
             told = f"section {section}, step {step}; it stands in the {wanted}"
             raise self._head.refuse(op, f"a guard of {told}")
-        part = Part(wanted, step, self._needs(op))
+        part = Passage(wanted, step, self._needs(op))
         outer = dict(self._bundles.now)
         self._bundles.walk(op.true_region.block, part)
         self._leave(op, op.true_region.block, outer)
@@ -242,7 +242,7 @@ class StreamReader:
         if last is None or first is None or constant_of(op.step) != 1:
             raise self._head.refuse(op, "a kernel that does not go from a stage to the trip count")
         self._bounds = (first, last)
-        part = Part("kernel")
+        part = Passage("kernel")
         block = op.body.block
         carried: list[str | None] = []
         for outside, argument in zip(op.iter_args, block.args[1:], strict=True):
