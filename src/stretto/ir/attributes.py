@@ -13,8 +13,7 @@ these are discardable, so xDSL verifies none of them; this module does.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,7 +37,7 @@ from stretto.document import Cursor
 from stretto.errors import DocumentError
 from stretto.ir.dialect import name_of, text_of
 from stretto.loop import Loop, Op
-from stretto.loop.json import SCHEMA, read_loop
+from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
 CONSTRAINT = "tileas.schedule.constraint."
@@ -100,35 +99,42 @@ class StatedLoop:
 
 
 NOTHING = StatedOp(Op("", ""), frozenset())
+_OP: dict[str, Any] = {"name": "-", "kind": "-"}
+_LOOP: dict[str, Any] = {"schema": SCHEMA, "name": "-", "ops": []}
+"""What a row must have, whether it is stated or not."""
 
 
 def stated_op(op: Operation) -> StatedOp:
     """What is stated of an operation; DocumentError unless `verify_attributes` is content."""
-    if not op.attributes:
-        return NOTHING
-    row, given = op_row(op)
-    return StatedOp(_read(_document(row)).ops[0], given) if given else NOTHING
+    row = op_row(op) if op.attributes else {}
+    return StatedOp(read_op(Cursor("", "", {**_OP, **row})), frozenset(row)) if row else NOTHING
 
 
 def stated_loop(op: ForOp) -> StatedLoop:
     """What is stated of a loop; DocumentError unless `verify_attributes` is content."""
-    top, given = _loop_row(op)
-    numbers = {
-        name: _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
+    row: dict[str, Any] = {}
+    for _, part in _loop_parts(op):
+        row |= part
+    trips, length = (
+        _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
         for name in (TRIP_COUNT, LENGTH)
-    }
-    return StatedLoop(_read(top), given, numbers[TRIP_COUNT], numbers[LENGTH])
+    )
+    loop = read_loop(Cursor("", "", {**_LOOP, **row}))
+    return StatedLoop(loop, frozenset(row), trips, length)
 
 
 def verify_attributes(op: Operation) -> list[Fault]:
     """Every fault of our attributes on one operation."""
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
-    faults = [*_unknown(op), *_placed(op)]
+    faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]
     if not faults:
-        faults = [*_refused(_document(op_row(op)[0]))]
+        faults = [*_refused(read_op, _OP, _op_parts(op))]
     if isinstance(op, ForOp) and not faults:
-        faults = [*_refused(_loop_row(op)[0]), *_numbers(op)]
+        faults = [
+            *_refused(read_loop, _LOOP, _loop_parts(op)),
+            *_not_naturals(op, STATED, (TRIP_COUNT, LENGTH)),
+        ]
     return faults
 
 
@@ -195,23 +201,11 @@ def _nearest(word: str, known: tuple[str, ...], prefix: str) -> str:
     return "known: " + ", ".join(f"{prefix}{name}" for name in known)
 
 
-def _placed(op: Operation) -> Iterator[Fault]:
-    for word in PLACED:
-        name = SCHEDULE + word
-        if name in op.attributes:
-            yield from _not_natural(name, op.attributes[name])
-
-
-def _numbers(op: Operation) -> Iterator[Fault]:
-    for word in (TRIP_COUNT, LENGTH):
-        name = STATED + word
-        if name in op.attributes:
-            yield from _not_natural(name, op.attributes[name])
-
-
-def _not_natural(name: str, attribute: Attribute) -> Iterator[Fault]:
-    if _natural(attribute) is None:
-        yield name, f"`{name}` is {attribute}; expected a whole number of at least 0"
+def _not_naturals(op: Operation, prefix: str, words: Iterable[str]) -> Iterator[Fault]:
+    for name in (prefix + word for word in words):
+        if name in op.attributes and _natural(op.attributes[name]) is None:
+            told = f"`{name}` is {op.attributes[name]}; expected a whole number of at least 0"
+            yield name, told
 
 
 def _natural(attribute: Attribute) -> int | None:
@@ -222,63 +216,53 @@ def _natural(attribute: Attribute) -> int | None:
 # Rows as JSON has them --------------------------------------------------------------------
 
 
-def op_row(op: Operation) -> tuple[dict[str, Any], frozenset[str]]:
-    """What is stated of an operation as JSON has it, without its kind; and which fields."""
-    row: dict[str, Any] = {"name": "-", "kind": "-"}
-    constraint: dict[str, Any] = {}
-    given: set[str] = set()
-    for name, attribute in op.attributes.items():
-        if name.startswith(STATED) and (field := name.removeprefix(STATED)) in OP_FIELDS:
-            row[field] = plain(attribute)
-            given.add(field)
-        elif name.startswith(CONSTRAINT) and (field := name.removeprefix(CONSTRAINT)) in (
-            CONSTRAINTS
-        ):
-            constraint[field] = plain(attribute)
-    if constraint:
-        row["constraint"] = constraint
-        given.add("constraint")
-    return row, frozenset(given)
+Part = tuple[str, dict[str, Any]]
+"""An attribute, and what it states as JSON has it."""
 
 
-def _loop_row(op: Operation) -> tuple[dict[str, Any], frozenset[str]]:
-    row: dict[str, Any] = {"schema": SCHEMA, "name": "-", "ops": []}
-    given: set[str] = set()
-    for field in LOOP_FIELDS:
+def op_row(op: Operation) -> dict[str, Any]:
+    """What is stated of an operation as JSON has it."""
+    row: dict[str, Any] = {}
+    for name, part in _op_parts(op):
+        if name.startswith(CONSTRAINT):
+            row.setdefault("constraint", {}).update(part["constraint"])
+        else:
+            row |= part
+    return row
+
+
+def _op_parts(op: Operation) -> Iterator[Part]:
+    """In the order that JSON is read in."""
+    said = op.attributes
+    for field in (*OP_FIELDS[:-1], *CONSTRAINTS, OP_FIELDS[-1]):
+        if field in CONSTRAINTS and CONSTRAINT + field in said:
+            yield CONSTRAINT + field, {"constraint": {field: plain(said[CONSTRAINT + field])}}
+        elif field not in CONSTRAINTS and STATED + field in said:
+            yield STATED + field, {field: plain(said[STATED + field])}
+
+
+def _loop_parts(op: Operation) -> Iterator[Part]:
+    """In the order that JSON is read in."""
+    for field in ("name", "values", "storages", "dependences", "machine", "slots"):
         if STATED + field in op.attributes:
-            row[field] = plain(op.attributes[STATED + field])
-            given.add(field)
-    if CONSTRAINT + FORCE_SERIAL in op.attributes:
-        row["force_serial"] = plain(op.attributes[CONSTRAINT + FORCE_SERIAL])
-        given.add("force_serial")
-    return row, frozenset(given)
+            yield STATED + field, {field: plain(op.attributes[STATED + field])}
+    serial = CONSTRAINT + FORCE_SERIAL
+    if serial in op.attributes:
+        yield serial, {"force_serial": plain(op.attributes[serial])}
 
 
-def _document(row: dict[str, Any]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "name": "-", "ops": [row]}
-
-
-def _read(document: dict[str, Any]) -> Loop:
-    return read_loop(Cursor("", "$", document))
-
-
-_PLACE = re.compile(r"\$\.(?:ops\[0\]\.)?(constraint\.)?(\w+)(.*)")
-
-
-def _refused(document: dict[str, Any]) -> Iterator[Fault]:
-    """What the JSON reader has against a row, said in terms of attributes."""
-    try:
-        _read(document)
-    except DocumentError as error:
-        place = _PLACE.fullmatch(error.path)
-        told = error.message + (f"; {error.hint}" if error.hint else "")
-        if place is None:
-            yield "", told
+def _refused(
+    read: Callable[[Cursor], object], row: dict[str, Any], parts: Iterable[Part]
+) -> Iterator[Fault]:
+    """The first attribute that the reader of JSON has something against, in its words."""
+    for name, part in parts:
+        try:
+            read(Cursor("", STATED.removesuffix("."), {**row, **part}))
+        except DocumentError as error:
+            # A constraint is a number or a bit; of all else, the path says which part is wrong.
+            where = name if name.startswith(CONSTRAINT) else error.path
+            yield name, f"`{where}` {error.message}" + (f"; {error.hint}" if error.hint else "")
             return
-        prefix = CONSTRAINT if place[1] else STATED
-        name = FORCE_SERIAL if place[2] == "force_serial" else place[2]
-        name = (CONSTRAINT if name == FORCE_SERIAL else prefix) + name
-        yield name, f"`{name}{place[3]}` {told}"
 
 
 def plain(attribute: Attribute) -> Any:

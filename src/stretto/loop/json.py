@@ -138,7 +138,7 @@ def read_loop(top: Cursor) -> Loop:
         raise unknown_schema(schema, f'expected "{SCHEMA}"')
     loop = Loop(
         name=top.get("name").text(),
-        ops=tuple(_op(c) for c in top.get("ops").items()),
+        ops=tuple(read_op(c) for c in top.get("ops").items()),
         values=_rows(top, "values", _value),
         storages=_rows(top, "storages", _storage),
         stated=_rows(top, "dependences", _dependence),
@@ -188,7 +188,8 @@ def _storage(row: Cursor) -> Storage:
     return storage
 
 
-def _op(row: Cursor) -> Op:
+def read_op(row: Cursor) -> Op:
+    """An operation."""
     op = Op(
         name=row.get("name").text(),
         kind=row.get("kind").text(),

@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from stretto.errors import StrettoError
-from stretto.ir.attributes import SCHEDULE, STATED, to_attribute
+from stretto.ir.attributes import SCHEDULE, STATED, plain, to_attribute
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.loops import LoopInModule, LoopsOfModule, read_loops
 from stretto.ir.parsing import Parsed, parse_module
@@ -121,126 +121,100 @@ def _belongs(name: str, mine: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return name in mine or (name.startswith(SCHEDULE) and name not in others)
 
 
+# The way back -----------------------------------------------------------------------------
+
+
 def published(speaker: Speaker) -> ScheduleAnalysis:
     """The schedule on a loop; PassError with every fault of its attributes."""
-    reader = _AttributeReader(speaker)
-    analysis = _analysis(reader, speaker.found)
-    if reader.faults:
-        raise PassError(reader.faults)
+    faults: list[Diagnostic] = []
+    analysis = _analysis(_AttributeReader(speaker, faults), speaker.found)
+    if faults:
+        raise PassError(faults)
     return analysis
 
 
 def _analysis(reader: _AttributeReader, found: LoopInModule) -> ScheduleAnalysis:
-    loop = found.for_op
-    ii = reader.integer(loop, II, least=1)
-    reader.bounds(loop, None if reader.faults else ii)
+    loop, said = found.for_op, found.for_op.attributes
+    ii = reader.number(loop, II, least=1)
+    reader.check_bounds(loop, None if reader.faults else ii)
     placements: list[Placement] = []
     for op in found.loop.ops:
-        stage, order, start = (reader.integer(found.ops[op.name], n) for n in ON_OPS)
+        stage, order, start = (reader.number(found.ops[op.name], n) for n in ON_OPS)
         placements.append(Placement(op.name, start, stage, order))
-    _strangers(reader, found)
+    scheduled = {loop, *found.ops.values()}
+    for op, name in published_on(loop):
+        if op not in scheduled:
+            reader.fail(op, name, f"stands on `{op.name}`, which takes no part in a schedule")
     return ScheduleAnalysis(
         loop=found.loop.name,
-        machine=reader.text(loop, MACHINE),
+        machine=plain(said[MACHINE]) if MACHINE in said else "",
         success=True,
         ii=ii,
         placements=tuple(placements),
-        fused=reader.groups(loop, FUSED),
-        stage_count=reader.integer(loop, STAGE_COUNT, least=1, default=0),
-        pipeline_depth=reader.integer(loop, PIPELINE_DEPTH, least=1, default=0),
-        generator=reader.text(loop, GENERATOR),
+        fused=reader.groups(loop),
+        stage_count=plain(said[STAGE_COUNT]) if STAGE_COUNT in said else 0,
+        pipeline_depth=plain(said[PIPELINE_DEPTH]) if PIPELINE_DEPTH in said else 0,
+        generator=plain(said[GENERATOR]) if GENERATOR in said else "",
     )
-
-
-def _strangers(reader: _AttributeReader, found: LoopInModule) -> None:
-    """Attributes nobody knows, and places of operations that take part in no schedule."""
-    scheduled = set(found.ops.values())
-    for op, name in published_on(found.for_op):
-        known = ON_LOOP if op is found.for_op else ON_OPS
-        if name not in known:
-            allowed = ", ".join((*ON_OPS, *ON_LOOP))
-            reader.fail(op, name, f"is no attribute of a schedule; known: {allowed}")
-        elif op is not found.for_op and op not in scheduled:
-            reader.fail(op, name, f"stands on `{op.name}`, which takes no part in a schedule")
 
 
 @dataclass
 class _AttributeReader:
-    """Reads attributes and keeps every fault; a faulty one reads as its least value."""
+    """Reads attributes that `verify_attributes` passed, and keeps every fault that is left."""
 
     speaker: Speaker
-    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    faults: list[Diagnostic]
 
     def fail(self, op: Operation, name: str, message: str) -> None:
         """A fault of an attribute, at it where it is there, else at the operation."""
         self.faults.append(self.speaker.at(op, "error", f"`{name}` {message}", attribute=name))
 
-    def integer(self, op: Operation, name: str, least: int = 0, default: int | None = None) -> int:
-        attribute = op.attributes.get(name)
-        if attribute is None:
-            if default is None:
-                self.fail(op, name, f"is missing; expected an integer of at least {least}")
-                return least
-            return default
-        return self._integer(op, name, attribute, least)
-
-    def _integer(
-        self, op: Operation, name: str, attribute: Attribute, least: int, what: str = ""
-    ) -> int:
-        said: object = attribute
-        if isa(attribute, IntegerAttr) and attribute.type != IntegerType(1):
-            said = attribute.value.data
-            if said >= least:
-                return said
-        self.fail(op, name, f"{what}is {said}; expected an integer of at least {least}")
+    def number(self, op: Operation, name: str, least: int = 0) -> int:
+        """One that must be there; a faulty one reads as its least value."""
+        if name in op.attributes:
+            return plain(op.attributes[name])
+        self.fail(op, name, f"is missing; expected an integer of at least {least}")
         return least
 
-    def text(self, op: Operation, name: str) -> str:
-        attribute = op.attributes.get(name)
-        if attribute is None:
-            return ""
-        if not isinstance(attribute, StringAttr) or not attribute.data:
-            self.fail(op, name, f"is {attribute}; expected a string")
-            return ""
-        return attribute.data
-
-    def groups(self, op: Operation, name: str) -> tuple[tuple[str, ...], ...]:
+    def groups(self, op: Operation) -> tuple[tuple[str, ...], ...]:
         """Lists of names."""
-        attribute = op.attributes.get(name)
+        attribute = op.attributes.get(FUSED)
         if attribute is None:
             return ()
         if isa(attribute, ArrayAttr[ArrayAttr[StringAttr]]):
             return tuple(tuple(member.data for member in group) for group in attribute)
-        self.fail(op, name, f'is {attribute}; expected [["a", "b"], ...]')
+        self.fail(op, FUSED, f'is {attribute}; expected [["a", "b"], ...]')
         return ()
 
-    def bounds(self, op: Operation, ii: int | None) -> None:
+    def check_bounds(self, op: Operation, ii: int | None) -> None:
         """Bounds, where stated, agree with themselves and with the II, if that is known."""
         attribute = op.attributes.get(BOUNDS)
         if attribute is None:
             return
         names = (*BOUND_NAMES, "mii", "limiter")
         if not isinstance(attribute, DictionaryAttr) or set(attribute.data) != set(names):
-            form = ", ".join(names)
-            self.fail(op, BOUNDS, f"is {attribute}; expected {{{form}}}")
+            self.fail(op, BOUNDS, f"is {attribute}; expected {{{', '.join(names)}}}")
             return
-        before = len(self.faults)
-        numbers = {
-            name: self._integer(op, BOUNDS, attribute.data[name], 1, f"{name} ")
-            for name in (*BOUND_NAMES, "mii")
-        }
-        if len(self.faults) > before:
+        said = plain(attribute)
+        wrong = [n for n in names[:-1] if type(said[n]) is not int or said[n] < 1]
+        for name in wrong:
+            told = said[name] if type(said[name]) is int else attribute.data[name]
+            self.fail(op, BOUNDS, f"{name} is {told}; expected an integer of at least 1")
+        if wrong:
             return
-        mii = max(numbers[name] for name in BOUND_NAMES)
-        limiter = next(name for name in BOUND_NAMES if numbers[name] == mii)
-        said = attribute.data["limiter"]
-        if numbers["mii"] != mii:
-            told = f"mii is {numbers['mii']}; the largest of the four is {mii} ({limiter})"
+        mii = max(said[name] for name in BOUND_NAMES)
+        limiter = next(name for name in BOUND_NAMES if said[name] == mii)
+        if said["mii"] != mii:
+            told = f"mii is {said['mii']}; the largest of the four is {mii} ({limiter})"
             self.fail(op, BOUNDS, told)
-        elif not isinstance(said, StringAttr) or said.data != limiter:
-            self.fail(op, BOUNDS, f"limiter is {said}; the four say {limiter}")
+        elif said["limiter"] != limiter:
+            told = attribute.data["limiter"]
+            self.fail(op, BOUNDS, f"limiter is {told}; the four say {limiter}")
         elif ii is not None and ii < mii:
             self.fail(op, II, f"is {ii}, below the MII {mii} ({limiter} bound)")
+
+
+# All loops of a module --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ def name_of_issued(op: Operation) -> str | None:
 
 def row_of(op: Operation) -> dict[str, Any]:
     """The row of an operation of the kernel, as loop JSON has it."""
-    return {**op_row(op)[0], "kind": kind_of(op)}
+    return {"name": "-", **op_row(op), "kind": kind_of(op)}
 
 
 def place_of(head: Reading, op: Operation) -> tuple[int, int]:
