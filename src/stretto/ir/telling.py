@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
@@ -36,10 +36,11 @@ from xdsl.utils.exceptions import PassFailedException
 
 from stretto.errors import StrettoError
 from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
-from stretto.ir.loops import LeftAlone, LoopInModule, positioned
+from stretto.ir.loops import LeftAlone, LoopInModule, LoopsOfModule, positioned
 from stretto.ir.loops.flow import around
 from stretto.ir.parsing import Parsed
 from stretto.loop import LoopError, Note
+from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
@@ -247,16 +248,33 @@ class Speaker:
         return self.at(self.found.ops[main], "error", message, *notes)
 
 
-def left_alone(pass_name: str, one: LeftAlone) -> Diagnostic:
-    """A loop that is not read at all: a remark, and the reason.
+def tell_left_alone(
+    pass_name: str, loops: LoopsOfModule, wrong: Callable[[LeftAlone], bool]
+) -> list[Diagnostic]:
+    """A remark on every loop that is not read at all, and the reason: the errors among them.
 
-    The reason is itself only a remark where nothing was to be done with the loop.
+    A reason is itself only a remark where nothing was to be done with the loop.
     """
-    why = one.reason
-    place, message = (why.file, why.line, why.column), f"left alone: {why.message}"
-    function = _function(one.op)
-    note_remark(Remark("Missed", pass_name, "LeftAlone", one.name, function, *place, message))
-    return why
+    errors: list[Diagnostic] = []
+    for one in loops.left_alone:
+        why = one.reason
+        place, message = (why.file, why.line, why.column), f"left alone: {why.message}"
+        function = _function(one.op)
+        note_remark(Remark("Missed", pass_name, "LeftAlone", one.name, function, *place, message))
+        if wrong(one):
+            errors.append(replace(why, severity="error"))
+        elif why.severity != "remark":
+            tell(why)
+    return errors
+
+
+def check_options(machine: str | None, **counts: int | None) -> None:
+    """Refuse options of a pass: a count below 1, a machine that there is not."""
+    for name, number in counts.items():
+        if number is not None and number < 1:
+            raise ValueError(f"{name.replace('_', '-')} is {number}; at least 1 is needed")
+    if machine is not None:
+        load_machine(machine)
 
 
 def _function(op: Operation) -> str:

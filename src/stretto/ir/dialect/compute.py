@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr, i1, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -155,63 +155,57 @@ class ReduceSumOp(_Reduce):
 # Elementwise ------------------------------------------------------------------------------
 
 
-def _check_elementwise(op: Operation, operands: dict[str, SSAValue], result: SSAValue) -> None:
-    for name, operand in operands.items():
-        same_elements(op, result=result.type, **{name: operand.type})
-        if shape_of(operand.type) not in ((), shape_of(result.type)):
-            raise VerifyException(
-                f"`{op.name}`: {name} is {describe(operand.type)}, the result is "
-                f"{describe(result.type)}"
-            )
+class _Elementwise(IRDLOperation):
+    """Its result is made of all its operands, element by element."""
 
-
-class _Unary(IRDLOperation):
-    source = operand_def(NUMBERS)
     result = result_def(NUMBERS)
-    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
     def verify_(self) -> None:
-        _check_elementwise(self, {"source": self.source}, self.result)
+        """Elements like the result's; its shape, or a scalar."""
+        names = (name for name, _ in self.get_irdl_definition().operands)
+        self.check(dict(zip(names, self.operands, strict=True)))
+
+    def check(self, operands: dict[str, SSAValue]) -> None:
+        """Refuse operands that do not go into the result."""
+        for name, operand in operands.items():
+            same_elements(self, result=self.result.type, **{name: operand.type})
+            if shape_of(operand.type) not in ((), shape_of(self.result.type)):
+                told = f"{name} is {describe(operand.type)}"
+                result = describe(self.result.type)
+                raise VerifyException(f"`{self.name}`: {told}, the result is {result}")
 
 
-class _Cast(IRDLOperation):
+class _Unary(_Elementwise):
     source = operand_def(NUMBERS)
-    result = result_def(NUMBERS)
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
+
+class _Cast(_Unary):
     def verify_(self) -> None:
+        """The same shape on both sides."""
         if shape_of(self.source.type) != shape_of(self.result.type):
-            raise VerifyException(
-                f"`{self.name}`: the source is {describe(self.source.type)}, the result is "
-                f"{describe(self.result.type)}"
-            )
+            told = f"the source is {describe(self.source.type)}"
+            result = describe(self.result.type)
+            raise VerifyException(f"`{self.name}`: {told}, the result is {result}")
 
 
-class _Binary(IRDLOperation):
+class _Binary(_Elementwise):
     lhs = operand_def(NUMBERS)
     rhs = operand_def(NUMBERS)
-    result = result_def(NUMBERS)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
-    def verify_(self) -> None:
-        _check_elementwise(self, {"lhs": self.lhs, "rhs": self.rhs}, self.result)
 
-
-class _Ternary(IRDLOperation):
+class _Ternary(_Elementwise):
     a = operand_def(NUMBERS)
     b = operand_def(NUMBERS)
     c = operand_def(NUMBERS)
-    result = result_def(NUMBERS)
     assembly_format = (
         "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($result)"
     )
 
-    def verify_(self) -> None:
-        _check_elementwise(self, {"a": self.a, "b": self.b, "c": self.c}, self.result)
-
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(_Elementwise):
     """One of two tiles, element by element."""
 
     name = "nv_tileas.arith.select"
@@ -219,7 +213,6 @@ class SelectOp(IRDLOperation):
     condition = operand_def(NUMBERS)
     on_true = operand_def(NUMBERS)
     on_false = operand_def(NUMBERS)
-    result = result_def(NUMBERS)
 
     assembly_format = (
         "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` "
@@ -230,8 +223,7 @@ class SelectOp(IRDLOperation):
         """A condition of i1; two tiles of the result's type."""
         if element_of(self.condition.type) != str(i1):
             raise VerifyException(f"`{self.name}`: the condition is {self.condition.type}, not i1")
-        tiles = {"on_true": self.on_true, "on_false": self.on_false}
-        _check_elementwise(self, tiles, self.result)
+        self.check({"on_true": self.on_true, "on_false": self.on_false})
 
 
 def _define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:

@@ -11,11 +11,11 @@ read sees those values. A slot of registers has no address: who writes it yields
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BytesAttr, DictionaryAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -161,30 +161,30 @@ class ConsumerReleaseOp(_AtSlot):
     name = "nv_tileas.async.pipeline.consumer_release"
 
 
-def _check_slot(op: ProducerWriteOp | ConsumerReadOp) -> None:
-    """The body sees the slot, and yields what the operation results in."""
-    pipeline = op.pipeline.type
-    arguments = op.body.block.args
-    if not isinstance(pipeline, PipelineType):
-        return
-    addressed = isinstance(op, ConsumerReadOp) or buffer_of(pipeline.slot) in MEMORIES
-    if [a.type for a in arguments] != [pipeline.slot] * addressed:
-        told = ", ".join(str(a.type) for a in arguments) or "nothing"
-        wanted = f"the slot is {pipeline.slot}"
-        if not addressed:
-            wanted += ", which has no address: the body yields what goes there"
-        raise VerifyException(f"`{op.name}`: its body takes {told}; {wanted}")
-    last = op.body.block.last_op
-    yielded = tuple(last.operand_types) if isinstance(last, YieldOp) else ()
-    made = tuple(op.results_of_body.types)
-    if yielded != made:
-        told = ", ".join(map(str, yielded)) or "nothing"
-        wanted = ", ".join(map(str, made)) or "nothing"
-        raise VerifyException(f"`{op.name}`: its body yields {told}; the operation makes {wanted}")
-
-
 class _SlotBody(IRDLOperation):
     """An operation with a body that sees the slot: `%p[%i] after %t (%slot) { ... } : ...`."""
+
+    pipeline = operand_def(PIPELINE)
+    iterator = operand_def(ITERATOR)
+    after = var_operand_def(TOKEN)
+    token = result_def(TOKEN)
+    results_of_body = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    def verify_(self) -> None:
+        """The body sees the slot, and yields what the operation results in."""
+        pipeline = self.pipeline.type
+        arguments = self.body.block.args
+        if not isinstance(pipeline, PipelineType):
+            return
+        addressed = isinstance(self, ConsumerReadOp) or buffer_of(pipeline.slot) in MEMORIES
+        if [a.type for a in arguments] != [pipeline.slot] * addressed:
+            told = ", ".join(str(a.type) for a in arguments) or "nothing"
+            wanted = f"the slot is {pipeline.slot}"
+            if not addressed:
+                wanted += ", which has no address: the body yields what goes there"
+            raise VerifyException(f"`{self.name}`: its body takes {told}; {wanted}")
+        check_yield(self, self.body.block, self.results_of_body.types, "its body", "the operation")
 
     @classmethod
     def parse(cls, parser: Parser) -> _SlotBody:
@@ -248,6 +248,17 @@ class _SlotBody(IRDLOperation):
             printer.print_list(self.result_types[1:], printer.print_attribute)
 
 
+def check_yield(
+    op: Operation, block: Block, made: Iterable[Attribute], body: str, maker: str
+) -> None:
+    """Refuse a body that yields other things than its operation makes."""
+    last = block.last_op
+    yielded, wanted = last.operand_types if isinstance(last, YieldOp) else (), tuple(made)
+    if tuple(yielded) != wanted:
+        told, expected = (", ".join(map(str, types)) or "nothing" for types in (yielded, wanted))
+        raise VerifyException(f"`{op.name}`: {body} yields {told}; {maker} makes {expected}")
+
+
 def _terminate(body: Region) -> None:
     """End a body with the yield of nothing that its text left out."""
     block = body.block
@@ -261,34 +272,12 @@ class ProducerWriteOp(_SlotBody):
 
     name = "nv_tileas.async.pipeline.producer_write"
 
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-    results_of_body = var_result_def(AnyAttr())
-    body = region_def("single_block")
-
-    def verify_(self) -> None:
-        """The body takes the slot and yields the results."""
-        _check_slot(self)
-
 
 @irdl_op_definition
 class ConsumerReadOp(_SlotBody):
     """Reads a slot that is full; the body sees it. The token is for the release."""
 
     name = "nv_tileas.async.pipeline.consumer_read"
-
-    pipeline = operand_def(PIPELINE)
-    iterator = operand_def(ITERATOR)
-    after = var_operand_def(TOKEN)
-    token = result_def(TOKEN)
-    results_of_body = var_result_def(AnyAttr())
-    body = region_def("single_block")
-
-    def verify_(self) -> None:
-        """The body takes the slot and yields the results."""
-        _check_slot(self)
 
 
 @irdl_op_definition

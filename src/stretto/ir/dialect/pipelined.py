@@ -45,7 +45,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from stretto.ir.dialect.pipeline import ITERATOR, PIPELINE, YieldOp
+from stretto.ir.dialect.pipeline import ITERATOR, PIPELINE, check_yield
 from stretto.ir.dialect.types import MutexType, same_slot
 
 COUNT = base(IndexType) | base(IntegerType)
@@ -76,12 +76,7 @@ class ProgramOp(IRDLOperation):
 
     def verify_(self) -> None:
         """It yields what it results in."""
-        last = self.body.block.last_op
-        yielded = tuple(last.operand_types) if isinstance(last, YieldOp) else ()
-        if yielded != tuple(self.made.types):
-            told = ", ".join(map(str, yielded)) or "nothing"
-            wanted = ", ".join(map(str, self.made.types)) or "nothing"
-            raise VerifyException(f"`{self.name}`: it yields {told}; it makes {wanted}")
+        check_yield(self, self.body.block, self.made.types, "it", "it")
 
 
 @irdl_op_definition

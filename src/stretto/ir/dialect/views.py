@@ -37,78 +37,89 @@ from stretto.ir.dialect.types import (
     tile_of,
 )
 
-_FORMAT = "$source attr-dict `:` type($source) `->` type($result)"
+
+class _OfTile(IRDLOperation):
+    source = operand_def(FACTOR)
+    result = result_def(FACTOR)
+
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of the source and of the result."""
+        return shape_of(self.source.type) or (), shape_of(self.result.type) or ()
+
+    def refused(self, why: str) -> VerifyException:
+        """A result that cannot be had of the source."""
+        before, after = describe(self.source.type), describe(self.result.type)
+        return VerifyException(f"`{self.name}` of {before} cannot be {after}: {why}")
+
+    def check_elements(self) -> None:
+        """Refuse tiles whose elements differ."""
+        same_elements(self, source=self.source.type, result=self.result.type)
 
 
-def _same_buffer(op: SliceOp | ViewOp | TransposeOp) -> None:
-    before, after = buffer_of(op.source.type), buffer_of(op.result.type)
-    if before != after:
-        raise VerifyException(f"`{op.name}` cannot move a tile from {before} to {after}")
+class _Renaming(_OfTile):
+    def check_buffer(self) -> None:
+        """Refuse another buffer: the bytes stay where they are."""
+        before, after = buffer_of(self.source.type), buffer_of(self.result.type)
+        if before != after:
+            raise VerifyException(f"`{self.name}` cannot move a tile from {before} to {after}")
 
 
-def _refuse(op: IRDLOperation, source: object, result: object, why: str) -> VerifyException:
-    return VerifyException(f"`{op.name}` of {source} cannot be {result}: {why}")
+class _InRegisters(_OfTile):
+    source = operand_def(REGISTER)
+    result = result_def(REGISTER)
 
 
 @irdl_op_definition
-class SliceOp(IRDLOperation):
+class SliceOp(_Renaming):
     """A part of a tile."""
 
     name = "nv_tileas.slice"
 
     source = operand_def(FACTOR)
     offsets = var_operand_def(eq(i32))
-    result = result_def(FACTOR)
 
     assembly_format = "$source `[` $offsets `]` attr-dict `:` type($source) `->` type($result)"
 
     def verify_(self) -> None:
         """A part of the same buffer, with one offset a dimension."""
-        _same_buffer(self)
-        same_elements(self, source=self.source.type, result=self.result.type)
-        whole, part = shape_of(self.source.type) or (), shape_of(self.result.type) or ()
+        self.check_buffer()
+        self.check_elements()
+        whole, part = self.shapes()
         if len(self.offsets) != len(whole):
             raise VerifyException(
                 f"`{self.name}` has {len(self.offsets)} offsets; {describe(self.source.type)} has "
                 f"{len(whole)} dimensions"
             )
         if len(part) != len(whole) or any(p > w for p, w in zip(part, whole, strict=True)):
-            told = describe(self.source.type), describe(self.result.type)
-            raise _refuse(self, *told, "it does not lie inside")
+            raise self.refused("it does not lie inside")
 
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(_Renaming):
     """The same bytes as another type: a cast or a reshape."""
 
     name = "nv_tileas.view"
 
-    source = operand_def(FACTOR)
-    result = result_def(FACTOR)
-
-    assembly_format = _FORMAT
-
     def verify_(self) -> None:
         """As many bytes in the same buffer."""
-        _same_buffer(self)
+        self.check_buffer()
         before, after = tile_of(self.source.type), tile_of(self.result.type)
         if before is not None and after is not None and before.bytes != after.bytes:
             why = f"{before.bytes} bytes are not {after.bytes}"
-            raise _refuse(self, before, after, why)
+            raise self.refused(why)
 
 
 @irdl_op_definition
-class TransposeOp(IRDLOperation):
+class TransposeOp(_Renaming):
     """The same tile with its dimensions in another order: the reverse unless stated."""
 
     name = "nv_tileas.transpose"
 
-    source = operand_def(FACTOR)
     permutation = opt_prop_def(base(DenseArrayBase))
-    result = result_def(FACTOR)
 
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = _FORMAT
 
     def order(self) -> tuple[int, ...]:
         """Which dimension of the source each dimension of the result is."""
@@ -120,36 +131,29 @@ class TransposeOp(IRDLOperation):
 
     def verify_(self) -> None:
         """The shape that the order says."""
-        _same_buffer(self)
-        same_elements(self, source=self.source.type, result=self.result.type)
+        self.check_buffer()
+        self.check_elements()
         shape, order = shape_of(self.source.type) or (), self.order()
         if sorted(order) != list(range(len(shape))):
             raise VerifyException(
                 f"`{self.name}`: {list(order)} is no order of {len(shape)} dimensions"
             )
         if tuple(shape[i] for i in order) != shape_of(self.result.type):
-            told = describe(self.source.type), describe(self.result.type)
-            raise _refuse(self, *told, f"the order of dimensions is {list(order)}")
+            raise self.refused(f"the order of dimensions is {list(order)}")
 
 
 @irdl_op_definition
-class BroadcastOp(IRDLOperation):
+class BroadcastOp(_InRegisters):
     """A tile spread along dimensions of size 1, or along new ones at the end."""
 
     name = "nv_tileas.broadcast"
 
-    source = operand_def(REGISTER)
-    result = result_def(REGISTER)
-
-    assembly_format = _FORMAT
-
     def verify_(self) -> None:
         """Every dimension is kept, or is 1 and spread."""
-        same_elements(self, source=self.source.type, result=self.result.type)
-        narrow, wide = shape_of(self.source.type) or (), shape_of(self.result.type) or ()
+        self.check_elements()
+        narrow, wide = self.shapes()
         if not _spreads(narrow, wide):
-            told = describe(self.source.type), describe(self.result.type)
-            raise _refuse(self, *told, "dimensions of size 1, and new ones at the end, may grow")
+            raise self.refused("dimensions of size 1, and new ones at the end, may grow")
 
 
 def _spreads(narrow: Sequence[int], wide: Sequence[int]) -> bool:
@@ -159,57 +163,45 @@ def _spreads(narrow: Sequence[int], wide: Sequence[int]) -> bool:
 
 
 @irdl_op_definition
-class ExpandDimsOp(IRDLOperation):
+class ExpandDimsOp(_InRegisters):
     """A new dimension of size 1 at `axis`."""
 
     name = "nv_tileas.expand_dims"
 
-    source = operand_def(REGISTER)
     axis = prop_def(base(IntegerAttr))
-    result = result_def(REGISTER)
 
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = _FORMAT
 
     def verify_(self) -> None:
         """The source's shape with a 1 put in."""
-        same_elements(self, source=self.source.type, result=self.result.type)
+        self.check_elements()
         shape, axis = shape_of(self.source.type) or (), self.axis.value.data
         if not 0 <= axis <= len(shape):
             raise VerifyException(f"`{self.name}`: axis {axis} of {len(shape)} dimensions")
         if (*shape[:axis], 1, *shape[axis:]) != shape_of(self.result.type):
-            told = describe(self.source.type), describe(self.result.type)
-            raise _refuse(self, *told, f"a dimension of size 1 comes in at {axis}")
+            raise self.refused(f"a dimension of size 1 comes in at {axis}")
 
 
 @irdl_op_definition
-class SplatOp(IRDLOperation):
+class SplatOp(_InRegisters):
     """A scalar as a tile that has it everywhere."""
 
     name = "nv_tileas.splat"
 
     source = operand_def(NUMBERS)
-    result = result_def(REGISTER)
-
-    assembly_format = _FORMAT
 
     def verify_(self) -> None:
         """From a scalar of that element."""
-        same_elements(self, source=self.source.type, result=self.result.type)
+        self.check_elements()
         if shape_of(self.source.type) != ():
             raise VerifyException(f"`{self.name}` of {self.source.type}: it takes a scalar")
 
 
 @irdl_op_definition
-class ConvertLayoutOp(IRDLOperation):
+class ConvertLayoutOp(_InRegisters):
     """The same tile, spread over the threads in another way."""
 
     name = "nv_tileas.convert_layout"
-
-    source = operand_def(REGISTER)
-    result = result_def(REGISTER)
-
-    assembly_format = _FORMAT
 
     def verify_(self) -> None:
         """The same tile on both sides."""

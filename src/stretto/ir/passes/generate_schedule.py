@@ -8,7 +8,7 @@ remark say why, and what an earlier run had written onto it is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,9 +19,15 @@ from stretto.generate.problem import Options
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
 from stretto.ir.passes.published import publish, withdraw
-from stretto.ir.telling import PassError, Speaker, left_alone, parsed_of, tell
+from stretto.ir.telling import (
+    PassError,
+    Speaker,
+    check_options,
+    parsed_of,
+    tell,
+    tell_left_alone,
+)
 from stretto.limits import ITERATION_CYCLES
-from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.words import at_the_mii, counted, limit, no_schedule, the_mii
@@ -49,32 +55,25 @@ class GenerateSchedule(ModulePass):
     """A loop that is left alone, or a constraint that is not honoured, is an error."""
 
     def __post_init__(self) -> None:
-        for option in ("max_ii", "max_stages", "serial_threshold"):
-            number: int | None = getattr(self, option)
-            if number is not None and number < 1:
-                said = option.replace("_", "-")
-                raise ValueError(f"{said} is {number}; at least 1 is needed")
         if self.max_ii is not None and self.max_ii > ITERATION_CYCLES:
             raise ValueError(f"max-ii is {self.max_ii}; at most {ITERATION_CYCLES} is allowed")
-        if self.machine is not None:
-            load_machine(self.machine)
+        check_options(
+            self.machine,
+            max_ii=self.max_ii,
+            max_stages=self.max_stages,
+            serial_threshold=self.serial_threshold,
+        )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every loop of a module."""
         del ctx
-        machine = None if self.machine is None else load_machine(self.machine)
-        errors: list[Diagnostic] = []
         parsed = parsed_of(op)
-        loops = read_loops(parsed, machine)
+        loops = read_loops(parsed, self.machine)
         for one in loops.left_alone:
             withdraw(one.op)
-            why = left_alone(self.name, one)
-            if why.severity == "remark":
-                continue
-            if self.strict:
-                errors.append(replace(why, severity="error"))
-            else:
-                tell(why)
+        errors = tell_left_alone(
+            self.name, loops, lambda one: self.strict and one.reason.severity != "remark"
+        )
         for found in loops.loops:
             errors += self._schedule(Speaker(self.name, parsed, found))
         if errors:

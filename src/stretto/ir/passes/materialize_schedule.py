@@ -18,18 +18,20 @@ from xdsl.passes import ModulePass
 
 from stretto.errors import StrettoError
 from stretto.ir.attributes import AGENT
-from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect import text_of
 from stretto.ir.loops import read_loops
+from stretto.ir.loops.flow import around
 from stretto.ir.passes.published import PublishedLoop, published_loops, published_on, withdraw
 from stretto.ir.programs import replace_loop
 from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.work_tiles import describe, persistent_loop, widen
-from stretto.ir.telling import PassError, left_alone, parsed_of, tell
+from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_left_alone
 from stretto.machine import load_machine
-from stretto.materialize import MODES, Mode, Persistent, Program, materialize
+from stretto.materialize import MODES, Persistent, Program, materialize
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis
+from stretto.solution.words import counted
 from stretto.verify import verify
 
 
@@ -49,24 +51,15 @@ class MaterializeSchedule(ModulePass):
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode is {self.mode}; known: {', '.join(MODES)}")
-        if self.simt_groups < 1:
-            raise ValueError(f"simt-groups is {self.simt_groups}; at least 1 is needed")
-        if self.machine is not None:
-            load_machine(self.machine)
+        check_options(self.machine, simt_groups=self.simt_groups)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Materialize every schedule of a module."""
         del ctx
         machine = None if self.machine is None else load_machine(self.machine)
-        errors: list[Diagnostic] = []
         parsed = parsed_of(op)
         loops = read_loops(parsed, machine)
-        for one in loops.left_alone:
-            why = left_alone(self.name, one)
-            if published_on(one.op):
-                errors.append(replace(why, severity="error"))
-            elif why.severity != "remark":
-                tell(why)
+        errors = tell_left_alone(self.name, loops, lambda one: bool(published_on(one.op)))
         todo: list[tuple[PublishedLoop, Original, Program]] = []
         for found in published_loops(self.name, parsed, loops, machine):
             made = self._program(found, errors)
@@ -91,13 +84,8 @@ class MaterializeSchedule(ModulePass):
                 self._left_alone(found, "it has no schedule to materialize")
             errors += found.faults
             return None
-        around, wrong = self._persistent(found)
-        if wrong:
-            speaker.remark("Failure", "Illegal", f"not materialized: {wrong[0].message}")
-            errors += wrong
-            return None
         try:
-            return self._materialize(found, analysis, around, errors)
+            return self._materialize(found, analysis, errors)
         except UnwritableError as error:
             note = speaker.at(error.op, "note", error.reason)
             self._left_alone(found, f"it cannot be written as a program: {error.reason}", note)
@@ -109,14 +97,11 @@ class MaterializeSchedule(ModulePass):
         return None
 
     def _materialize(
-        self,
-        found: PublishedLoop,
-        analysis: ScheduleAnalysis,
-        around: Persistent | None,
-        errors: list[Diagnostic],
+        self, found: PublishedLoop, analysis: ScheduleAnalysis, errors: list[Diagnostic]
     ) -> tuple[Original, Program] | None:
-        loop, ops = found.loop, found.speaker.found.ops
-        ready = prepare(loop, found.machine)
+        persistent = self._persistent(found)
+        ops = found.speaker.found.ops
+        ready = prepare(found.loop, found.machine)
         violations = verify(ready.loop, ready.machine, analysis)
         if violations:
             told = [found.diagnose(violation) for violation in violations]
@@ -125,38 +110,32 @@ class MaterializeSchedule(ModulePass):
             errors += told
             return None
         original = Original(found.speaker.found.for_op, ops, ready.loop)
-        agents = {
-            name: text_of(op.attributes[AGENT])
-            for name, op in ops.items()
-            if AGENT in op.attributes
-        }
         program = materialize(
             ready.loop,
             ready.machine,
             analysis,
-            self._mode,
-            agents=agents,
+            "specialized" if self.mode == "specialized" else "unspecialized",
+            agents={
+                name: text_of(op.attributes[AGENT])
+                for name, op in ops.items()
+                if AGENT in op.attributes
+            },
             simt_groups=self.simt_groups,
-            persistent=around,
+            persistent=persistent,
         )
         return original, program
 
-    @property
-    def _mode(self) -> Mode:
-        return "specialized" if self.mode == "specialized" else "unspecialized"
-
-    def _persistent(self, found: PublishedLoop) -> tuple[Persistent | None, list[Diagnostic]]:
-        """The loop over work tiles around a loop, and what its shapes have wrong."""
-        around = persistent_loop(found.speaker.found.for_op)
-        if around is None:
-            return None, []
-        said = describe(*around)
-        name = found.loop.name
-        wrong = [
-            found.speaker.at(around[1], "error", f"{name}: the schedule is invalid: {fault}")
-            for fault in said.check()
-        ]
-        return said, wrong
+    def _persistent(self, found: PublishedLoop) -> Persistent | None:
+        """The loop over work tiles around a loop; MlirError where its shapes are wrong."""
+        outer = persistent_loop(found.speaker.found.for_op)
+        if outer is None:
+            return None
+        said = describe(*outer)
+        told = f"{found.loop.name}: the schedule is invalid"
+        wrong = [found.speaker.at(outer[1], "error", f"{told}: {f}") for f in said.check()]
+        if wrong:
+            raise MlirError(wrong)
+        return said
 
     def _left_alone(self, found: PublishedLoop, why: str, *notes: Diagnostic) -> None:
         found.speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
@@ -168,27 +147,30 @@ class MaterializeSchedule(ModulePass):
     def _replace(
         self, found: PublishedLoop, original: Original, program: Program
     ) -> list[Diagnostic]:
-        speaker = found.speaker
         loop = original.for_op
-        around = persistent_loop(loop)
-        outer = _loops_around(loop)
+        persistent = persistent_loop(loop)
+        outer = [at for at in around(loop) if isinstance(at, ForOp)]
         self._materialized(found, program)
         try:
             replace_loop(original, program)
         except UnwritableError as error:
-            return [speaker.at(error.op, "error", f"{program.loop.name}: {error.reason}")]
+            return [found.speaker.at(error.op, "error", f"{program.loop.name}: {error.reason}")]
         for enclosing in outer:
             # Its schedule was one of a loop that is no more.
             withdraw(enclosing)
-        if around is not None:
-            widen(*around)
+        if persistent is not None:
+            widen(*persistent)
         return []
 
     def _materialized(self, found: PublishedLoop, program: Program) -> None:
         agents = len(program.agents)
         pipes, mutexes = len(program.pipes), len(program.mutexes)
-        parts = {"stage": program.stage_count, "agent": agents, "pipe": pipes, "mutex": mutexes}
-        told = [f"{n} {what if n == 1 else _several(what)}" for what, n in parts.items()]
+        told = [
+            counted(program.stage_count, "stage"),
+            counted(agents, "agent"),
+            counted(pipes, "pipe"),
+            counted(mutexes, "mutex", "mutexes"),
+        ]
         message = f"materialized, {program.mode}: II {program.ii}, {', '.join(told)}"
         found.speaker.remark(
             "Passed",
@@ -201,17 +183,3 @@ class MaterializeSchedule(ModulePass):
             Pipes=pipes,
             Mutexes=mutexes,
         )
-
-
-def _several(what: str) -> str:
-    return what + ("es" if what.endswith("x") else "s")
-
-
-def _loops_around(loop: ForOp) -> list[ForOp]:
-    found: list[ForOp] = []
-    at = loop.parent_op()
-    while at is not None:
-        if isinstance(at, ForOp):
-            found.append(at)
-        at = at.parent_op()
-    return found

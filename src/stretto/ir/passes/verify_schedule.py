@@ -8,7 +8,7 @@ It reads attributes alone, so it judges a schedule made by hand, by another tool
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,10 +18,11 @@ from stretto.errors import StrettoError
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
 from stretto.ir.passes.published import PublishedLoop, published_loops, published_on
-from stretto.ir.telling import PassError, left_alone, parsed_of, tell
+from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_left_alone
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis
+from stretto.solution.words import counted
 from stretto.verify import verify
 
 
@@ -36,24 +37,15 @@ class VerifySchedule(ModulePass):
     max_stages: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_stages is not None and self.max_stages < 1:
-            raise ValueError(f"max-stages is {self.max_stages}; at least 1 is needed")
-        if self.machine is not None:
-            load_machine(self.machine)
+        check_options(self.machine, max_stages=self.max_stages)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Verify every schedule of a module."""
         del ctx
         machine = None if self.machine is None else load_machine(self.machine)
-        errors: list[Diagnostic] = []
         parsed = parsed_of(op)
         loops = read_loops(parsed, machine)
-        for one in loops.left_alone:
-            why = left_alone(self.name, one)
-            scheduled = bool(published_on(one.op))
-            errors += [replace(why, severity="error")] if scheduled else []
-            if not scheduled and why.severity != "remark":
-                tell(why)
+        errors = tell_left_alone(self.name, loops, lambda one: bool(published_on(one.op)))
         for found in published_loops(self.name, parsed, loops, machine):
             errors += self._verify(found)
         if errors:
@@ -71,8 +63,7 @@ class VerifySchedule(ModulePass):
             return []
         told = list(found.faults) if analysis is None else self._violations(found, analysis)
         if told:
-            count = f"{len(told)} error{'' if len(told) == 1 else 's'}"
-            message = f"not legal, {count}: {told[0].message}"
+            message = f"not legal, {counted(len(told), 'error')}: {told[0].message}"
             speaker.remark("Failure", "Illegal", message, Errors=len(told))
         elif analysis is not None and analysis.ii is not None:
             message = f"legal on {found.machine.name}: II {analysis.ii}"
