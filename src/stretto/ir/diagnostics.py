@@ -79,11 +79,10 @@ _NEWLINE = re.compile(r"\n")
 
 @dataclass(frozen=True)
 class MlirText:
-    """An MLIR text, or a part of one that begins at `first_line`."""
+    """An MLIR text and its places: from an offset to line, column and the line itself."""
 
     file: str
     text: str
-    first_line: int = 1
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -103,6 +102,6 @@ class MlirText:
         row = bisect_right(self._starts, offset) - 1
         start = self._starts[row]
         end = self._starts[row + 1] - 1 if row + 1 < len(self._starts) else len(self.text)
-        line, column = self.first_line + row, offset - start + 1
+        line, column = row + 1, offset - start + 1
         text = self.text[start:end].rstrip("\r")
         return Diagnostic(severity, message, self.file, line, column, text, notes)

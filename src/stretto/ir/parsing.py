@@ -111,14 +111,13 @@ def parse_module(
     file: str = "<stdin>",
     *,
     context: Context | None = None,
-    first_line: int = 1,
     verify: bool = True,
 ) -> Parsed:
     """The module a text holds; MlirError with everything that is wrong with it."""
     if len(text) > MODULE_CHARACTERS:
         told = f"is too large; a module has at most {MODULE_CHARACTERS:,} characters"
         raise MlirError([Diagnostic("error", told, file)])
-    source = MlirText(file, text, first_line)
+    source = MlirText(file, text)
     if is_blank(text):
         raise MlirError([source.diagnose(0, "error", "there is nothing to parse")])
     open_string = next((m.start() for m in _STRINGS.finditer(text) if m[0] == '"'), None)

@@ -43,14 +43,14 @@ from time import perf_counter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import STDIN, write_text
 from stretto.ir.diagnostics import Diagnostic, MlirError
-from stretto.ir.opt.options import Settings
+from stretto.ir.opt.options import ALL, Settings
 from stretto.ir.opt.pass_text import write_pipeline
 from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module
 from stretto.ir.telling import Listener, Remark, listening
@@ -68,8 +68,7 @@ class Chunk:
     text: str
     """With an empty line for every line before it."""
     first: int
-    last: int
-    """Lines of the file, counted from 1; the marker after a chunk belongs to none."""
+    """Its first line in the file, counted from 1."""
 
 
 def split(text: str, *, wanted: bool = True) -> tuple[Chunk, ...]:
@@ -77,12 +76,11 @@ def split(text: str, *, wanted: bool = True) -> tuple[Chunk, ...]:
     marks = list(_MARK.finditer(text)) if wanted else []
     begins = [0, *(mark.end() for mark in marks)]
     ends = [*(mark.start() for mark in marks), len(text)]
-    chunks: list[Chunk] = []
-    for begin, end in zip(begins, ends, strict=True):
-        before = text.count("\n", 0, begin)
-        within = text.count("\n", begin, end)
-        chunks.append(Chunk("\n" * before + text[begin:end], before + 1, before + within + 1))
-    return tuple(chunks)
+    before = [text.count("\n", 0, begin) for begin in begins]
+    return tuple(
+        Chunk("\n" * above + text[begin:end], above + 1)
+        for above, begin, end in zip(before, begins, ends, strict=True)
+    )
 
 
 # Reproducers ------------------------------------------------------------------------------
@@ -255,13 +253,10 @@ class Runner:
                 text = "builtin.module {}" if is_blank(chunk.text) else chunk.text
                 parsed = parse_module(text, self.file, context=context, verify=False)
             with self.timer.measure(VERIFIER):
-                self._verify(parsed)
+                faults = verify_module(parsed)
+            if faults:
+                raise MlirError(faults)
             return parsed
-
-    def _verify(self, parsed: Parsed) -> None:
-        faults = verify_module(parsed)
-        if faults:
-            raise MlirError(faults)
 
     def _verify_after(self, chunk: Chunk, parsed: Parsed, index: int) -> None:
         """A pass that leaves a module that does not verify is at fault, not the module."""
@@ -276,21 +271,20 @@ class Runner:
 
     def _pass(self, chunk: Chunk, context: Context, parsed: Parsed, index: int) -> None:
         one, module = self.settings.passes[index], parsed.module
-        if self.settings.dumps.wants_before(one.name):
-            self._dump("Before", one, module)
+        self._dump("Before", self.settings.before, one, module)
         with listening(parsed) as listener, self._crashing(chunk, index), self._telling(listener):
             with self.timer.measure(one.name):
                 one.apply(context, module)
             if self.settings.verify_each:
                 self._verify_after(chunk, parsed, index)
-        if self.settings.dumps.wants_after(one.name):
-            self._dump("After", one, module)
+        self._dump("After", self.settings.after, one, module)
 
-    def _dump(self, when: str, one: ModulePass, module: ModuleOp) -> None:
-        sys.stderr.write(
-            f"// -----// IR Dump {when} {type(one).__name__} ({one.name}) //----- //\n"
-            f"{self.text(module)}\n\n"
-        )
+    def _dump(self, when: str, passes: frozenset[str], one: ModulePass, module: ModuleOp) -> None:
+        if not passes.isdisjoint((ALL, one.name)):
+            sys.stderr.write(
+                f"// -----// IR Dump {when} {type(one).__name__} ({one.name}) //----- //\n"
+                f"{self.text(module)}\n\n"
+            )
 
     # What goes wrong --------------------------------------------------------------------------
 
@@ -373,8 +367,7 @@ class Runner:
             parsed = parse_module(chunk.text, self.file, context=context)
             module = parsed.module
             with listening(parsed):
-                for one in passes[:index]:
-                    one.apply(context, module)
+                PassPipeline(passes[:index]).apply(context, module)
             return self.text(module), passes[index : index + 1]
         except Exception:  # the input and all the passes say the same, less shortly
             return chunk.text.lstrip("\n"), passes[: index + 1]

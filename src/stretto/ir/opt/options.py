@@ -13,7 +13,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from xdsl.passes import ModulePass
@@ -45,22 +45,6 @@ stand in. The exit status is 0 when all went well, 1 on errors, 2 on wrong usage
 
 
 @dataclass(frozen=True, slots=True)
-class Dumps:
-    """Which passes to print the IR before, or after."""
-
-    before: frozenset[str]
-    after: frozenset[str]
-
-    def wants_before(self, name: str) -> bool:
-        """Whether the IR is printed before a pass."""
-        return not self.before.isdisjoint((ALL, name))
-
-    def wants_after(self, name: str) -> bool:
-        """Whether the IR is printed after a pass."""
-        return not self.after.isdisjoint((ALL, name))
-
-
-@dataclass(frozen=True, slots=True)
 class RemarkOptions:
     """Which remarks, in which form, to where."""
 
@@ -79,7 +63,9 @@ class Settings:
     input: str
     output: str
     passes: tuple[ModulePass, ...]
-    dumps: Dumps
+    before: frozenset[str]
+    after: frozenset[str]
+    """Passes to print the IR before, or after; ALL means every one."""
     remarks: RemarkOptions
     reproducer: str
     split_input_file: bool
@@ -114,26 +100,14 @@ def read_options(argv: Sequence[str], available: Available, version: str) -> Set
     if found.run_reproducer and (found.pipeline is not None or flags):
         parser.error("--run-reproducer brings its own pass pipeline")
     text = found.pipeline if found.pipeline is not None else ",".join(flags)
-    return Settings(
-        input=found.input,
-        output=found.output,
-        passes=read_pipeline(text, available),
-        dumps=Dumps(
-            _passes_named(parser, found.before, available),
-            _passes_named(parser, found.after, available),
-        ),
-        remarks=_remarks(parser, found),
-        reproducer=found.reproducer,
-        split_input_file=found.split_input_file,
-        verify_diagnostics=found.verify_diagnostics,
-        verify_each=found.verify_each,
-        generic=found.generic,
-        debuginfo=found.debuginfo,
-        allow_unregistered=found.allow_unregistered,
-        run_reproducer=found.run_reproducer,
-        timing=found.timing,
-        show=found.show,
-    )
+    told: dict[str, Any] = {
+        **vars(found),
+        "passes": read_pipeline(text, available),
+        "before": _passes_named(parser, found.before, available),
+        "after": _passes_named(parser, found.after, available),
+        "remarks": _remarks(parser, found),
+    }
+    return Settings(**{field.name: told[field.name] for field in fields(Settings)})
 
 
 def _spelled_out(

@@ -112,15 +112,6 @@ def read_programs(parsed: Parsed) -> tuple[Program, ...]:
     return tuple(_read(parsed, op) for op in parsed.module.walk() if isinstance(op, ProgramOp))
 
 
-def read_program(parsed: Parsed) -> Program:
-    """The one program of a module."""
-    found = read_programs(parsed)
-    if len(found) != 1:
-        told = f"{len(found)} programs in the module; 1 is expected"
-        raise MlirError([parsed.diagnose(parsed.module, "error", told)])
-    return found[0]
-
-
 def _read(parsed: Parsed, op: ProgramOp) -> Program:
     trips = [one for one in op.body.block.ops if isinstance(one, TripCountOp)]
     if len(trips) != 1:
