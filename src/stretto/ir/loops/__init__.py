@@ -298,7 +298,7 @@ def _inner_cost(for_op: ForOp, loop: Loop, stated: StatedLoop, machine: Machine)
         ready = prepare(loop, machine)
         ii = compute_bounds(ready.loop, ready.machine).mii
     except StrettoError as error:
-        told = str(error).splitlines()[0]
+        told = error.lines(loop.name)[0] if isinstance(error, LoopError) else str(error)
         reason = f"what inner loop `{loop.name}` costs on {machine.name} cannot be told: {told}"
         raise UnreadableError(for_op, reason) from None
     length = stated.length

@@ -19,7 +19,7 @@ from stretto.files import read_text, write_text
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.opt.chunks import HARMLESS, MARKER, Runner, read_reproducer, split
 from stretto.ir.opt.expectations import compare
-from stretto.ir.opt.options import Settings, UsageError, read_options
+from stretto.ir.opt.options import Settings, read_options
 from stretto.ir.opt.pass_text import Available, PipelineError, options_of, read_pipeline
 from stretto.ir.parsing import make_context
 from stretto.ir.telling import render
