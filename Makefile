@@ -7,7 +7,7 @@ READY := .venv/.ready
 
 setup: $(READY)
 
-$(READY): pyproject.toml requirements.txt
+$(READY): pyproject.toml requirements.txt hatch_build.py src/stretto/generate/kernel/compiled.pyx
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Stretto needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt

@@ -222,6 +222,12 @@ def _schedule(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="leave out a rung (rau) or an arm (arm:fuse), to see what it is worth",
     )
+    parser.add_argument(
+        "--effort",
+        choices=("quick", "normal", "thorough"),
+        default="normal",
+        help="how much work the search is worth (default: normal)",
+    )
     _output(parser)
     _verbose(parser)
 

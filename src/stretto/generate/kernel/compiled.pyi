@@ -1,0 +1,3 @@
+from stretto.generate.kernel.twin import Seats as Twin
+
+class Seats(Twin): ...
