@@ -12,9 +12,9 @@ from generated import Problem as Generated
 from generated import problems
 from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.kernel import Twin, core_of
 from stretto.generate.kernel.twin import stretches
+from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.ladder.rings import least_bytes, least_depths, with_caps
 from stretto.generate.ladder.storage import bytes_needed, overflow, ring_depth
 from stretto.generate.ladder.tighten import tighten

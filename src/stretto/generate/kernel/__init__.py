@@ -5,19 +5,18 @@ Problem ──► Core (what holds something) ──► Seats ──► starts �
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 from stretto.generate.kernel.core import Core, core_of
 from stretto.generate.kernel.twin import DONE, FAILED, MORE
 from stretto.generate.kernel.twin import Seats as Twin
 
-if TYPE_CHECKING:
-    Compiled: type[Twin] | None
-else:
-    try:
-        from stretto.generate.kernel.compiled import Seats as Compiled
-    except ImportError:
-        Compiled = None
+Compiled: type[Twin] | None
+"""The compiled loops; None: nothing was compiled on this machine."""
+try:
+    Compiled = import_module("stretto.generate.kernel.compiled").Seats
+except ImportError:
+    Compiled = None
 
 CELLS = 1 << 24
 """Counts that the compiled loops may keep, columns × II; a longer II goes to the twin."""

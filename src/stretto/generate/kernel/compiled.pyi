@@ -1,3 +1,0 @@
-from stretto.generate.kernel.twin import Seats as Twin
-
-class Seats(Twin): ...
