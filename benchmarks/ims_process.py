@@ -46,7 +46,7 @@ class Flat:
 
     @property
     def last_ii(self) -> int:
-        """An II at which one operation may follow the other: the search ends there at the latest."""
+        """An II at which one may follow the other: the search ends there at the latest."""
         held = sum(offset + duration for _, _, offset, duration, _ in self.uses)
         waited = sum(max(0, latency) for _, _, latency, _ in self.dependences)
         return self.mii + held + waited
@@ -120,9 +120,7 @@ def build(compiler: str | None = None) -> Path:
     return PROGRAM
 
 
-def run_ims(
-    problem: Flat, budgets: Sequence[int], seconds: float = 60.0
-) -> tuple[ImsResult, ...]:
+def run_ims(problem: Flat, budgets: Sequence[int], seconds: float = 60.0) -> tuple[ImsResult, ...]:
     """The C++ scheduler on one problem, once for each budget, at most so long for each."""
     command = [str(build()), "--limit", str(seconds)]
     for budget in budgets:

@@ -28,6 +28,7 @@ from stretto.loop import (
     Facts,
     Op,
     Operand,
+    Space,
     Storage,
     TileType,
     Use,
@@ -102,7 +103,7 @@ class _Body:
         )
         return f"v_{name}"
 
-    def storage(self, space: str, *, fixed: bool = False, depth: int | None = None) -> str:
+    def storage(self, space: Space, *, fixed: bool = False, depth: int | None = None) -> str:
         """A buffer, for the operation that comes next."""
         if self.full:
             return ""

@@ -4,9 +4,9 @@
          ──►  IMS 6, IMS 60      C++; given the MII, from arrays to starts
          ──►  twin               the same scheduler in plain Python
 
-CPU time is that of the process, after a first call. What is short is run several times, on a loop of
-which nothing is remembered, and the median counts. Every IMS schedule of up to 3,000 operations is
-verified by `stretto.verify`: what it is compared with is a legal schedule of the same loop.
+CPU time is that of the process, after a first call. What is short is run several times, on a loop
+of which nothing is remembered, and the median counts. Every IMS schedule of up to 3,000 operations
+is verified by `stretto.verify`: what Stretto is compared with are legal schedules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import stretto
 from ims_process import Flat, ImsResult, flat, run_ims
@@ -98,7 +98,25 @@ def measure(kind: str, ops: int, seed: int, limits: Limits) -> Row:
     for result in (six, sixty):
         if result.finished and ops <= VERIFIED:
             demand_legal(loop, machine, result)
-    return Row(kind, ops, seed, mii, found, verify_s, *map(outcome, (six, sixty)), _twin(problem, seed))
+    return Row(
+        kind=kind,
+        ops=ops,
+        seed=seed,
+        mii=mii,
+        stretto=found,
+        verify_s=verify_s,
+        ims6=outcome(six),
+        ims60=outcome(sixty),
+        twin=_twin(problem, seed),
+    )
+
+
+def read_row(entry: dict[str, Any]) -> Row:
+    """A row as a result file has it."""
+    made: dict[str, Any] = dict(entry)
+    for name in ("stretto", "ims6", "ims60", "twin"):
+        made[name] = entry[name] and Outcome(**entry[name])
+    return Row(**made)
 
 
 def outcome(result: ImsResult) -> Outcome:
@@ -115,9 +133,7 @@ def _twin(problem: Flat, seed: int) -> Outcome | None:
 
 def _stretto(loop: Loop, machine: Machine, seconds: float) -> tuple[Outcome, float]:
     try:
-        found, took = timed(
-            lambda: stretto.schedule(replace(loop), machine, time_limit=seconds)
-        )
+        found, took = timed(lambda: stretto.schedule(replace(loop), machine, time_limit=seconds))
     except stretto.OverdueError:
         return Outcome(None, 0, seconds, False, 0), 0.0
     _, verify_s = timed(lambda: stretto.verify(replace(loop), found, machine))

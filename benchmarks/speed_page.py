@@ -14,30 +14,17 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
+from speed_measure import read_row
 from speed_plot import Line, Panel, Points, figure
-from speed_summary import QUALITY, TIME, TITLES, Cell, Figures, quality_row, time_row
+from speed_summary import QUALITY, TIME, TITLES, Cell, cells, quality_row, time_row
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "speed.json"
 DOCS = HERE.parent / "docs"
 PAGE, PLOT = DOCS / "performance.md", DOCS / "performance.svg"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-
-Json = dict[str, "object"]
-
-
-def read_cells(document: Json) -> list[Cell]:
-    """The cells that `speed.py` wrote."""
-    found: list[Cell] = []
-    for row in cast("list[Json]", document["cells"]):
-        who = {
-            name: Figures(**cast("dict[str, int]", figures))
-            for name, figures in cast("dict[str, Json]", row["who"]).items()
-        }
-        found.append(Cell(**cast("dict[str, int]", row | {"who": who})))  # pyright: ignore[reportArgumentType]
-    return found
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -46,50 +33,44 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def measured(document: Json) -> str:
+def measured(document: dict[str, Any], found: Sequence[Cell]) -> str:
     """What stands between the markers."""
-    cells = read_cells(document)
-    limits = cast("dict[str, float]", document["limits"])
+    limits = document["limits"]
+    made = (
+        f"Commit `{document['commit']}`, {document['date']}, {document['processor']}, "
+        f"Python {document['python']}; {document['minutes']} minutes, at most "
+        f"{limits['stretto']:g} s a loop for Stretto and {limits['ims']:g} s for each IMS."
+    )
     lines = [
-        f"Measured on {document['date']} at commit `{document['commit']}`: {document['processor']}, "
-        f"Python {document['python']}; {document['minutes']} minutes. At most "
-        f"{limits['stretto']:g} s a loop for Stretto, {limits['ims']:g} s for each IMS.",
+        made,
         "",
-        f"![Growth of CPU time and II with size]({PLOT.name})",
+        f"![Growth of CPU time and of II over MII with the number of operations]({PLOT.name})",
     ]
-    for kind in dict.fromkeys(cell.kind for cell in cells):
-        mine = [cell for cell in cells if cell.kind == kind]
+    for kind in dict.fromkeys(cell.kind for cell in found):
+        mine = [cell for cell in found if cell.kind == kind]
         lines += ["", f"### {kind}", "", *table(QUALITY, [quality_row(cell) for cell in mine])]
         lines += ["", *table(TIME, [time_row(cell) for cell in mine])]
-    lines += ["", "### Memory", ""]
-    peaks = cast("dict[str, dict[str, float]]", document["peaks"])
-    lines += table(
-        ("loop", "before, MB", "peak, MB"),
-        [(at, f"{mb['before']:.0f}", f"{mb['peak']:.0f}") for at, mb in peaks.items()],
-    )
-    asked = cast("list[Json]", document["goals"])
+    peaks = document["peaks"].items()
+    memory = [(at, f"{mb['before']:.0f}", f"{mb['peak']:.0f}") for at, mb in peaks]
+    lines += ["", "### Memory", "", *table(("operations", "MB before", "peak MB"), memory)]
+    asked = document["goals"]
     missed = [goal for goal in asked if not goal["met"]]
     lines += ["", "### Goals", "", f"{len(asked) - len(missed)} of {len(asked)} are met."]
     if missed:
-        head = ("missed", "measured", "at most")
-        rows = [
-            (str(g["says"]), f"{cast('float', g['value']):,.2f}", f"{cast('float', g['at_most']):g}")
-            for g in missed
-        ]
-        lines += ["", *table(head, rows)]
+        rows = [(goal["says"], f"{goal['value']:,.2f}", f"{goal['at_most']:g}") for goal in missed]
+        lines += ["", *table(("missed", "measured", "at most"), rows)]
     return "\n".join(lines)
 
 
-def plot(document: Json) -> str:
+def plot(found: Sequence[Cell]) -> str:
     """The growth plot."""
-    cells = read_cells(document)
-    kinds = tuple(dict.fromkeys(cell.kind for cell in cells))
+    kinds = tuple(dict.fromkeys(cell.kind for cell in found))
 
     def panels(value: str) -> list[Panel]:
         return [
             Panel(
                 kind if value == "median" else "",
-                tuple(Line(who, _points(cells, kind, who, value)) for who in reversed(TITLES)),
+                tuple(Line(who, _points(found, kind, who, value)) for who in reversed(TITLES)),
             )
             for kind in kinds
         ]
@@ -97,8 +78,8 @@ def plot(document: Json) -> str:
     return figure(panels("median"), panels("gap_mean"), TITLES)
 
 
-def _points(cells: Sequence[Cell], kind: str, who: str, value: str) -> Points:
-    pairs = [(cell.ops, getattr(cell.who[who], value)) for cell in cells if cell.kind == kind]
+def _points(found: Sequence[Cell], kind: str, who: str, value: str) -> Points:
+    pairs = [(cell.ops, getattr(cell.who[who], value)) for cell in found if cell.kind == kind]
     return [(x, y) for x, y in pairs if not math.isnan(y)]
 
 
@@ -111,11 +92,12 @@ def main() -> int:
         print(f"{results} is not there: run `make bench-speed` first", file=sys.stderr)
         return 1
     document = json.loads(results.read_text(encoding="utf-8"))
+    found = cells([read_row(entry) for entry in document["rows"]])
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    page = f"{before}{BEGIN}\n\n{measured(document)}\n\n{END}{after}"
+    page = f"{before}{BEGIN}\n\n{measured(document, found)}\n\n{END}{after}"
     PAGE.write_text(page, encoding="utf-8")
-    PLOT.write_text(plot(document), encoding="utf-8")
+    PLOT.write_text(plot(found), encoding="utf-8")
     return 0
 
 

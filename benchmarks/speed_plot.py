@@ -1,6 +1,6 @@
 """Growth as a picture: one panel a kind, CPU time above and II over MII below, by operations.
 
-    figure(cells)  ──►  SVG text, for docs/performance.svg
+figure(cells)  ──►  SVG text, for docs/performance.svg
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 COLOURS = {"stretto": "#d62728", "ims6": "#9ecae1", "ims60": "#2171b5", "twin": "#969696"}
 WIDTH, HEIGHT, LEFT, TOP, BETWEEN = 190, 170, 52, 46, 34
+
+FONT = 'font-family="sans-serif" font-size="11"'
 
 Points: TypeAlias = list[tuple[float, float]]
 
@@ -38,8 +40,7 @@ def figure(times: Sequence[Panel], gaps: Sequence[Panel], titles: dict[str, str]
     width = LEFT + columns * (WIDTH + BETWEEN)
     height = TOP + 2 * (HEIGHT + BETWEEN) + 24
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *_legend(titles),
         *_row(times, TOP, _log(times), _power),

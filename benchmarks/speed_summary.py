@@ -1,6 +1,6 @@
 """Figures of many rows: for each kind and size one `Cell`, and what was promised of them.
 
-    rows of tile loops with 300 operations  ──►  II/MII 1.002, median 4.1 ms, 3 × IMS 60, ...
+rows of tile loops with 300 operations  ──►  II/MII 1.002, median 4.1 ms, 3 × IMS 60, ...
 """
 
 from __future__ import annotations
@@ -163,12 +163,12 @@ def _steady(at: str, cell: Cell) -> list[Goal]:
 # As text ----------------------------------------------------------------------------------
 
 QUALITY = (
-    ("ops", "loops", "II/MII", "worst", "IMS 6", "IMS 60", "worst", "twin", "above", "unknown")
-    + ("below", "stages", "IMS 6", "IMS 60")
+    *("ops", "loops", "II/MII", "worst", "IMS 6", "IMS 60", "worst", "twin"),
+    *("above", "unknown", "below", "stages", "IMS 6", "IMS 60"),
 )
 TIME = (
-    ("ops", "median ms", "unverified", "p95", "worst", "worst/med", "IMS 6 ms", "worst", "IMS 60 ms")
-    + ("worst", "twin ms", "× IMS 6", "total", "× IMS 60", "total")
+    *("ops", "median ms", "unverified", "p95", "worst", "worst/med", "IMS 6 ms", "worst"),
+    *("IMS 60 ms", "worst", "twin ms", "× IMS 6", "total", "× IMS 60", "total"),
 )
 
 
@@ -176,7 +176,12 @@ def quality_row(cell: Cell) -> list[str]:
     """II, and stages."""
     who = [cell.who[name] for name in WHO]
     mine, six, sixty, twin = who
-    found = [f"{cell.ops:,}", str(cell.loops), _number(mine.gap_mean, 3), _number(mine.gap_worst, 3)]
+    found = [
+        f"{cell.ops:,}",
+        str(cell.loops),
+        _number(mine.gap_mean, 3),
+        _number(mine.gap_worst, 3),
+    ]
     found += [_gap(six), _gap(sixty), _number(sixty.gap_worst, 3), _gap(twin)]
     found += [str(len(cell.above)), str(len(cell.unknown)), str(cell.below)]
     return found + [_number(each.stages, 1) for each in (mine, six, sixty)]
@@ -222,5 +227,7 @@ def milliseconds(seconds: float) -> str:
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns, right-aligned."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = ["  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for row in (head, *rows)]
+    lines = [
+        "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for row in (head, *rows)
+    ]
     return "\n".join(lines)
