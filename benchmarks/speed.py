@@ -32,7 +32,7 @@ from speed_summary import QUALITY, TIME, Cell, cells, goals, quality_row, text_t
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "speed.json"
-SEEDS = {10: 12, 30: 12, 100: 8, 200: 6, 201: 6, 300: 6, 1000: 4, 3000: 2, 10000: 2}
+SEEDS = {10: 12, 30: 12, 100: 8, 200: 4, 201: 4, 300: 6, 1000: 4, 3000: 2, 10000: 2}
 """Sizes, and how many loops of each kind."""
 QUICK = {10: 4, 30: 4, 100: 4, 300: 2}
 SMALL = ("fusable", "scattered")

@@ -32,7 +32,7 @@ T = TypeVar("T")
 BUDGETS = (6, 60)
 VERIFIED = 3000
 """Operations up to which every schedule of an IMS is verified."""
-TWIN_OPS, TWIN_SEEDS, TWIN_SECONDS = 1000, 2, 5.0
+TWIN_OPS, TWIN_SEEDS, TWIN_SECONDS = 1000, 2, 2.0
 """The twin takes long: up to so many operations, the first seeds of each size, and so long each."""
 RUNS, ENOUGH = 5, 1.0
 """Runs of one loop, and the CPU seconds after which no further one is begun."""

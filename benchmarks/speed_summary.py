@@ -135,6 +135,8 @@ def goals(all_cells: Sequence[Cell], peaks: dict[str, float]) -> list[Goal]:
         if cell.kind != MIXED:
             found.append(Goal(f"{at}: loops with an II above that of IMS 60", len(cell.above), 0))
             found += _steady(at, cell)
+        if cell.kind not in (*TOGETHER, MIXED):
+            continue  # the others show one thing each, and IMS does not do the same work there
         for other, most in _asked_times(cell.ops):
             title = TITLES[other]
             found.append(Goal(f"{at}: median CPU time over {title}", cell.ratio(other), most))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from ims_process import Flat, ImsResult, NoCompilerError, build, flat, run_ims
 from ims_twin import run_twin
 from speed_loops import KINDS, loop_of
 from speed_measure import Outcome, Row, demand_legal, outcome, read_row
-from speed_page import measured, plot
+from speed_page import joined, measured, plot
 from speed_summary import MIXED, cells, goals, quality_row, text_table, time_row
 from stretto.loop import check
 
@@ -60,7 +60,7 @@ def test_few_operations_of_a_chain_hold_anything() -> None:
 def test_the_compiled_scheduler_and_its_twin_agree(kind: str, ops: int, seed: int) -> None:
     problem = problem_of(kind, ops, seed)
     (compiled,) = run_ims(problem, [6])
-    twin = run_twin(problem, 6, seconds=1.0)
+    twin = run_twin(problem, 6, seconds=0.2)
     if twin.finished:
         assert (twin.ii, twin.stages, twin.starts) == (
             compiled.ii,
@@ -159,9 +159,12 @@ def test_the_page_is_made_of_the_rows_of_a_result() -> None:
         "minutes": 1,
         "limits": {"stretto": 60, "ims": 15},
         "peaks": {"tile 30": {"before": 20.0, "peak": 21.0}},
-        "goals": [{"says": "a goal", "value": 2.0, "at_most": 1, "met": False}],
+        "rows": [asdict(each) for each in rows],
     }
-    assert "| a goal | 2.00 | 1 |" in measured(document, found)
+    assert "| tile 30: median CPU time over IMS 6 | 20.00 | 20 |" not in measured(document, found)
+    assert joined([document, document])["rows"] == document["rows"]
+    slow = [replace(each, stretto=replace(each.stretto, seconds=0.03)) for each in rows]
+    assert "| tile 30: median CPU time over IMS 6 | 30.00 | 20 |" in measured(document, cells(slow))
     assert plot(found).count("<circle") == 2 * 3 * len(found)
     assert text_table(("a", "b"), [("1", "22")]) == "a   b\n1  22"
 
