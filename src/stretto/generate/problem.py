@@ -101,8 +101,13 @@ class Problem(Compiled):
 
     @property
     def work(self) -> int:
-        """Steps of search that the loop is worth, at its effort."""
-        return max(200, EFFORTS[self.options.effort] * self.size * SMALL // (SMALL + self.size))
+        """Steps of search that the loop is worth, at its effort.
+
+        A step looks at every claim of an operation; of operations with many, fewer are worth it.
+        """
+        claims = sum(map(len, self.claims))
+        steps = EFFORTS[self.options.effort] * self.size * SMALL // (SMALL + self.size)
+        return max(200, steps * 2 * self.size // max(2 * self.size, claims))
 
     @cached_property
     def recurrences(self) -> tuple[tuple[int, ...], ...]:
