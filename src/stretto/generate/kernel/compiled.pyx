@@ -309,7 +309,7 @@ cdef class Seats:
             self.asap[op] = floors[op]
         if not self._raise(self.asap):
             return False
-        self._latest()
+        self._latest(NEVER)
         memset(self.blame, 0, self.size * sizeof(i64))
         for h in range(self.homes):
             if self.home_at[h + 1] - self.home_at[h] <= LOOSE:
@@ -376,14 +376,14 @@ cdef class Seats:
                         moved = True
         return True
 
-    cdef void _latest(self) noexcept:
-        """The latest starts that limits of depth leave; far away where there is none."""
+    cdef void _latest(self, i64 limit) noexcept:
+        """The latest starts that a limit for all and those of depth leave; far away where none."""
         cdef i64 i, k, node, reached
-        cdef bint moved = False
+        cdef bint moved = limit != NEVER
         for i in range(self.size):
-            self.alap[i] = NEVER
+            self.alap[i] = limit
             if self.last_stage[i] >= 0:
-                self.alap[i] = (self.last_stage[i] + 1) * self.ii - 1
+                self.alap[i] = min(limit, (self.last_stage[i] + 1) * self.ii - 1)
                 moved = True
         while moved:
             moved = False
@@ -1168,6 +1168,35 @@ cdef class Seats:
         for op in range(self.size):
             self.last[op] = NONE
             self._push(op)
+
+    def shorten(self, i64 stages, i64 budget):
+        """Go on from a complete placement: who stands beyond so many stages is seated anew.
+
+        False: no schedule at this II has so few.
+        """
+        cdef int op
+        self._latest(stages * self.ii - 1)
+        for op in range(self.size):
+            if self.asap[op] > self.alap[op]:
+                return False
+        self.textbook = self.weigh = True
+        self.queue_size = self.visits_size = 0
+        self.failed = -1
+        self.evictions = budget
+        for op in range(self.size):
+            self.head[op] = -1
+            self.last[op] = self.start[op]
+            if self.start[op] > self.alap[op]:
+                self._release(op)
+                self._push(op)
+        return True
+
+    def put(self, starts):
+        """Take the seats of a complete placement."""
+        cdef int op
+        self._clear()
+        for op in range(self.size):
+            self._commit(op, starts[op])
 
     cdef int _textbook(self, i64 steps) except -1 nogil:
         cdef int op, i

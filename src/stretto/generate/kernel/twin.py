@@ -74,7 +74,7 @@ class Seats:
         self._asap = list(floors)
         if not self._raise(self._asap, core.order, core.succs):
             return False
-        self._alap = self._latest()
+        self._alap = self._latest(NEVER)
         self._blame = [0] * self.size
         self._longest = [0] * len(self.limits)
         for row in segments:
@@ -113,10 +113,10 @@ class Seats:
                 return True
         return False
 
-    def _latest(self) -> list[int]:
-        """The latest starts that limits of depth leave; far away where there is none."""
+    def _latest(self, limit: int) -> list[int]:
+        """The latest starts that a limit for all and those of depth leave; far away where none."""
         core, ii = self.core, self.ii
-        values = [NEVER if s is None else (s + 1) * ii - 1 for s in core.max_stage]
+        values = [limit if s is None else min(limit, (s + 1) * ii - 1) for s in core.max_stage]
         moved = any(value != NEVER for value in values)
         while moved:
             moved = False
@@ -486,6 +486,31 @@ class Seats:
         self._last: dict[int, int] = {}
         self._queue = [self._entry(op) for op in range(self.size)]
         heapify(self._queue)
+
+    def shorten(self, stages: int, budget: int) -> bool:
+        """Go on from a complete placement: who stands beyond so many stages is seated anew.
+
+        False: no schedule at this II has so few.
+        """
+        self._alap = self._latest(stages * self.ii - 1)
+        if any(early > late for early, late in zip(self._asap, self._alap, strict=True)):
+            return False
+        self._textbook = self._weigh = True
+        self._visits = {}
+        self.failed = -1
+        self.evictions = budget
+        self._last = dict(self._start)
+        self._queue = []
+        for op in range(self.size):
+            if self._start[op] > self._alap[op]:
+                self._leave(op)
+        return True
+
+    def put(self, starts: Sequence[int]) -> None:
+        """Take the seats of a complete placement."""
+        self._begin(self._priority, 0)
+        for op, start in enumerate(starts):
+            self._commit(op, start)
 
     def _iterate(self, steps: int) -> int:
         while self._queue:

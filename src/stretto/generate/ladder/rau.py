@@ -107,19 +107,45 @@ class Refiner:
         return Attempt(None, first.placement, first.refusal)
 
     def leaner(self, placement: Partial, work: Work) -> Partial:
-        """A placement at the same II of fewer stages, where a plan by start finds one."""
+        """A placement at the same II of fewer stages, where some work finds one.
+
+        First what plans by start find from nothing; then, from the placement itself, who stands
+        beyond ever fewer stages is seated anew.
+        """
         best, ii = placement, placement.ii
         for core, seats in self.variants(ii):
             if not seats.at(ii, core.segments(ii), core.floors(ii)):
                 continue
             height = seats.heights()
-            for plan in (_textbook(height, core, TEXTBOOK), _weighed(height, core, WEIGHED)):
-                if best.stage_count <= 1 or work.left <= 0:
-                    return best
-                if _run(self.problem, seats, plan, work):
-                    found, why = self._finish(core, seats, plan)
-                    if found is not None and why is None and found.stage_count < best.stage_count:
-                        best = found
+            least = max(seats.earliest(), default=0) // ii + 1
+            for plan in (_textbook(height, core, TEXTBOOK), _weighed(height, core, LONG)):
+                if best.stage_count > least and _run(self.problem, seats, plan, work):
+                    best = self._better(core, seats, plan, best)
+            best = self._shortened(core, seats, best, least, work)
+        return best
+
+    def _shortened(
+        self, core: Core, seats: Seats, best: Partial, least: int, work: Work
+    ) -> Partial:
+        """Fewer stages, halving what lies between the fewest that failed and what is at hand."""
+        nodes = [ops[0] for ops in core.nodes]
+        if set(core.fused()) != set(best.fused.values()):
+            return best  # another heart's
+        failed = least - 1
+        while best.stage_count > failed + 1 and work.left > 0:
+            stages = (failed + best.stage_count) // 2
+            plan = _shorter(best.whole(), nodes, stages)
+            before = best.stage_count
+            if _run(self.problem, seats, plan, work):
+                best = self._better(core, seats, plan, best)
+            if best.stage_count >= before:
+                failed = stages
+        return best
+
+    def _better(self, core: Core, seats: Seats, plan: _Plan, best: Partial) -> Partial:
+        found, why = self._finish(core, seats, plan)
+        if found is not None and why is None and found.stage_count < best.stage_count:
+            return found
         return best
 
     def _solve(self, ii: int, work: Work) -> Attempt:
@@ -202,6 +228,16 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
         if conflict is not None:
             return Refusal(ii, str(conflict), proved=True, op=problem.names[i], uses=vector.uses)
     return None
+
+
+def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
+    """From a complete placement on, to so many stages."""
+
+    def begin(seats: Seats) -> None:
+        seats.put([starts[i] for i in nodes])
+        seats.shorten(stages, WEIGHED * seats.size)
+
+    return _Plan("shorter", begin, False)
 
 
 def _whole(seats: Seats) -> list[int]:

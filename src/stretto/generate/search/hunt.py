@@ -29,7 +29,7 @@ from stretto.solution import Bounds, Refusal
 
 AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
 """Steps for each operation of a try: at the bound, to find an upper end, between the two."""
-LEAN = 60
+LEAN = 120
 """Steps for each operation to save stages at the II found."""
 THOROUGH = 3
 """What is left after that is divided: this part of it at the bound, as much below the best."""
