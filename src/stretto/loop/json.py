@@ -12,7 +12,7 @@ import json
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from stretto.document import Cursor, each, one_of, parse_json, unknown_schema
+from stretto.document import Cursor, each, one_of, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.parts import (
     DEPENDENCE_KINDS,
@@ -116,11 +116,6 @@ _REQUIRED: dict[type, tuple[str, ...]] = {
 
 
 # Reading ----------------------------------------------------------------------------------
-
-
-def parse_loop(file: str, text: str) -> Loop:
-    """The loop a JSON text describes."""
-    return read_loop(parse_json(file, text))
 
 
 def loop_of_file(file: str, loop: Loop) -> Loop:
