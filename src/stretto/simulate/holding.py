@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stretto.loop import Op
 from stretto.machine import Machine
-from stretto.materialize.types import Program
+from stretto.materialize.pipelined import Program
 from stretto.simulate.findings import Findings
 from stretto.simulate.outcome import Issued
 from stretto.vocabulary.spaces import SPACES

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stretto.materialize.instructions import (
+from stretto.materialize.pipelined import (
     Alias,
     Direct,
     Issue,
     LiveIn,
     Path,
-    Source,
+    Program,
     Stored,
+    Supply,
     Through,
 )
-from stretto.materialize.types import Program
 from stretto.simulate.knowledge import Levels
 from stretto.simulate.memory import Memory, Moment
 from stretto.simulate.needs import Requirement
@@ -98,7 +98,7 @@ class Issuer:
 
     def _operand(
         self,
-        source: Source,
+        source: Supply,
         step: int,
         made: Mapping[str, Made],
         moment: Moment,

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stretto.loop import Op
-from stretto.materialize.instructions import Slot
-from stretto.materialize.types import Program
+from stretto.materialize.pipelined import Program, RingAccess
 from stretto.simulate.findings import Findings
 from stretto.simulate.knowledge import Known, Levels
 from stretto.simulate.needs import storage_flows
@@ -108,7 +107,7 @@ class Memory:
 
     # Storages ---------------------------------------------------------------------------------
 
-    def read(self, slot: Slot, moment: Moment) -> Datum:
+    def read(self, slot: RingAccess, moment: Moment) -> Datum:
         """What an operation finds in a storage."""
         storage = slot.storage
         if storage in self._one_copy:
@@ -118,7 +117,7 @@ class Memory:
             return self.domain.content(storage, wanted)
         return self._found(storage, self._cell(storage, slot.iterator, wanted, moment), moment)
 
-    def write(self, op: Op, slot: Slot, made: tuple[Datum, ...], moment: Moment) -> None:
+    def write(self, op: Op, slot: RingAccess, made: tuple[Datum, ...], moment: Moment) -> None:
         """An operation begins to fill its slot, or to update it."""
         storage = slot.storage
         cell = self._one_copy.get(storage)

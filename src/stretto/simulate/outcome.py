@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stretto.materialize.types import Mode
+from stretto.materialize.pipelined import Mode
 from stretto.simulate.values import Trace
 
 ViolationName = Literal[

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from stretto.materialize.instructions import (
+from stretto.materialize.pipelined import (
     Acquire,
     Advance,
     Arrive,
@@ -21,13 +21,12 @@ from stretto.materialize.instructions import (
     Commit,
     Instruction,
     Issue,
+    Program,
     Read,
     Release,
     Wait,
     Write,
 )
-from stretto.materialize.region import run_of
-from stretto.materialize.types import Program
 from stretto.simulate.barriers import Barrier, Counter
 from stretto.simulate.findings import Findings
 from stretto.simulate.issuing import Issuer, Made
@@ -105,7 +104,7 @@ class _Running:
         self._issuer = Issuer(program, starts, domain, needs, self._levels, self._memory)
         self._signals = Signals(program, self._levels, self._memory)
         self._agents = [
-            _State(n, agent.name, self._levels.nothing(), run_of(agent.stream, trip_count))
+            _State(n, agent.name, self._levels.nothing(), agent.stream.run(trip_count))
             for n, agent in enumerate(program.agents)
         ]
         self._rank = {op: n for n, op in enumerate(program.sequence)}

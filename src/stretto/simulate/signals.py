@@ -10,8 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stretto.materialize.instructions import Acquire, Arrive, Await, Commit, Release, Wait, Write
-from stretto.materialize.types import Program
+from stretto.materialize.pipelined import (
+    Acquire,
+    Arrive,
+    Await,
+    Commit,
+    Program,
+    Release,
+    Wait,
+    Write,
+)
 from stretto.simulate.barriers import Barrier, Counter, barrier
 from stretto.simulate.issuing import Made
 from stretto.simulate.knowledge import Known, Levels, merge

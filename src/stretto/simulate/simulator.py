@@ -16,7 +16,7 @@ from stretto.limits import INSTRUCTIONS
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
-from stretto.materialize.instructions import Arrive, Await, Instruction, Issue, Through
+from stretto.materialize.pipelined import iterators_of
 from stretto.materialize.region import declaration_faults
 from stretto.simulate.findings import Findings
 from stretto.simulate.holding import check_holds, check_rings
@@ -144,26 +144,13 @@ def _writers(loop: Loop, storage: str) -> list[str]:
 def _check_iterators(program: Program, findings: Findings) -> None:
     """An agent looks at its own iterators only: where another's stands is a matter of luck."""
     for agent in program.agents:
-        stream = agent.stream
-        for instruction in (*stream.prologue, *stream.kernel, *stream.epilogue):
-            for name in _iterators(instruction):
+        for instruction in agent.stream.instructions:
+            for name in iterators_of(instruction):
                 mover = program.agent_of[program.iterator_of[name].op]
                 if mover != agent.name:
                     op = instruction.op
                     message = f"`{op}`, of agent {agent.name}, goes by iterator `{name}`, which "
                     findings.add("unordered", message + f"agent {mover} moves", (op,), None, name)
-
-
-def _iterators(instruction: Instruction) -> list[str]:
-    match instruction:
-        case Issue(operands=operands, reads=reads, writes=writes):
-            taken = [source.iterator for source in operands if isinstance(source, Through)]
-            slots = [slot.iterator for slot in (*reads, *writes)]
-            return taken + [name for name in slots if name is not None]
-        case Await() | Arrive():
-            return []
-        case _:
-            return [instruction.iterator]
 
 
 # Time -------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from stretto.ir.programs.issues import Issues, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
 from stretto.ir.programs.outlets import Outlets
 from stretto.ir.programs.scope import Scope, Section
-from stretto.materialize.instructions import (
+from stretto.materialize.pipelined import (
     Acquire,
     Advance,
     After,
@@ -45,13 +45,13 @@ from stretto.materialize.instructions import (
     Instruction,
     Issue,
     PipeInstruction,
-    Place,
+    Position,
     Read,
     Release,
+    Side,
     Wait,
     Write,
 )
-from stretto.materialize.types import Side
 from stretto.vocabulary.spaces import MEMORIES, SPACES
 
 _PIPE_OPS: dict[type[PipeInstruction], type[Operation]] = {
@@ -233,7 +233,7 @@ class Bundles:
 
 # The way back -----------------------------------------------------------------------------
 
-_UNPLACED = Place(0, 0, 0)
+_UNPLACED = Position(0, 0, 0)
 
 
 @dataclass
@@ -341,7 +341,7 @@ class BundleReader:
     def instructions(self, part: Part) -> tuple[Instruction, ...]:
         """All instructions of a body, in their places."""
         places = {
-            name: Place(part.step, *place_of(self.head, op), part.needs)
+            name: Position(part.step, *place_of(self.head, op), part.needs)
             for name, op in part.issues.items()
         }
         found: list[Instruction] = []

@@ -24,7 +24,7 @@ from stretto.ir.programs.original import bare, with_operands
 from stretto.ir.programs.scope import Scope
 from stretto.ir.reading.values import accumulator_of, destination_of
 from stretto.loop.json import loop_to_json
-from stretto.materialize.instructions import After, Issue, Place, Slot
+from stretto.materialize.pipelined import After, Issue, Position, RingAccess
 from stretto.vocabulary.spaces import MEMORIES
 
 _NAME = STATED + "name"
@@ -118,7 +118,7 @@ def place_of(head: Reading, op: Operation) -> tuple[int, int]:
 def read_issue(
     sources: Sources,
     op: Operation,
-    at: Place,
+    at: Position,
     section: str,
     touched: Sequence[str],
     after: tuple[After, ...],
@@ -135,14 +135,14 @@ def read_issue(
 
 def _slot(
     head: Reading, op: Operation, touched: Sequence[str], storage: str, side: str, distance: int
-) -> Slot:
+) -> RingAccess:
     ring = head.ring_of.get(storage)
     if ring is None:
         raise head.refuse(op, f"storage `{storage}` has no ring")
     if ring.fixed:
-        return Slot(storage, None, distance)
+        return RingAccess(storage, None, distance)
     for name in touched:
         iterator = head.iterator_of[name]
         if (iterator.ring, iterator.side, iterator.distance) == (ring.name, side, distance):
-            return Slot(storage, name, distance)
+            return RingAccess(storage, name, distance)
     raise head.refuse(op, f"it touches `{storage}` and no iterator says which slot")

@@ -14,13 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
-from stretto.materialize.errors import MaterializeError
+from stretto.errors import MaterializeError
+from stretto.materialize.dataflow import Skeleton, payload
 from stretto.materialize.origins import Raw
-from stretto.materialize.plan import Plan
-from stretto.materialize.solve import Skeleton
-from stretto.materialize.types import Ring
+from stretto.materialize.pipelined import Ring
+from stretto.materialize.roster import Roster
 from stretto.solution.views import lifetime, ring_depth
-from stretto.vocabulary.spaces import REGISTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,17 @@ class Layout:
     sequence: tuple[str, ...]
 
 
-def lay_out(plan: Plan, skeletons: Iterable[Skeleton]) -> Layout:
+def lay_out(roster: Roster, skeletons: Iterable[Skeleton]) -> Layout:
     """Depths from lifetimes, those of values raised where operations of no duration ask for it."""
     piped = [s for s in skeletons if s.group is not None]
-    rings = {Raw("storage", s.name): _of_storage(plan, s.name) for s in plan.loop.storages}
+    rings = {Raw("storage", s.name): _of_storage(roster, s.name) for s in roster.loop.storages}
     taken = {ring.name for ring in rings.values()}
     for skeleton in piped:
         if skeleton.raw.kind == "value":
             same = [s for s in piped if s.raw == skeleton.raw]
-            rings.setdefault(skeleton.raw, _of_value(plan, skeleton.raw, same, taken))
+            rings.setdefault(skeleton.raw, _of_value(roster, skeleton.raw, same, taken))
     while True:
-        sequence, short = _sequence(plan, [*reuses(plan, rings), *_piped(plan, rings, piped)])
+        sequence, short = _sequence(roster, [*reuses(roster, rings), *_piped(roster, rings, piped)])
         if not short:
             return Layout(rings, sequence)
         rings = {
@@ -62,13 +61,13 @@ def lay_out(plan: Plan, skeletons: Iterable[Skeleton]) -> Layout:
         }
 
 
-def _of_storage(plan: Plan, name: str) -> Ring:
-    storage = plan.loop.storage(name)
-    life = lifetime(plan.loop, storage, plan.ii, plan.starts)
-    written = any(name in op.writes for op in plan.loop.ops)
+def _of_storage(roster: Roster, name: str) -> Ring:
+    storage = roster.loop.storage(name)
+    life = lifetime(roster.loop, storage, roster.ii, roster.starts)
+    written = any(name in op.writes for op in roster.loop.ops)
     return Ring(
         name=name,
-        depth=ring_depth(storage, life, plan.ii),
+        depth=ring_depth(storage, life, roster.ii),
         space=storage.space,
         bytes=storage.bytes,
         storage=name,
@@ -77,31 +76,31 @@ def _of_storage(plan: Plan, name: str) -> Ring:
     )
 
 
-def _of_value(plan: Plan, raw: Raw, pipes: Sequence[Skeleton], taken: set[str]) -> Ring:
+def _of_value(roster: Roster, raw: Raw, pipes: Sequence[Skeleton], taken: set[str]) -> Ring:
     """A ring in registers: a copy from its maker's start to the end of its last reader."""
-    maker = plan.loop.producers[raw.name]
+    maker = roster.loop.producers[raw.name]
     consumers = [c for pipe in pipes for c in pipe.consumers]
-    lives = [plan.slack(maker, c.op, c.distance) + plan.completion(c.op) for c in consumers]
-    life = max(plan.completion(maker), *lives)
+    lives = [roster.slack(maker, c.op, c.distance) + roster.completion(c.op) for c in consumers]
+    life = max(roster.completion(maker), *lives)
     # Not below the largest distance: the last iterations have no reader that hands slots back.
     most = max(c.distance for c in consumers)
-    value = next(v for v in plan.loop.values if v.name == raw.name)
     name = raw.name if raw.name not in taken else f"{raw.name}.value"
-    size = value.type.bytes if value.type is not None else 0
-    depth = max(1, -(-life // plan.ii), most)
-    return Ring(name, depth, REGISTERS, size, value=raw.name, lifetime=life)
+    depth = max(1, -(-life // roster.ii), most)
+    carried, _ = payload(roster, raw)
+    return Ring(name, depth, carried.space, carried.bytes, value=raw.name, lifetime=life)
 
 
-def reuses(plan: Plan, rings: dict[Raw, Ring]) -> list[Reuse]:
+def reuses(roster: Roster, rings: dict[Raw, Ring]) -> list[Reuse]:
     """Who must be done with a storage's slot before its first writer takes it again."""
     found: list[Reuse] = []
     for raw, ring in rings.items():
-        writers = [op.name for op in plan.loop.ops if raw.name in op.writes]
+        writers = [op.name for op in roster.loop.ops if raw.name in op.writes]
         if raw.kind != "storage" or ring.fixed or not writers:
             continue
         first = writers[0]
-        for op in plan.loop.ops:
-            for distance in _distances(plan, op.name, raw.name):
+        for op in roster.loop.ops:
+            reads = [r.distance for r in roster.loop.reads[op.name] if r.storage == raw.name]
+            for distance in sorted(set(reads)):
                 back = ring.depth - distance
                 found.append(Reuse(ring.name, op.name, first, back, distance))
             if raw.name in op.writes:
@@ -109,41 +108,37 @@ def reuses(plan: Plan, rings: dict[Raw, Ring]) -> list[Reuse]:
     return found
 
 
-def _distances(plan: Plan, op: str, storage: str) -> list[int]:
-    return sorted({read.distance for read in plan.loop.reads[op] if read.storage == storage})
-
-
-def _piped(plan: Plan, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> list[Reuse]:
+def _piped(roster: Roster, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> list[Reuse]:
     found: list[Reuse] = []
     for pipe in pipes:
         if pipe.raw.kind == "value":
-            ring, maker = rings[pipe.raw], plan.loop.producers[pipe.raw.name]
+            ring, maker = rings[pipe.raw], roster.loop.producers[pipe.raw.name]
             for c in pipe.consumers:
                 back = ring.depth - c.distance
                 found.append(Reuse(ring.name, c.op, maker, back, c.distance))
     return found
 
 
-def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str]:
+def _sequence(roster: Roster, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str]:
     """Operations by cycle, then as zero latencies ask; or the ring that makes it impossible."""
-    after: dict[str, list[tuple[str, str]]] = {op.name: [] for op in plan.loop.ops}
+    after: dict[str, list[tuple[str, str]]] = {op.name: [] for op in roster.loop.ops}
     waiting = dict.fromkeys(after, 0)
-    for d in plan.loop.dependences:
-        if d.latency == 0 and plan.slack(d.src, d.dst, d.distance) == 0:
+    for d in roster.loop.dependences:
+        if d.latency == 0 and roster.slack(d.src, d.dst, d.distance) == 0:
             after[d.src].append((d.dst, ""))
             waiting[d.dst] += 1
-    storages = {storage.name for storage in plan.loop.storages}
+    storages = {storage.name for storage in roster.loop.storages}
     for reuse in reused:
         if reuse.src == reuse.dst and reuse.ring in storages:
             continue  # it reads the old instance before it writes the new one
-        at_once = plan.slack(reuse.src, reuse.dst, reuse.distance) == 0
-        if at_once and plan.completion(reuse.src) == 0:
+        at_once = roster.slack(reuse.src, reuse.dst, reuse.distance) == 0
+        if at_once and roster.completion(reuse.src) == 0:
             after[reuse.src].append((reuse.dst, reuse.ring))
             waiting[reuse.dst] += 1
 
     def key(op: str) -> tuple[int, int, int, int, str]:
         # Older iterations first, then the published order.
-        return plan.cycle[op], -plan.stage[op], plan.order[op], plan.program_index[op], op
+        return roster.cycle[op], -roster.stage[op], roster.order[op], roster.loop.index[op], op
 
     ready = [key(op) for op, count in waiting.items() if count == 0]
     heapify(ready)
@@ -161,5 +156,5 @@ def _sequence(plan: Plan, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str
     stuck = [ring for src in after if src in left for dst, ring in after[src] if dst in left]
     short = next((ring for ring in stuck if ring and ring not in storages), "")
     if not short:
-        raise MaterializeError(f"{plan.loop.name}: no order of one cycle serves {sorted(left)}")
+        raise MaterializeError(f"{roster.loop.name}: no order of one cycle serves {sorted(left)}")
     return (), short
