@@ -14,7 +14,7 @@ from stretto.api.problem import made_ready
 from stretto.api.results import Result
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.report.verification import SCHEMA, VerificationReport
+from stretto.report.schedule import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.words import counted
@@ -26,7 +26,7 @@ from stretto.verify import verify as violations_of
 class VerifyResult(Result):
     """The verdict on a schedule."""
 
-    SCHEMA: ClassVar[str] = SCHEMA
+    SCHEMA: ClassVar[str] = VERIFICATION
 
     analysis: ScheduleAnalysis
     violations: tuple[Violation, ...]

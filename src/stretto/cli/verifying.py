@@ -11,7 +11,7 @@ from stretto.errors import DocumentError
 from stretto.files import read_text
 
 if TYPE_CHECKING:
-    from stretto.report.verification import VerificationReport
+    from stretto.report.schedule import VerificationReport
     from stretto.resources.prepare import Prepared
 
 

@@ -25,9 +25,9 @@ def printable(text: str, keep: str = "") -> str:
     )
 
 
-def cut(name: str) -> str:
+def cut(name: str, width: int = NAME_WIDTH) -> str:
     """A name that is no wider than its column."""
-    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
+    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
