@@ -23,15 +23,16 @@ from stretto.solution.views import lifetime, ring_depth
 
 
 @dataclass(frozen=True, slots=True)
-class Reuse:
-    """A slot that `src` needs until it is done, and that `dst` takes next."""
+class Order:
+    """`dst`, `distance` iterations later, waits until `src` has come `latency` cycles far."""
 
-    ring: str
     src: str
     dst: str
     distance: int
-    since: int
-    """`src` has no slot before this iteration."""
+    latency: int
+    since: int = 0
+    """From this iteration of `src` on."""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,36 +91,36 @@ def _of_value(roster: Roster, raw: Raw, pipes: Sequence[Skeleton], taken: set[st
     return Ring(name, depth, carried.space, carried.bytes, value=raw.name, lifetime=life)
 
 
-def reuses(roster: Roster, rings: dict[Raw, Ring]) -> list[Reuse]:
+def reuses(roster: Roster, rings: dict[Raw, Ring]) -> list[Order]:
     """Who must be done with a storage's slot before its first writer takes it again."""
-    found: list[Reuse] = []
+    found: list[Order] = []
     for raw, ring in rings.items():
         writers = [op.name for op in roster.loop.ops if raw.name in op.writes]
         if raw.kind != "storage" or ring.fixed or not writers:
             continue
-        first = writers[0]
         for op in roster.loop.ops:
-            reads = [r.distance for r in roster.loop.reads[op.name] if r.storage == raw.name]
-            for distance in sorted(set(reads)):
-                back = ring.depth - distance
-                found.append(Reuse(ring.name, op.name, first, back, distance))
-            if raw.name in op.writes:
-                found.append(Reuse(ring.name, op.name, first, ring.depth, 0))
+            reads = {r.distance for r in roster.loop.reads[op.name] if r.storage == raw.name}
+            back = [*sorted(reads), *([0] if raw.name in op.writes else [])]
+            found += [_hand_over(roster, ring, op.name, writers[0], since) for since in back]
     return found
 
 
-def _piped(roster: Roster, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> list[Reuse]:
-    found: list[Reuse] = []
-    for pipe in pipes:
-        if pipe.raw.kind == "value":
-            ring, maker = rings[pipe.raw], roster.loop.producers[pipe.raw.name]
-            for c in pipe.consumers:
-                back = ring.depth - c.distance
-                found.append(Reuse(ring.name, c.op, maker, back, c.distance))
-    return found
+def _piped(roster: Roster, rings: dict[Raw, Ring], pipes: Iterable[Skeleton]) -> list[Order]:
+    """The same of the rings of values."""
+    return [
+        _hand_over(roster, rings[p.raw], c.op, roster.loop.producers[p.raw.name], c.distance)
+        for p in pipes
+        if p.raw.kind == "value"
+        for c in p.consumers
+    ]
 
 
-def _sequence(roster: Roster, reused: Iterable[Reuse]) -> tuple[tuple[str, ...], str]:
+def _hand_over(roster: Roster, ring: Ring, src: str, dst: str, since: int) -> Order:
+    """`dst` takes the slot again that `src`, which sees none before `since`, must be done with."""
+    return Order(src, dst, ring.depth - since, roster.completion(src), since, ring.name)
+
+
+def _sequence(roster: Roster, reused: Iterable[Order]) -> tuple[tuple[str, ...], str]:
     """Operations by cycle, then as zero latencies ask; or the ring that makes it impossible."""
     after: dict[str, list[tuple[str, str]]] = {op.name: [] for op in roster.loop.ops}
     waiting = dict.fromkeys(after, 0)
@@ -128,13 +129,12 @@ def _sequence(roster: Roster, reused: Iterable[Reuse]) -> tuple[tuple[str, ...],
             after[d.src].append((d.dst, ""))
             waiting[d.dst] += 1
     storages = {storage.name for storage in roster.loop.storages}
-    for reuse in reused:
-        if reuse.src == reuse.dst and reuse.ring in storages:
+    for o in reused:
+        if o.src == o.dst and o.why in storages:
             continue  # it reads the old instance before it writes the new one
-        at_once = roster.slack(reuse.src, reuse.dst, reuse.distance) == 0
-        if at_once and roster.completion(reuse.src) == 0:
-            after[reuse.src].append((reuse.dst, reuse.ring))
-            waiting[reuse.dst] += 1
+        if o.latency == 0 and roster.slack(o.src, o.dst, o.distance) == 0:
+            after[o.src].append((o.dst, o.why))
+            waiting[o.dst] += 1
 
     def key(op: str) -> tuple[int, int, int, int, str]:
         # Older iterations first, then the published order.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.materialize.dataflow import Dataflow, Key, Skeleton, payload
-from stretto.materialize.layout import Layout, reuses
+from stretto.materialize.layout import Layout, Order, reuses
 from stretto.materialize.pipelined import After, Direct, Mutex, Pipe, Ring, Waiter
 from stretto.materialize.roster import Roster
 
@@ -139,12 +139,7 @@ def _placeholders(roster: Roster, layout: Layout) -> list[Order]:
         Order(d.src, d.dst, d.distance, d.latency, why=d.via or d.kind)
         for d in dict.fromkeys((*real, *roster.loop.stated))
     ]
-    found += [
-        Order(r.src, r.dst, r.distance, roster.completion(r.src), r.since, r.ring)
-        for r in reuses(roster, layout.rings)
-    ]
-    found += _through_views(roster)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys((*found, *reuses(roster, layout.rings), *_through_views(roster))))
 
 
 def _only_named(roster: Roster, src: str, dst: str) -> bool:
@@ -192,19 +187,6 @@ def _mutexes(roster: Roster, held: Mapping[tuple[str, int], list[Order]]) -> tup
 
 
 # What follows from what -------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """`dst`, `distance` iterations later, waits until `src` has come `latency` cycles far."""
-
-    src: str
-    dst: str
-    distance: int
-    latency: int
-    since: int = 0
-    """From this iteration of `src` on."""
-    why: str = ""
 
 
 @dataclass

@@ -16,11 +16,11 @@ gemm on b200-pipes, specialized, 9 iterations: equal to sequential execution
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report.text import WIDTH, columns, cut, notes, printable, wrapped
+from stretto.report.text import WIDTH, as_json, columns, cut, notes, printable, wrapped
 from stretto.solution.words import counted
 
 if TYPE_CHECKING:
@@ -56,25 +56,9 @@ class ProgramReport:
                 {"name": agent.name, "role": agent.role, "ops": list(agent.ops)}
                 for agent in p.agents
             ],
-            "pipes": [
-                asdict(pipe)
-                | {
-                    "producers": list(pipe.producers),
-                    "consumers": [asdict(consumer) for consumer in pipe.consumers],
-                    "aliases": list(pipe.aliases),
-                    "payload": str(pipe.payload),
-                }
-                for pipe in p.pipes
-            ],
-            "mutexes": [
-                asdict(mutex)
-                | {
-                    "waiters": [asdict(waiter) for waiter in mutex.waiters],
-                    "excludes": list(mutex.excludes),
-                }
-                for mutex in p.mutexes
-            ],
-            "fused": [list(group) for group in p.fused],
+            "pipes": [as_json(pipe) | {"payload": str(pipe.payload)} for pipe in p.pipes],
+            "mutexes": as_json(p.mutexes),
+            "fused": as_json(p.fused),
         }
 
     def to_text(self) -> list[str]:
@@ -144,17 +128,15 @@ class SimulationReport:
             "iterations": s.iterations,
             "equal": s.equal,
             "deadlock": s.deadlock,
-            "waiting": [
-                asdict(blocked) | {"agents": list(blocked.agents)} for blocked in s.blocked
-            ],
+            "waiting": as_json(s.blocked),
             "ii": s.ii,
             "schedule": self.origin,
             "stage_count": s.stage_count,
             "cycles_per_iteration": s.cycles_per_iteration,
             "prologue_cycles": s.prologue_cycles,
             "epilogue_cycles": s.epilogue_cycles,
-            "violations": [asdict(v) | {"ops": list(v.ops)} for v in s.violations],
-            "timeline": [asdict(issued) for issued in s.issued],
+            "violations": as_json(s.violations),
+            "timeline": as_json(s.issued),
             "warnings": list(self.warnings),
         }
 
