@@ -28,7 +28,6 @@ from stretto.materialize.pipelined import (
     Direct,
     Instruction,
     Issue,
-    PipeInstruction,
     Program,
     Read,
     Release,
@@ -271,35 +270,33 @@ class _Protocol:
         """Before and after the operation at `at`."""
         op = bundle[0].op
         done: set[tuple[str, str]] = set()
-        for n, instruction in enumerate(bundle):
-            match instruction:
+        for n, i in enumerate(bundle):
+            match i:
                 case Wait(pipe=name) | Acquire(pipe=name) | Await(mutex=name):
-                    kind = type(instruction).__name__
-                    yield from _when(n > at, op, kind, name, "after its operation")
+                    wrong, why = n > at, "after its operation"
                 case Read(pipe=name):
                     wrong = n > at or ("Wait", name) not in done
-                    yield from _when(wrong, op, "Read", name, "without a wait before it")
+                    why = "without a wait before it"
                 case Write(pipe=name):
-                    missing = self._acquires(op, name) and ("Acquire", name) not in done
-                    yield from _when(n < at or missing, op, "Write", name, "without its slot")
+                    pipe = self.program.pipe_of[name]
+                    acquires = pipe.reused and pipe.owner == op
+                    wrong = n < at or (acquires and ("Acquire", name) not in done)
+                    why = "without its slot"
                 case Commit(pipe=name):
-                    wrong = ("Write", name) not in done
-                    yield from _when(wrong, op, "Commit", name, "before its write")
+                    wrong, why = ("Write", name) not in done, "before its write"
                 case Release(pipe=name):
-                    wrong = n < at or ("Read", name) not in done
-                    yield from _when(wrong, op, "Release", name, "before its read")
+                    wrong, why = n < at or ("Read", name) not in done, "before its read"
                 case Arrive(mutex=name):
-                    yield from _when(n < at, op, "Arrive", name, "before its operation")
+                    wrong, why = n < at, "before its operation"
                 case Issue():
-                    yield from self._operands(instruction, done)
+                    yield from self._operands(i, done)
+                    continue
                 case Advance():
-                    pass
-            if isinstance(instruction, PipeInstruction):
-                done.add((type(instruction).__name__, instruction.pipe))
-
-    def _acquires(self, op: str, name: str) -> bool:
-        pipe = self.program.pipe_of[name]
-        return pipe.reused and pipe.owner == op
+                    continue
+            kind = type(i).__name__
+            if wrong:
+                yield f"`{op}`: {kind.lower()} of `{name}` {why}"
+            done.add((kind, name))
 
     def _operands(self, issue: Issue, done: set[tuple[str, str]]) -> Iterator[str]:
         agent_of = self.program.agent_of
@@ -374,8 +371,3 @@ class _Protocol:
         for n, name in gone:
             if last.get(name, n) > n:
                 yield f"iterator `{name}` goes on before `{bundle[0].op}` is done with it"
-
-
-def _when(wrong: bool, op: str, what: str, name: str, why: str) -> Iterator[str]:
-    if wrong:
-        yield f"`{op}`: {what.lower()} of `{name}` {why}"
