@@ -117,9 +117,9 @@ def _values(*abouts: str) -> Patch:
 
 def _all_knowing(original: Callable[..., None], args: tuple[Any, ...]) -> None:
     """A check whose agent knows everything, whatever made it wait."""
-    turn = args[-1]
-    known = [turn.trip_count] * len(turn.known)
-    original(*args[:-1], replace(turn, known=known))
+    act = args[-1]
+    known = [act.trip_count] * len(act.known)
+    original(*args[:-1], replace(act, known=known))
 
 
 def _without_needs(drop: Callable[[Any], bool]) -> Patch:

@@ -273,7 +273,7 @@ def test_programs_are_frozen_picklable_and_always_the_same(mode: Mode) -> None:
 def test_materializing_loads_no_generator_and_simulating_no_numpy() -> None:
     """Materialization never searches: it cannot, for nothing that searches is there."""
     code = (
-        "import sys, stretto.materialize, stretto.simulate, stretto.report.programs\n"
+        "import sys, stretto.materialize, stretto.simulate, stretto.report.simulation\n"
         "print(*sorted(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from stretto import build
 from stretto.loop import Demand, Facts, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.materialize import MODES, Mode, materialize
-from stretto.report.programs import SIMULATION, SimulationReport
+from stretto.report.simulation import SIMULATION, SimulationReport
 from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
 
 BOTH = pytest.mark.parametrize("mode", MODES)

@@ -16,7 +16,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Persistent, Program
 from stretto.materialize import materialize as program_of
-from stretto.report.programs import ProgramReport, summary
+from stretto.report.simulation import ProgramReport, summary
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 

@@ -20,7 +20,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program
-from stretto.report.programs import SIMULATION, SimulationReport
+from stretto.report.simulation import SIMULATION, SimulationReport
 from stretto.resources.prepare import Prepared
 from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stretto.frontends import Source
     from stretto.ir.passes.schedules import PublishedLoop
     from stretto.machine import Machine
-    from stretto.report.programs import SimulationReport
+    from stretto.report.simulation import SimulationReport
     from stretto.resources.prepare import Prepared
     from stretto.solution import ScheduleAnalysis
 

@@ -41,7 +41,7 @@ from stretto.materialize.pipelined import (
 )
 from stretto.simulate.domains import Datum, Domain, Trace
 from stretto.simulate.needs import Known, Levels, Requirement, requirements
-from stretto.simulate.outcome import Blocked, Findings, Issued, Turn
+from stretto.simulate.outcome import Blocked, Findings, Issued, Act
 from stretto.simulate.ring_memory import Memory
 from stretto.simulate.signals import Barrier, MutexCount, Signal, Signals
 
@@ -185,26 +185,26 @@ class _Running:
     def _execute(self, agent: _State, step: int, instruction: Instruction, now: int) -> int | None:
         """None: done. A later cycle: try again then. This cycle: blocked, to be woken."""
         iteration = step - instruction.at.stage
-        turn = Turn(instruction.op, iteration, now, agent.known, self._trip_count)
+        act = Act(instruction.op, iteration, now, agent.known, self._trip_count)
         match instruction:
             case Wait() | Acquire() | Await():
-                agent.blocked = self._signals.awaited(instruction, turn)
+                agent.blocked = self._signals.awaited(instruction, act)
                 if agent.blocked is not None:
                     agent.blocked.waiting.append(agent.number)
                     return now
             case Issue():
-                return self._issue(agent, step, instruction, turn)
+                return self._issue(agent, step, instruction, act)
             case Write():
-                made = agent.made.get(turn.op)
+                made = agent.made.get(act.op)
                 if made is not None and made.iteration != iteration:
                     made = None
-                self._signals.write(instruction, made.results if made else None, turn)
+                self._signals.write(instruction, made.results if made else None, act)
             case Commit():
-                self._send(self._signals.commit(instruction, turn))
+                self._send(self._signals.commit(instruction, act))
             case Release():
-                self._send(self._signals.release(instruction, turn))
+                self._send(self._signals.release(instruction, act))
             case Arrive():
-                self._send(self._signals.arrive(instruction, turn))
+                self._send(self._signals.arrive(instruction, act))
             case Advance(iterator=iterator):
                 if iteration >= self._program.iterator_of[iterator].distance:
                     self._memory.position[iterator] += 1
@@ -216,14 +216,14 @@ class _Running:
         if signal is not None:
             self._push(signal.when, ARRIVAL, 0, signal)
 
-    def _issue(self, agent: _State, step: int, issue: Issue, turn: Turn) -> int | None:
-        later = self._issuer.ready(issue, step, agent.made, turn)
-        if later > turn.cycle:
+    def _issue(self, agent: _State, step: int, issue: Issue, act: Act) -> int | None:
+        later = self._issuer.ready(issue, step, agent.made, act)
+        if later > act.cycle:
             return later
-        results = self._issuer.issue(issue, step, agent.made, turn)
-        agent.made[issue.op] = LastResults(step, turn.iteration, turn.cycle, results)
-        self._log.append(Issued(turn.op, turn.iteration, turn.cycle, agent.name))
-        self._levels.learn(agent.known, issue.op, 0, turn.iteration)
+        results = self._issuer.issue(issue, step, agent.made, act)
+        agent.made[issue.op] = LastResults(step, act.iteration, act.cycle, results)
+        self._log.append(Issued(act.op, act.iteration, act.cycle, agent.name))
+        self._levels.learn(agent.known, issue.op, 0, act.iteration)
         return None
 
     def _blocked(self) -> tuple[Blocked, ...]:
@@ -257,65 +257,65 @@ class Issuer:
         self._starts = starts
         self._needs = needs
 
-    def ready(self, issue: Issue, step: int, made: Registers, turn: Turn) -> int:
+    def ready(self, issue: Issue, step: int, made: Registers, act: Act) -> int:
         """The cycle at which its tokens and direct operands allow it; learns what they tell."""
-        ready = turn.cycle
+        ready = act.cycle
         for source in issue.operands:
-            if isinstance(source, Direct) and turn.iteration >= source.path.distance:
+            if isinstance(source, Direct) and act.iteration >= source.path.distance:
                 found = made.get(source.op)
                 if found is not None and found.step == step:
                     ready = max(ready, found.cycle + source.latency)
-                    self._levels.learn(turn.known, source.op, source.latency, found.iteration)
+                    self._levels.learn(act.known, source.op, source.latency, found.iteration)
         for token in issue.after:
-            iteration = turn.iteration - token.distance
+            iteration = act.iteration - token.distance
             began = self._memory.issued.get((token.op, iteration))
             if began is not None:
                 ready = max(ready, began + token.latency)
-                self._levels.learn(turn.known, token.op, token.latency, iteration)
+                self._levels.learn(act.known, token.op, token.latency, iteration)
         return ready
 
-    def issue(self, issue: Issue, step: int, made: Registers, turn: Turn) -> tuple[Datum, ...]:
+    def issue(self, issue: Issue, step: int, made: Registers, act: Act) -> tuple[Datum, ...]:
         """Compute, write, and look for what is wrong."""
-        op, key = self._loop.op(issue.op), (turn.op, turn.iteration)
-        self._check_once(turn)
-        self._check_time(turn)
-        self._check_needs(turn)
+        op, key = self._loop.op(issue.op), (act.op, act.iteration)
+        self._check_once(act)
+        self._check_time(act)
+        self._check_needs(act)
         if any(isinstance(source, Alias) for source in issue.operands):
-            results: tuple[Datum, ...] = (self._domain.alias(op, turn.iteration),)
+            results: tuple[Datum, ...] = (self._domain.alias(op, act.iteration),)
         else:
-            reads = [self._memory.read(access, turn) for access in issue.reads]
-            operands = [self._operand(s, step, made, turn, reads) for s in issue.operands]
-            results = self._domain.apply(op, turn.iteration, operands, reads)
+            reads = [self._memory.read(access, act) for access in issue.reads]
+            operands = [self._operand(s, step, made, act, reads) for s in issue.operands]
+            results = self._domain.apply(op, act.iteration, operands, reads)
         for access in issue.writes:
-            self._memory.write(op, access, results, turn)
-        self._memory.issued[key] = turn.cycle
+            self._memory.write(op, access, results, act)
+        self._memory.issued[key] = act.cycle
         self._memory.trace.results[key] = results
         return results
 
     # Operands ---------------------------------------------------------------------------------
 
     def _operand(
-        self, source: Supply, step: int, made: Registers, turn: Turn, reads: list[Datum]
+        self, source: Supply, step: int, made: Registers, act: Act, reads: list[Datum]
     ) -> Datum:
         match source:
             case Stored(read=read, views=views):
                 datum = reads[read]
                 for name in reversed(views):
-                    (datum,) = self._domain.apply(self._loop.op(name), turn.iteration, [datum], [])
+                    (datum,) = self._domain.apply(self._loop.op(name), act.iteration, [datum], [])
                 return datum
             case LiveIn(path=path):
-                return self._along(path, turn, lambda j: self._domain.live_in(path.origin, j))
+                return self._along(path, act, lambda j: self._domain.live_in(path.origin, j))
             case Through(path=path, pipe=pipe, iterator=iterator):
                 ring = self._memory.program.pipe_of[pipe].ring
-                return self._along(path, turn, lambda j: self._memory.take(ring, iterator, j, turn))
+                return self._along(path, act, lambda j: self._memory.take(ring, iterator, j, act))
             case Direct(path=path):
-                return self._along(path, turn, lambda j: self._beside(source, step, made, j, turn))
+                return self._along(path, act, lambda j: self._beside(source, step, made, j, act))
             case Alias():
                 return None
 
-    def _along(self, path: Path, turn: Turn, origin: Callable[[int], Datum]) -> Datum:
+    def _along(self, path: Path, act: Act, origin: Callable[[int], Datum]) -> Datum:
         """The origin of a path, or what was there before the loop, seen through its views."""
-        at = turn.iteration
+        at = act.iteration
         iterations: list[int] = []
         datum: Datum = None
         for n, (value, distance) in enumerate(zip(path.values, path.distances, strict=True)):
@@ -331,45 +331,45 @@ class Issuer:
             (datum,) = self._domain.apply(view, iterations[n], [datum], [])
         return datum
 
-    def _beside(self, source: Direct, step: int, made: Registers, wanted: int, turn: Turn) -> Datum:
+    def _beside(self, source: Direct, step: int, made: Registers, wanted: int, act: Act) -> Datum:
         found, value = made.get(source.op), source.path.origin
         if found is None or found.step != step or found.iteration != wanted:
             why = f"; `{source.op}` of iteration {wanted} has not issued in this step"
-            self._findings.at(turn, "unwritten", f"takes `{value}`", why, (source.op,))
+            self._findings.at(act, "unwritten", f"takes `{value}`", why, (source.op,))
             return None
         return found.results[self._loop.op(self._loop.producers[value]).results.index(value)]
 
     # Checks -----------------------------------------------------------------------------------
 
-    def _check_once(self, turn: Turn) -> None:
-        before = self._memory.issued.get((turn.op, turn.iteration))
+    def _check_once(self, act: Act) -> None:
+        before = self._memory.issued.get((act.op, act.iteration))
         if before is not None:
             why = f" once more; it did at {before}"
-            self._findings.at(turn, "value", "issues", why, about="again")
+            self._findings.at(act, "value", "issues", why, about="again")
 
-    def _check_time(self, turn: Turn) -> None:
-        start = self._starts[turn.op]
-        due = start + self._ii * turn.iteration
-        if turn.cycle != due:
-            late = turn.cycle - due
+    def _check_time(self, act: Act) -> None:
+        start = self._starts[act.op]
+        due = start + self._ii * act.iteration
+        if act.cycle != due:
+            late = act.cycle - due
             why = f", {abs(late)} cycles {'after' if late > 0 else 'before'} the {due} of the "
             why += f"schedule (start {start}, II {self._ii})"
-            self._findings.at(turn, "stall" if late > 0 else "early", "issues", why)
+            self._findings.at(act, "stall" if late > 0 else "early", "issues", why)
 
-    def _check_needs(self, turn: Turn) -> None:
-        for need in self._needs[turn.op]:
-            iteration = turn.iteration - need.distance
-            if not 0 <= iteration < turn.trip_count:
+    def _check_needs(self, act: Act) -> None:
+        for need in self._needs[act.op]:
+            iteration = act.iteration - need.distance
+            if not 0 <= iteration < act.trip_count:
                 continue
             began = self._memory.issued.get((need.src, iteration))
             if began is None:
                 why = f"`{need.src}` of iteration {iteration} has not issued"
-            elif began + need.latency > turn.cycle:
+            elif began + need.latency > act.cycle:
                 ready = began + need.latency
                 why = f"`{need.src}` of iteration {iteration} has come far enough at {ready}"
-            elif turn.known[self._levels.number(need.src, need.latency)] < iteration:
+            elif act.known[self._levels.number(need.src, need.latency)] < iteration:
                 why = f"nothing makes it wait for `{need.src}` of iteration {iteration}"
             else:
                 continue
             via = f" for the sake of `{need.via}`" if need.via else ""
-            self._findings.at(turn, need.lack, "issues", f"; {why}{via}", (need.src,), need.via)
+            self._findings.at(act, need.lack, "issues", f"; {why}{via}", (need.src,), need.via)

@@ -114,7 +114,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Act:
     """Who does something, and when."""
 
     op: str
@@ -151,16 +151,16 @@ class Findings:
 
     def at(
         self,
-        turn: Turn,
+        act: Act,
         name: ViolationName,
         what: str,
         why: str,
         others: tuple[str, ...] = (),
         about: object = None,
     ) -> None:
-        """Something is wrong with what an operation does in its turn."""
-        message = f"`{turn.op}` of iteration {turn.iteration} {what} at {turn.cycle}{why}"
-        self.add(name, message, (turn.op, *others), turn.cycle, about)
+        """Something is wrong with what an operation does."""
+        message = f"`{act.op}` of iteration {act.iteration} {what} at {act.cycle}{why}"
+        self.add(name, message, (act.op, *others), act.cycle, about)
 
     def all(self) -> tuple[Finding, ...]:
         """In the order in which they first came up."""

@@ -1,4 +1,4 @@
-"""Rings as they are at one turn, and what becomes of reads and writes in them.
+"""Rings as they are at one act, and what becomes of reads and writes in them.
 
 slot 0   iteration 5   ✓ read by 5         slot 1   iteration 6   being written
          a read that expects 8 finds 5: unwritten; one that expects 2: overwritten
@@ -17,7 +17,7 @@ from stretto.loop import Op
 from stretto.materialize.pipelined import Program, RingAccess
 from stretto.simulate.domains import BEFORE, Datum, Domain, Trace, rotating
 from stretto.simulate.needs import Levels, readable, storage_flows
-from stretto.simulate.outcome import Findings, Turn
+from stretto.simulate.outcome import Findings, Act
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +91,26 @@ class Memory:
 
     # Storages ---------------------------------------------------------------------------------
 
-    def read(self, slot: RingAccess, turn: Turn) -> Datum:
+    def read(self, slot: RingAccess, act: Act) -> Datum:
         """What an operation finds in a storage."""
         storage = slot.storage
         if storage in self._one_copy:
-            return self._found(storage, self._one_copy[storage], turn)
-        wanted = turn.iteration - slot.distance
+            return self._found(storage, self._one_copy[storage], act)
+        wanted = act.iteration - slot.distance
         if wanted < 0:
             return self.domain.content(storage, wanted)
-        return self._found(storage, self._cell(storage, slot.iterator, wanted, turn), turn)
+        return self._found(storage, self._cell(storage, slot.iterator, wanted, act), act)
 
-    def write(self, op: Op, slot: RingAccess, made: tuple[Datum, ...], turn: Turn) -> None:
+    def write(self, op: Op, slot: RingAccess, made: tuple[Datum, ...], act: Act) -> None:
         """An operation begins to fill its slot, or to update it."""
         storage = slot.storage
         cell = self._one_copy.get(storage)
         if cell is None:
-            cell = self._claim(storage, slot.iterator, turn)
-        self._land(storage, cell, turn.cycle)
-        self._check_alone(storage, cell, turn)
-        cell.flying.append(Flying(op, turn.iteration, turn.cycle, made))
-        self._land(storage, cell, turn.cycle)
+            cell = self._claim(storage, slot.iterator, act)
+        self._land(storage, cell, act.cycle)
+        self._check_alone(storage, cell, act)
+        cell.flying.append(Flying(op, act.iteration, act.cycle, made))
+        self._land(storage, cell, act.cycle)
 
     def finish(self) -> None:
         """Let everything land, and record what storages of one copy hold in the end."""
@@ -130,51 +130,51 @@ class Memory:
             self.trace.writes[write.op.name, write.iteration, storage] = cell.datum
             cell.flying.remove(write)
 
-    def _found(self, storage: str, cell: RingSlot, turn: Turn) -> Datum:
+    def _found(self, storage: str, cell: RingSlot, act: Act) -> Datum:
         """What a reader finds: all that has landed, and what is ready for it in particular."""
-        self._land(storage, cell, turn.cycle)
-        done = turn.cycle + self.program.loop.op(turn.op).completion
-        cell.reading = [r for r in cell.reading if r[2] > turn.cycle]
-        cell.reading.append((turn.op, turn.iteration, done))
+        self._land(storage, cell, act.cycle)
+        done = act.cycle + self.program.loop.op(act.op).completion
+        cell.reading = [r for r in cell.reading if r[2] > act.cycle]
+        cell.reading.append((act.op, act.iteration, done))
         datum = cell.datum
         for write in sorted(cell.flying, key=lambda w: w.lands):
-            if self._ready(storage, write, turn):
+            if self._ready(storage, write, act):
                 datum = self.domain.stored(write.op, storage, write.made, datum)
         return datum
 
-    def _ready(self, storage: str, write: Flying, turn: Turn) -> bool:
+    def _ready(self, storage: str, write: Flying, act: Act) -> bool:
         """Whether a reader finds a write that has not landed."""
-        fixed, apart = storage in self._one_copy, turn.iteration - write.iteration
-        if fixed and write.op.name == turn.op:
+        fixed, apart = storage in self._one_copy, act.iteration - write.iteration
+        if fixed and write.op.name == act.op:
             return True
-        latency = readable(self._flows, storage, fixed, write.op, turn.op, apart)
-        return write.issued + latency <= turn.cycle
+        latency = readable(self._flows, storage, fixed, write.op, act.op, apart)
+        return write.issued + latency <= act.cycle
 
-    def _check_alone(self, storage: str, cell: RingSlot, turn: Turn) -> None:
+    def _check_alone(self, storage: str, cell: RingSlot, act: Act) -> None:
         """A write begins when all that touch its slot are done, except its own last update."""
         fixed = storage in self._one_copy
-        updates = any(read.storage == storage for read in self.program.loop.reads[turn.op])
+        updates = any(read.storage == storage for read in self.program.loop.reads[act.op])
         busy = [(w.op.name, w.iteration, w.lands, "writes") for w in cell.flying]
-        busy += [(*reader, "reads") for reader in cell.reading if reader[2] > turn.cycle]
+        busy += [(*reader, "reads") for reader in cell.reading if reader[2] > act.cycle]
         for op, iteration, until, what in busy:
-            own = op == turn.op and (iteration == turn.iteration or (fixed and updates))
+            own = op == act.op and (iteration == act.iteration or (fixed and updates))
             if not own:
                 why = f"; `{op}` of iteration {iteration} {what} it until {until}"
-                self.findings.at(turn, "overwritten", f"writes `{storage}`", why, (op,), storage)
+                self.findings.at(act, "overwritten", f"writes `{storage}`", why, (op,), storage)
 
     # Register values --------------------------------------------------------------------------
 
-    def put(self, ring: str, iterator: str, datum: Datum, turn: Turn) -> None:
+    def put(self, ring: str, iterator: str, datum: Datum, act: Act) -> None:
         """A value goes into its ring."""
-        self._claim(ring, iterator, turn).datum = datum
+        self._claim(ring, iterator, act).datum = datum
 
-    def take(self, ring: str, iterator: str, wanted: int, turn: Turn) -> Datum:
+    def take(self, ring: str, iterator: str, wanted: int, act: Act) -> Datum:
         """A value comes out of its ring."""
-        return self._cell(ring, iterator, wanted, turn).datum
+        return self._cell(ring, iterator, wanted, act).datum
 
     # Both -------------------------------------------------------------------------------------
 
-    def _cell(self, ring: str, iterator: str | None, wanted: int, turn: Turn) -> RingSlot:
+    def _cell(self, ring: str, iterator: str | None, wanted: int, act: Act) -> RingSlot:
         """The slot that is read; it must have the iteration that is wanted."""
         cell = self._cells[ring][self.slot(iterator) if iterator else 0]
         if cell.iteration != wanted:
@@ -182,36 +182,36 @@ class Memory:
             held = "nothing" if cell.iteration is None else f"iteration {cell.iteration}"
             name = "unwritten" if empty else "overwritten"
             what = f"reads `{ring}` of iteration {wanted}"
-            self.findings.at(turn, name, what, f"; the slot has {held}", about=ring)
+            self.findings.at(act, name, what, f"; the slot has {held}", about=ring)
         return cell
 
-    def _claim(self, ring: str, iterator: str | None, turn: Turn) -> RingSlot:
+    def _claim(self, ring: str, iterator: str | None, act: Act) -> RingSlot:
         """The slot for this iteration; it must be free of the iteration it had."""
         number = self.slot(iterator) if iterator else 0
         cell = self._cells[ring][number]
-        if cell.iteration == turn.iteration:
+        if cell.iteration == act.iteration:
             return cell
         if cell.iteration is not None:
-            self._check_free(ring, cell.iteration, turn)
+            self._check_free(ring, cell.iteration, act)
         if ring not in self._values:
-            self._land(ring, cell, turn.cycle)
-        cell.iteration, cell.datum = turn.iteration, None
+            self._land(ring, cell, act.cycle)
+        cell.iteration, cell.datum = act.iteration, None
         return cell
 
-    def _check_free(self, ring: str, old: int, turn: Turn) -> None:
+    def _check_free(self, ring: str, old: int, act: Act) -> None:
         for user, distance in self._users[ring]:
             iteration = old + distance
-            if iteration >= turn.trip_count or (user, iteration) == (turn.op, turn.iteration):
+            if iteration >= act.trip_count or (user, iteration) == (act.op, act.iteration):
                 continue
             done = self.program.loop.op(user).completion
             began = self.issued.get((user, iteration))
             level = self.levels.number(user, done)
-            if began is None or began + done > turn.cycle:
+            if began is None or began + done > act.cycle:
                 until = "is still to come" if began is None else f"needs it until {began + done}"
                 why = f"`{user}` of iteration {iteration} {until}"
-            elif turn.known[level] < iteration:
+            elif act.known[level] < iteration:
                 why = f"nothing makes it wait for `{user}` of iteration {iteration}"
             else:
                 continue
             what = f"takes the slot of `{ring}` of iteration {old}"
-            self.findings.at(turn, "overwritten", what, f"; {why}", (user,), ring)
+            self.findings.at(act, "overwritten", what, f"; {why}", (user,), ring)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from stretto.materialize.pipelined import Acquire, Arrive, Await, Commit, Release, Wait, Write
 from stretto.simulate.domains import Datum
 from stretto.simulate.needs import Known, merge
-from stretto.simulate.outcome import Turn
+from stretto.simulate.outcome import Act
 from stretto.simulate.ring_memory import Memory
 
 REMEMBERED = 4
@@ -112,12 +112,12 @@ class Signals:
 
     # Waiting ----------------------------------------------------------------------------------
 
-    def awaited(self, wait: Wait | Acquire | Await, turn: Turn) -> Barrier | MutexCount | None:
+    def awaited(self, wait: Wait | Acquire | Await, act: Act) -> Barrier | MutexCount | None:
         """What blocks; None: nothing does, and all that the wait tells is known."""
         if isinstance(wait, Await):
-            return self._await(wait, turn)
+            return self._await(wait, act)
         iterator = self.program.iterator_of[wait.iterator]
-        if turn.iteration < iterator.distance:
+        if act.iteration < iterator.distance:
             return None
         barriers = self._full if isinstance(wait, Wait) else self._free
         at = barriers[wait.pipe, self.memory.slot(wait.iterator)]
@@ -127,63 +127,63 @@ class Signals:
         # In the first round a slot is free though nobody has released it.
         told = at.tells(lap if isinstance(wait, Wait) else lap - 1)
         if told is not None:
-            merge(turn.known, told)
+            merge(act.known, told)
         return None
 
-    def _await(self, wait: Await, turn: Turn) -> MutexCount | None:
-        wanted = turn.iteration - wait.distance
+    def _await(self, wait: Await, act: Act) -> MutexCount | None:
+        wanted = act.iteration - wait.distance
         counter = self._mutexes[wait.mutex]
-        if 0 <= wanted < turn.trip_count:
+        if 0 <= wanted < act.trip_count:
             if len(counter.times) <= wanted:
                 return counter
-            merge(turn.known, counter.times[wanted])
+            merge(act.known, counter.times[wanted])
         return None
 
     # Telling ----------------------------------------------------------------------------------
 
-    def write(self, write: Write, results: tuple[Datum, ...] | None, turn: Turn) -> None:
+    def write(self, write: Write, results: tuple[Datum, ...] | None, act: Act) -> None:
         """An operation fills its slot with its results; None: it has not issued."""
         pipe = self.program.pipe_of[write.pipe]
         ring = self.program.ring_of[pipe.ring]
         slot = self.memory.slot(write.iterator)
         if results is None:
             what = f"writes {pipe.name}[{slot}]"
-            self._unwritten(turn, what, "before it has issued", pipe.name)
+            self._unwritten(act, what, "before it has issued", pipe.name)
             return
-        self._filled[pipe.name, slot, turn.op] = turn.iteration
+        self._filled[pipe.name, slot, act.op] = act.iteration
         if ring.value is not None:
-            number = self.program.loop.op(turn.op).results.index(ring.value)
-            self.memory.put(ring.name, write.iterator, results[number], turn)
+            number = self.program.loop.op(act.op).results.index(ring.value)
+            self.memory.put(ring.name, write.iterator, results[number], act)
 
-    def commit(self, commit: Commit, turn: Turn) -> Signal:
+    def commit(self, commit: Commit, act: Act) -> Signal:
         """What was written is full when it is ready."""
         pipe, slot = self.program.pipe_of[commit.pipe], self.memory.slot(commit.iterator)
-        filled = self._filled.pop((pipe.name, slot, turn.op), None)
-        if filled != turn.iteration:
+        filled = self._filled.pop((pipe.name, slot, act.op), None)
+        if filled != act.iteration:
             what = f"commits {pipe.name}[{slot}]"
-            self._unwritten(turn, what, "in which it has written nothing", pipe.name)
-        return self._signal(self._full[pipe.name, slot], pipe.latency, turn)
+            self._unwritten(act, what, "in which it has written nothing", pipe.name)
+        return self._signal(self._full[pipe.name, slot], pipe.latency, act)
 
-    def release(self, release: Release, turn: Turn) -> Signal | None:
+    def release(self, release: Release, act: Act) -> Signal | None:
         """The slot is free when the operation is wholly done; None: it has none yet."""
-        if turn.iteration < self.program.iterator_of[release.iterator].distance:
+        if act.iteration < self.program.iterator_of[release.iterator].distance:
             return None
         at = self._free[release.pipe, self.memory.slot(release.iterator)]
-        return self._signal(at, self.program.loop.op(turn.op).completion, turn)
+        return self._signal(at, self.program.loop.op(act.op).completion, act)
 
-    def arrive(self, arrive: Arrive, turn: Turn) -> Signal:
+    def arrive(self, arrive: Arrive, act: Act) -> Signal:
         """The holder lets go when it has come so far."""
         mutex = self.program.mutex_of[arrive.mutex]
-        return self._signal(self._mutexes[arrive.mutex], mutex.latency, turn)
+        return self._signal(self._mutexes[arrive.mutex], mutex.latency, act)
 
-    def _signal(self, at: Barrier | MutexCount, latency: int, turn: Turn) -> Signal:
+    def _signal(self, at: Barrier | MutexCount, latency: int, act: Act) -> Signal:
         """Arrive when an operation has come so far; at once, and with nothing, if it has not."""
-        known, when = list(turn.known), turn.cycle
-        began = self.memory.issued.get((turn.op, turn.iteration))
+        known, when = list(act.known), act.cycle
+        began = self.memory.issued.get((act.op, act.iteration))
         if began is not None:
-            self.memory.levels.learn(known, turn.op, latency, turn.iteration)
+            self.memory.levels.learn(known, act.op, latency, act.iteration)
             when = max(when, began + latency)
         return Signal(when, at, known)
 
-    def _unwritten(self, turn: Turn, what: str, why: str, pipe: str) -> None:
-        self.memory.findings.at(turn, "unwritten", what, f", {why}", about=pipe)
+    def _unwritten(self, act: Act, what: str, why: str, pipe: str) -> None:
+        self.memory.findings.at(act, "unwritten", what, f", {why}", about=pipe)
