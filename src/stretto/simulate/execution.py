@@ -41,7 +41,7 @@ from stretto.materialize.pipelined import (
 )
 from stretto.simulate.domains import Datum, Domain, Trace
 from stretto.simulate.needs import Known, Levels, Requirement, requirements
-from stretto.simulate.outcome import Blocked, Findings, Issued, Act
+from stretto.simulate.outcome import Act, Blocked, Findings, Issued
 from stretto.simulate.ring_memory import Memory
 from stretto.simulate.signals import Barrier, MutexCount, Signal, Signals
 

@@ -17,7 +17,7 @@ from stretto.loop import Op
 from stretto.materialize.pipelined import Program, RingAccess
 from stretto.simulate.domains import BEFORE, Datum, Domain, Trace, rotating
 from stretto.simulate.needs import Levels, readable, storage_flows
-from stretto.simulate.outcome import Findings, Act
+from stretto.simulate.outcome import Act, Findings
 
 
 @dataclass(frozen=True, slots=True)
