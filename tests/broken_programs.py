@@ -36,7 +36,7 @@ from stretto.materialize import (
     Program,
     materialize,
 )
-from stretto.materialize.pipelined import Direct, Issue, LiveIn, RingAccess, Wait
+from stretto.materialize.program import Direct, Issue, LiveIn, RingAccess, Wait
 from stretto.solution import ScheduleAnalysis
 from stretto.verify.verifier import VALIDATORS
 

@@ -28,7 +28,7 @@ from stretto.materialize import (
     materialize,
     region_faults,
 )
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Advance,
     Commit,
     Issue,

@@ -17,7 +17,7 @@ from stretto import build
 from stretto.loop import Demand, Facts, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.materialize import MODES, Mode, materialize
-from stretto.report.simulation import SIMULATION, SimulationReport
+from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
 
 BOTH = pytest.mark.parametrize("mode", MODES)
@@ -157,7 +157,7 @@ def test_fused_operations_hold_once() -> None:
 
 
 def _document(report: SimulationReport) -> dict[str, Any]:
-    return {"schema": SIMULATION, "success": report.success, "loops": [report.to_json()]}
+    return {"schema": SCHEMA, "success": report.success, "loops": [report.to_json()]}
 
 
 @BOTH

@@ -12,7 +12,7 @@ from programs import Ready, guarded, placed, ready, two_agents
 from stretto import StrettoError, build
 from stretto.loop import Use
 from stretto.materialize import MODES, Instruction, Mode, Program, materialize, region_faults
-from stretto.materialize.pipelined import Direct, Issue, LiveIn, Write
+from stretto.materialize.program import Direct, Issue, LiveIn, Write
 from stretto.simulate import Simulation, simulate_program
 from stretto.simulate.signals import Barrier
 

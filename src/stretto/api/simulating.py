@@ -20,7 +20,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program
-from stretto.report.simulation import SIMULATION, SimulationReport
+from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.resources.prepare import Prepared
 from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run
@@ -33,7 +33,7 @@ from stretto.solution.words import counted
 class SimulateResult(Result, Simulation):
     """A pipelined program against sequential execution."""
 
-    SCHEMA: ClassVar[str] = SIMULATION
+    SCHEMA: ClassVar[str] = SCHEMA
 
     problem: Prepared = field(kw_only=True)
     origin: str = field(default="", kw_only=True)

@@ -3,7 +3,7 @@
 from stretto.errors import MaterializeError
 from stretto.materialize.build import BarrierError, materialize
 from stretto.materialize.persistent import Persistent, ShapeError, WorkTile
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     MODES,
     Agent,
     Consumer,

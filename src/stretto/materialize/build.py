@@ -31,7 +31,7 @@ from stretto.materialize.dataflow import Dataflow, Pending
 from stretto.materialize.layout import Layout, lay_out
 from stretto.materialize.origins import Raw
 from stretto.materialize.persistent import Persistent
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     MODES,
     Acquire,
     Advance,

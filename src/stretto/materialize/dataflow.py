@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from stretto.loop import Op
 from stretto.materialize.origins import Raw, Seen
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     After,
     Alias,
     Consumer,

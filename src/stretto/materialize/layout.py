@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 from stretto.errors import MaterializeError
 from stretto.materialize.dataflow import Skeleton, payload
 from stretto.materialize.origins import Raw
-from stretto.materialize.pipelined import Ring
+from stretto.materialize.program import Ring
 from stretto.materialize.roster import Roster
 from stretto.solution.views import lifetime, ring_depth
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from stretto.loop import Loop, Op, Operand
-from stretto.materialize.pipelined import Path
+from stretto.materialize.program import Path
 
 RawKind = Literal["storage", "value"]
 """What a storage holds, or what an operation leaves in registers."""

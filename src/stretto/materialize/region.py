@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import groupby
 
 from stretto.errors import MaterializeError
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Acquire,
     Advance,
     Agent,

@@ -22,7 +22,7 @@ from stretto.limits import INSTRUCTIONS
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
 from stretto.materialize.origins import Origins
-from stretto.materialize.pipelined import Mode, Role
+from stretto.materialize.program import Mode, Role
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.verify import verify
 from stretto.vocabulary.opcodes import ISSUERS, opcode

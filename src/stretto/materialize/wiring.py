@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from stretto.materialize.dataflow import Dataflow, Key, Skeleton, payload
 from stretto.materialize.layout import Layout, Order, reuses
-from stretto.materialize.pipelined import After, Direct, Mutex, Pipe, Ring, Waiter
+from stretto.materialize.program import After, Direct, Mutex, Pipe, Ring, Waiter
 from stretto.materialize.roster import Roster
 
 

@@ -26,7 +26,7 @@ from stretto.solution.words import counted
 if TYPE_CHECKING:
     from stretto.simulate import Simulation
 
-SIMULATION = "stretto.simulation/1"
+SCHEMA = "stretto.simulation/1"
 
 NAME_WIDTH = 24
 """Longer names are cut beside the timeline."""

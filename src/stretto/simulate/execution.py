@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Acquire,
     Advance,
     Alias,

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from stretto.materialize.pipelined import Mode
+from stretto.materialize.program import Mode
 from stretto.simulate.domains import Trace
 
 ViolationName = Literal[

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stretto.loop import Op
-from stretto.materialize.pipelined import Program, RingAccess
+from stretto.materialize.program import Program, RingAccess
 from stretto.simulate.domains import BEFORE, Datum, Domain, Trace, rotating
 from stretto.simulate.needs import Levels, readable, storage_flows
 from stretto.simulate.outcome import Act, Findings

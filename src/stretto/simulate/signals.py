@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stretto.materialize.pipelined import Acquire, Arrive, Await, Commit, Release, Wait, Write
+from stretto.materialize.program import Acquire, Arrive, Await, Commit, Release, Wait, Write
 from stretto.simulate.domains import Datum
 from stretto.simulate.needs import Known, merge
 from stretto.simulate.outcome import Act

@@ -22,7 +22,7 @@ from stretto.limits import INSTRUCTIONS
 from stretto.loop import Loop, Op
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
-from stretto.materialize.pipelined import iterators_of
+from stretto.materialize.program import iterators_of
 from stretto.materialize.region import declaration_faults
 from stretto.simulate.domains import Domain, Symbolic, Trace, run_sequential
 from stretto.simulate.execution import Execution, run_program

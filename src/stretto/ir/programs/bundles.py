@@ -34,7 +34,7 @@ from stretto.ir.programs.issues import Issues, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
 from stretto.ir.programs.outlets import Outlets
 from stretto.ir.programs.scope import Scope, Section
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Acquire,
     Advance,
     After,

@@ -28,7 +28,7 @@ from stretto.ir.dialect.types import IteratorType, MutexType, PipelineType, Toke
 from stretto.ir.parsing import Parsed
 from stretto.ir.programs.scope import Numbers
 from stretto.loop import Loop
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Consumer,
     Issue,
     Iterator,

@@ -24,7 +24,7 @@ from stretto.ir.programs.original import bare, with_operands
 from stretto.ir.programs.scope import Scope
 from stretto.ir.reading.values import accumulator_of, destination_of
 from stretto.loop.json import loop_to_json
-from stretto.materialize.pipelined import After, Issue, Position, RingAccess
+from stretto.materialize.program import After, Issue, Position, RingAccess
 from stretto.vocabulary.spaces import MEMORIES
 
 _NAME = STATED + "name"

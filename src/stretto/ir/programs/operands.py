@@ -30,7 +30,7 @@ from stretto.ir.programs.scope import Scope
 from stretto.ir.reading.values import accumulator_of, destination_of, immediate, yielded
 from stretto.loop import Op
 from stretto.materialize.origins import Origins, Seen
-from stretto.materialize.pipelined import (
+from stretto.materialize.program import (
     Alias,
     Direct,
     Issue,

@@ -37,7 +37,7 @@ from stretto.ir.writing import write_loop
 from stretto.loop import Loop
 from stretto.loop.json import SCHEMA, loop_to_json, read_loop
 from stretto.materialize import MODES, Agent, Mode, Program
-from stretto.materialize.pipelined import Issue, Role
+from stretto.materialize.program import Issue, Role
 
 _AGENTS = "nv_tile.program.agents"
 """Name and role of each agent, on the switch between them."""

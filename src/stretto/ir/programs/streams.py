@@ -27,7 +27,7 @@ from stretto.ir.programs.declarations import Writing, to_attributes
 from stretto.ir.programs.operands import Sources
 from stretto.ir.programs.original import constant_of
 from stretto.ir.programs.scope import Scope, Section
-from stretto.materialize.pipelined import Direct, Instruction, Issue, Stream
+from stretto.materialize.program import Direct, Instruction, Issue, Stream
 
 _SECTION, _STEP = "nv_tile.program.section", "nv_tile.program.step"
 """On the guards of the prologue and the epilogue, and on the kernel."""
