@@ -28,7 +28,6 @@ from stretto.errors import MaterializeError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.materialize.dataflow import Dataflow, Pending
-from stretto.materialize.layout import Layout, lay_out
 from stretto.materialize.origins import Raw
 from stretto.materialize.persistent import Persistent
 from stretto.materialize.program import (
@@ -57,6 +56,7 @@ from stretto.materialize.program import (
     Write,
 )
 from stretto.materialize.region import require_sound
+from stretto.materialize.ring_layout import RingLayout, lay_out
 from stretto.materialize.roster import Roster, make_roster
 from stretto.materialize.wiring import Wiring, wire
 from stretto.solution import ScheduleAnalysis
@@ -144,7 +144,7 @@ class _Bundler:
 
     roster: Roster
     dataflow: Dataflow
-    layout: Layout
+    layout: RingLayout
     wiring: Wiring
     iterators: dict[str, Iterator] = field(default_factory=dict[str, Iterator])
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.materialize.dataflow import Dataflow, Key, Skeleton, payload
-from stretto.materialize.layout import Layout, Order, reuses
 from stretto.materialize.program import After, Direct, Mutex, Pipe, Ring, Waiter
+from stretto.materialize.ring_layout import Order, RingLayout, reuses
 from stretto.materialize.roster import Roster
 
 
@@ -36,7 +36,7 @@ class Wiring:
     mutexes: tuple[Mutex, ...]
 
 
-def wire(roster: Roster, dataflow: Dataflow, layout: Layout) -> Wiring:
+def wire(roster: Roster, dataflow: Dataflow, layout: RingLayout) -> Wiring:
     """Mutex placeholders, then pipes, then what is left of the placeholders."""
     orders, agent_of = Orders(roster, layout.sequence), roster.agent_of
     placeholders = _placeholders(roster, layout)
@@ -62,7 +62,7 @@ def wire(roster: Roster, dataflow: Dataflow, layout: Layout) -> Wiring:
 # Pipes ------------------------------------------------------------------------------------
 
 
-def _pipes(roster: Roster, skeletons: Iterable[Skeleton], layout: Layout) -> dict[Key, Pipe]:
+def _pipes(roster: Roster, skeletons: Iterable[Skeleton], layout: RingLayout) -> dict[Key, Pipe]:
     found: dict[Key, Pipe] = {}
     names: dict[str, int] = {}
     for skeleton in skeletons:
@@ -128,7 +128,7 @@ def _kept(roster: Roster, dataflow: Dataflow, pipes: Iterable[Pipe]) -> list[Ord
 # What pipes do not carry ------------------------------------------------------------------
 
 
-def _placeholders(roster: Roster, layout: Layout) -> list[Order]:
+def _placeholders(roster: Roster, layout: RingLayout) -> list[Order]:
     """Every order that must hold; those that data keeps are found to be implied later."""
     real = [
         d

@@ -36,14 +36,14 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RingLayout:
     """Rings with their final depths, and the order of one step."""
 
     rings: dict[Raw, Ring]
     sequence: tuple[str, ...]
 
 
-def lay_out(roster: Roster, skeletons: Iterable[Skeleton]) -> Layout:
+def lay_out(roster: Roster, skeletons: Iterable[Skeleton]) -> RingLayout:
     """Depths from lifetimes, those of values raised where operations of no duration ask for it."""
     piped = [s for s in skeletons if s.group is not None]
     rings = {Raw("storage", s.name): _of_storage(roster, s.name) for s in roster.loop.storages}
@@ -55,7 +55,7 @@ def lay_out(roster: Roster, skeletons: Iterable[Skeleton]) -> Layout:
     while True:
         sequence, short = _sequence(roster, [*reuses(roster, rings), *_piped(roster, rings, piped)])
         if not short:
-            return Layout(rings, sequence)
+            return RingLayout(rings, sequence)
         rings = {
             raw: replace(ring, depth=ring.depth + 1) if ring.name == short else ring
             for raw, ring in rings.items()
