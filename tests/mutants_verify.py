@@ -585,7 +585,7 @@ def _reads() -> Iterator[Mutant]:
     yield _mutant(
         "reads: carried",
         "Whoever reads an older instance is taken to read its own iteration's.",
-        around(f"{VERIFY}.case.touches", _touching_now),
+        around(f"{VERIFY}.layout.touches", _touching_now),
     )
     yield _mutant(
         "orders of one iteration: storages",
@@ -598,7 +598,7 @@ def _holding() -> Iterator[Mutant]:
     yield _mutant(
         "slot, pool: together",
         "Holds are not summed over operations and iterations.",
-        silent(f"{VERIFY}.case.Case.moments"),
+        silent(f"{VERIFY}.layout.Layout.moments"),
     )
     yield _mutant(
         "slot, pool: alone",

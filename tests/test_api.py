@@ -13,13 +13,13 @@ from hypothesis import given
 
 import generated
 import stretto
+from documents import parse_loop
 from stretto import solve
 from stretto.errors import StrettoError
 from stretto.generate.problem import Options, Problem
 from stretto.generate.search import Found
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
-from stretto.loop.json import parse_loop
 from stretto.loop.places import texts
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis

@@ -55,7 +55,7 @@ def test_mlir_from_stdin_is_recognized_by_content(capsys: pytest.CaptureFixture[
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("command", ["cli.entry", "ir.opt.main"])
+@pytest.mark.parametrize("command", ["cli.entry", "ir.opt.__main__"])
 def test_stdin_is_utf8_whatever_the_locale_says(command: str) -> None:
     def run(data: bytes) -> subprocess.CompletedProcess[bytes]:
         code = f"from stretto.{command} import run; run()"

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import generated
+from documents import parse_loop
 from stretto.bounds import closure, compute_bounds
 from stretto.errors import InfeasibleError
 from stretto.generate.problem import Options, Problem, make_problem
@@ -32,7 +33,6 @@ from stretto.generate.seating.evaluators import (
     threshold,
 )
 from stretto.loop import Loop, Op, Operand, TileType, Use, Value
-from stretto.loop.json import parse_loop
 from stretto.machine import Budget, Machine, Slot, load_machine
 from stretto.resources import resolve
 from stretto.solution.views import placements

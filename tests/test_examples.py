@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import stretto
+from documents import parse_loop
 from stretto import Loop, prepare
 from stretto.bounds import compute_bounds, longest_from
-from stretto.loop.json import dump_loop, parse_loop
+from stretto.loop.json import dump_loop
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))

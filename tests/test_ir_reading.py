@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import stretto
+from documents import parse_loop
 from stretto.bounds import compute_bounds
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
@@ -26,7 +27,6 @@ from stretto.loop import (
     Use,
     Value,
 )
-from stretto.loop.json import parse_loop
 from stretto.machine import load_machine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import parse_loop
 from generated import Problem, problems
 from stretto import limits
 from stretto.ir import read_mlir, write_mlir
@@ -30,7 +31,6 @@ from stretto.loop import (
     Value,
     check,
 )
-from stretto.loop.json import parse_loop
 from stretto.machine import Machine, load_machine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import parse_loop
 from generated import Problem, problems
 from stretto.errors import DocumentError
 from stretto.loop import Facts, Loop, Op, Value
-from stretto.loop.json import dump_loop, loop_to_json, parse_loop
+from stretto.loop.json import dump_loop, loop_to_json
 
 SCHEMA = json.loads(
     resources.files("stretto.loop").joinpath("loop.schema.json").read_text(encoding="utf-8")

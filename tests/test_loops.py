@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import stretto
+from documents import parse_loop
 from stretto import Loop, ScheduleAnalysis
-from stretto.loop.json import parse_loop
 from stretto.solve import PARTS
 
 LOOPS = Path(__file__).parent / "loops"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from documents import parse_loop
 from stretto.cli.main import main
-from stretto.loop.json import parse_loop
 from stretto.machine import read_machine
 
 ROOT = Path(__file__).parent.parent

@@ -260,7 +260,7 @@ def test_exit_code_1_where_there_is_nothing_yet(
         except Exception:  # as parsers do, who tell of a fault of the file instead
             pytest.fail("the limit was taken for an error")
 
-    monkeypatch.setattr("stretto.cli.commands.read_input", slow)
+    monkeypatch.setattr("stretto.cli.commands._read_input", slow)
     began = time.monotonic()
     assert main(["schedule", str(EXAMPLES / "gemm.json"), "--time-limit", "0.05"]) == 1
     assert time.monotonic() - began < 4

@@ -114,6 +114,22 @@ class Cursor:
                 hint = f"did you mean `{close[0]}`?" if close else f"known keys: {known}"
                 raise self._child(key[:60], None).fail("unknown key", hint)
 
+    def record(
+        self, make: Callable[..., T], required: str, **readers: Callable[[Cursor], object]
+    ) -> T:
+        """A value of a class: its keys, each with how it is read, and no others.
+
+        Those that must be given are named in one string; of the others the class has a default.
+        """
+        needed = required.split()
+        given = {
+            key: read(self.get(key))
+            for key, read in readers.items()
+            if key in needed or self.has(key)
+        }
+        self.done()
+        return make(**given)
+
     # Lists and scalars --------------------------------------------------------------------
 
     def items(self) -> Iterator[Cursor]:
@@ -199,6 +215,21 @@ class Cursor:
 
     def _children(self) -> Iterator[Cursor]:
         return (self._child(key, value) for key, value in self.table().items())
+
+
+def each(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, ...]]:
+    """Reads a list, element by element."""
+    return lambda cursor: tuple(read(item) for item in cursor.items())
+
+
+def nullable(read: Callable[[Cursor], T]) -> Callable[[Cursor], T | None]:
+    """Reads null too."""
+    return lambda cursor: None if cursor.value is None else read(cursor)
+
+
+def one_of(*options: str) -> Callable[[Cursor], str]:
+    """Reads one of a few words."""
+    return lambda cursor: cursor.choice(options)
 
 
 _SCHEMA = re.compile(r"(?:stretto\.[a-z]+/|ddg-)[0-9.]{1,9}")

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from stretto import __version__
 from stretto.errors import UsageError
@@ -133,215 +133,128 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"stretto {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, told, add in (
-        (
-            "schedule",
-            "Finds a schedule of a small II, verifies it, and says what limits it.",
-            _schedule,
-        ),
-        ("bounds", "Lower bounds on the II, what sets them, and what would lower them.", _bounds),
-        (
-            "explain",
-            "Why not a smaller II? The reasons that forbid it, and what would change that.",
-            _explain,
-        ),
-        ("verify", "Is this schedule legal? Lists every violation with its numbers.", _verify),
-        (
-            "simulate",
-            "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
-            _simulate,
-        ),
-        ("machines", "Lists the machines, or shows one.", _machines),
-    ):
+    for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
         command.set_defaults(parser=command)
-        add(command)
+        for option in options.split():
+            command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
+        if name == "simulate":
+            command.set_defaults(generator=None)
     return parser
 
 
-def _output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=given,
-        metavar="FILE",
-        help="write to FILE instead of stdout (-: stdout)",
-    )
+_PROBLEM = "input --machine --loop --max-stages"
+_SEARCH = "--serial-threshold --no-fuse --strict --without --json --output --verbose"
+_LIMITS = "--time-limit --work-limit --workers --seed"
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "schedule": (
+        "Finds a schedule of a small II, verifies it, and says what limits it.",
+        f"{_PROBLEM} --generator --prove --objective {_LIMITS} --max-ii {_SEARCH}",
+    ),
+    "bounds": (
+        "Lower bounds on the II, what sets them, and what would lower them.",
+        f"{_PROBLEM} --no-fuse --json --output",
+    ),
+    "explain": (
+        "Why not a smaller II? The reasons that forbid it, and what would change that.",
+        f"{_PROBLEM} --ii --no-fuse {_LIMITS} --json --output --verbose",
+    ),
+    "verify": (
+        "Is this schedule legal? Lists every violation with its numbers.",
+        f"{_PROBLEM} verified --json --output",
+    ),
+    "simulate": (
+        "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
+        f"{_PROBLEM} simulated --generator --iterations --mode --no-fuse --json --output --verbose",
+    ),
+    "machines": ("Lists the machines, or shows one.", "name --json --output"),
+}
+"""What each command is for, and the arguments it takes, in the order in which help shows them."""
+
+_NAMES = {
+    "--output": ("-o", "--output"),
+    "--verbose": ("-v", "--verbose"),
+    "verified": ("schedule",),
+    "simulated": ("schedule",),
+}
+
+_SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
 
 
-def _problem(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "input", type=given, metavar="INPUT", help="MLIR, a loop or a dump, or - for stdin"
-    )
-    parser.add_argument(
-        "--machine",
-        type=given,
-        metavar="NAME|FILE.toml",
-        help="the machine (default: the one the loop names, else blackwell)",
-    )
-    parser.add_argument("--loop", metavar="NAME", help="only this loop of the input")
-    parser.add_argument("--max-stages", type=positive, metavar="N", help="allow at most N stages")
+def _takes(read: Callable[[str], object], metavar: str, help: str, **more: Any) -> dict[str, Any]:
+    """An argument with a value; `more` as argparse has it."""
+    return {"type": read, "metavar": metavar, "help": help, **more}
 
 
-def _no_fuse(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-fuse", action="store_true", help="do not let operations fuse")
+def _flag(help: str) -> dict[str, Any]:
+    return {"action": "store_true", "help": help}
 
 
-def _schedule(parser: argparse.ArgumentParser) -> None:
-    _problem(parser)
-    _generator(parser)
-    parser.add_argument(
-        "--prove",
-        action="store_true",
-        help="have the solver prove the schedule that was found, or improve on it",
-    )
-    _proof(parser)
-    parser.add_argument(
-        "--max-ii",
-        type=interval,
-        metavar="N",
-        help="the last II tried (default: that of the serial schedule)",
-    )
-    parser.add_argument(
-        "--serial-threshold",
-        type=positive,
-        metavar="N",
-        default=2,
-        help="loops of fewer operations are scheduled serially (default: 2)",
-    )
-    _no_fuse(parser)
-    parser.add_argument(
-        "--strict", action="store_true", help="fail where a constraint is not honoured"
-    )
-    parser.add_argument(
-        "--without",
-        type=part,
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "input": _takes(given, "INPUT", "MLIR, a loop or a dump, or - for stdin"),
+    "name": _takes(given, "NAME|FILE.toml", "show this machine", nargs="?"),
+    "verified": _takes(given, "SCHEDULE", f"{_SCHEDULE})", nargs="?"),
+    "simulated": _takes(given, "SCHEDULE", f"{_SCHEDULE}, else a new one)", nargs="?"),
+    "--machine": _takes(
+        given,
+        "NAME|FILE.toml",
+        "the machine (default: the one the loop names, else blackwell)",
+    ),
+    "--loop": _takes(str, "NAME", "only this loop of the input"),
+    "--max-stages": _takes(positive, "N", "allow at most N stages"),
+    "--generator": {
+        "choices": ("auto", "serial", "cost-based", "exact"),
+        "default": "auto",
+        "help": "who makes the schedule (default: auto, by the loop); exact: with a proof",
+    },
+    "--prove": _flag("have the solver prove the schedule that was found, or improve on it"),
+    "--objective": {
+        "choices": NAMES,
+        "default": OBJECTIVE,
+        "help": f"with exact or --prove, minimize in the order {', '.join(NAMES)} as far as this "
+        f"one (default: {OBJECTIVE})",
+    },
+    "--time-limit": _takes(
+        amount,
+        "S",
+        "end all work after S seconds, with the best verified schedule so far (exit code 3)",
+    ),
+    "--work-limit": _takes(
+        amount,
+        "W",
+        "stop the solver after W units of deterministic work, each in the order of a second "
+        f"(default: {WORK:g})",
+        default=WORK,
+    ),
+    "--workers": _takes(
+        workers,
+        "N",
+        "threads of the solver (default: 1); the same number gives the same answer",
+        default=1,
+    ),
+    "--seed": _takes(seed, "N", "of the solver (default: 0)", default=0),
+    "--max-ii": _takes(interval, "N", "the last II tried (default: that of the serial schedule)"),
+    "--serial-threshold": _takes(
+        positive, "N", "loops of fewer operations are scheduled serially (default: 2)", default=2
+    ),
+    "--no-fuse": _flag("do not let operations fuse"),
+    "--strict": _flag("fail where a constraint is not honoured"),
+    "--without": _takes(
+        part,
+        "PART",
+        "leave out a rung (rau) or an arm (arm:fuse), to see what it is worth",
         action="append",
         default=[],
-        metavar="PART",
-        help="leave out a rung (rau) or an arm (arm:fuse), to see what it is worth",
-    )
-    _output(parser)
-    _verbose(parser)
-
-
-def _verbose(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="tell on stderr of every II tried"
-    )
-
-
-def _generator(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--generator",
-        choices=("auto", "serial", "cost-based", "exact"),
-        default="auto",
-        help="who makes the schedule (default: auto, by the loop); exact: with a proof",
-    )
-
-
-def _proof(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--objective",
-        choices=NAMES,
-        default=OBJECTIVE,
-        help=f"with exact or --prove, minimize in the order {', '.join(NAMES)} as far as this one "
-        f"(default: {OBJECTIVE})",
-    )
-    _limits(parser)
-
-
-def _limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--time-limit",
-        type=amount,
-        metavar="S",
-        help="end all work after S seconds, with the best verified schedule so far (exit code 3)",
-    )
-    parser.add_argument(
-        "--work-limit",
-        type=amount,
-        metavar="W",
-        default=WORK,
-        help="stop the solver after W units of deterministic work, each in the order of a second "
-        f"(default: {WORK:g})",
-    )
-    parser.add_argument(
-        "--workers",
-        type=workers,
-        metavar="N",
-        default=1,
-        help="threads of the solver (default: 1); the same number gives the same answer",
-    )
-    parser.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="of the solver (default: 0)"
-    )
-
-
-def _bounds(parser: argparse.ArgumentParser) -> None:
-    _problem(parser)
-    _no_fuse(parser)
-    _output(parser)
-
-
-def _explain(parser: argparse.ArgumentParser) -> None:
-    _problem(parser)
-    parser.add_argument(
-        "--ii",
-        type=interval,
-        metavar="N",
-        help="the II to explain (default: one below the best)",
-    )
-    _no_fuse(parser)
-    _limits(parser)
-    _output(parser)
-    _verbose(parser)
-
-
-def _verify(parser: argparse.ArgumentParser) -> None:
-    _problem(parser)
-    parser.add_argument(
-        "schedule",
-        type=given,
-        metavar="SCHEDULE",
-        nargs="?",
-        help="a stretto.schedule/1 document (default: the schedule that stands in a module)",
-    )
-    _output(parser)
-
-
-def _simulate(parser: argparse.ArgumentParser) -> None:
-    _problem(parser)
-    parser.add_argument(
-        "schedule",
-        type=given,
-        metavar="SCHEDULE",
-        nargs="?",
-        help="a stretto.schedule/1 document (default: the schedule that stands in a module, else a "
-        "new one)",
-    )
-    _generator(parser)
-    parser.set_defaults(generator=None)
-    parser.add_argument(
-        "--iterations",
-        type=natural,
-        metavar="N",
-        help="the trip count (default: enough for a steady state)",
-    )
-    parser.add_argument(
-        "--mode",
-        choices=("unspecialized", "specialized"),
-        default="unspecialized",
-        help="one instruction stream, or one for each agent (default: unspecialized)",
-    )
-    _no_fuse(parser)
-    _output(parser)
-    _verbose(parser)
-
-
-def _machines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", type=given, metavar="NAME|FILE.toml", nargs="?", help="show this machine"
-    )
-    _output(parser)
+    ),
+    "--ii": _takes(interval, "N", "the II to explain (default: one below the best)"),
+    "--iterations": _takes(natural, "N", "the trip count (default: enough for a steady state)"),
+    "--mode": {
+        "choices": ("unspecialized", "specialized"),
+        "default": "unspecialized",
+        "help": "one instruction stream, or one for each agent (default: unspecialized)",
+    },
+    "--json": _flag("print one JSON document"),
+    "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
+    "--verbose": _flag("tell on stderr of every II tried"),
+}

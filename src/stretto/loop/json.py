@@ -12,7 +12,7 @@ import json
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from stretto.document import Cursor, parse_json, unknown_schema
+from stretto.document import Cursor, each, one_of, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.parts import (
     DEPENDENCE_KINDS,
@@ -20,7 +20,6 @@ from stretto.loop.parts import (
     Constraint,
     Demand,
     Dependence,
-    DependenceKind,
     Facts,
     Op,
     Operand,
@@ -119,11 +118,6 @@ _REQUIRED: dict[type, tuple[str, ...]] = {
 # Reading ----------------------------------------------------------------------------------
 
 
-def parse_loop(file: str, text: str) -> Loop:
-    """The loop a JSON text describes."""
-    return read_loop(parse_json(file, text))
-
-
 def loop_of_file(file: str, loop: Loop) -> Loop:
     """A loop as it stands in a file: the path of its machine is relative to that file's folder."""
     if loop.machine is None:
@@ -138,10 +132,10 @@ def read_loop(top: Cursor) -> Loop:
         raise unknown_schema(schema, f'expected "{SCHEMA}"')
     loop = Loop(
         name=top.get("name").text(),
-        ops=tuple(read_op(c) for c in top.get("ops").items()),
-        values=_rows(top, "values", _value),
-        storages=_rows(top, "storages", _storage),
-        stated=_rows(top, "dependences", _dependence),
+        ops=each(read_op)(top.get("ops")),
+        values=top.opt("values", each(_value), ()),
+        storages=top.opt("storages", each(_storage), ()),
+        stated=top.opt("dependences", each(_dependence), ()),
         machine=top.opt("machine", Cursor.text, None),
         slots=top.opt("slots", _names, ()),
         force_serial=top.opt("force_serial", Cursor.boolean, False),
@@ -150,23 +144,12 @@ def read_loop(top: Cursor) -> Loop:
     return loop
 
 
-def _rows(top: Cursor, key: str, read: Any) -> tuple[Any, ...]:
-    return top.opt(key, lambda c: tuple(read(item) for item in c.items()), ())
-
-
-def _names(cursor: Cursor) -> tuple[str, ...]:
-    return tuple(item.text() for item in cursor.items())
+_names = each(Cursor.text)
 
 
 def _value(row: Cursor) -> Value:
-    value = Value(
-        name=row.get("name").text(),
-        type=row.opt("type", _tile, None),
-        storage=row.opt("storage", Cursor.text, None),
-        view_of=row.opt("view_of", Cursor.text, None),
-    )
-    row.done()
-    return value
+    text = Cursor.text
+    return row.record(Value, "name", name=text, type=_tile, storage=text, view_of=text)
 
 
 def _tile(cursor: Cursor) -> TileType:
@@ -177,88 +160,79 @@ def _tile(cursor: Cursor) -> TileType:
 
 
 def _storage(row: Cursor) -> Storage:
-    storage = Storage(
-        name=row.get("name").text(),
-        space=SPACES[row.get("space").choice(tuple(SPACES))].name,
-        bytes=row.get("bytes").positive(),
-        fixed=row.opt("fixed", Cursor.boolean, False),
-        depth=row.opt("depth", Cursor.positive, None),
+    return row.record(
+        Storage,
+        "name space bytes",
+        name=Cursor.text,
+        space=lambda c: SPACES[c.choice(tuple(SPACES))].name,
+        bytes=Cursor.positive,
+        fixed=Cursor.boolean,
+        depth=Cursor.positive,
     )
-    row.done()
-    return storage
 
 
 def read_op(row: Cursor) -> Op:
     """An operation."""
-    op = Op(
-        name=row.get("name").text(),
-        kind=row.get("kind").text(),
-        operands=_rows(row, "operands", _operand),
-        results=row.opt("results", _names, ()),
-        reads=_rows(row, "reads", _access),
-        writes=row.opt("writes", _names, ()),
-        uses=row.opt("uses", lambda c: tuple(read_use(item) for item in c.items()), None),
-        demands=_rows(row, "demands", _demand),
-        latency=row.opt("latency", Cursor.natural, None),
-        encoding=row.opt("encoding", Cursor.text, None),
-        facts=row.opt("facts", _facts, Facts()),
-        constraint=row.opt("constraint", _constraint, Constraint()),
-        parent=row.opt("parent", Cursor.text, None),
+    return row.record(
+        Op,
+        "name kind",
+        name=Cursor.text,
+        kind=Cursor.text,
+        operands=each(_operand),
+        results=_names,
+        reads=each(_access),
+        writes=_names,
+        uses=each(read_use),
+        demands=each(_demand),
+        latency=Cursor.natural,
+        encoding=Cursor.text,
+        facts=_facts,
+        constraint=_constraint,
+        parent=Cursor.text,
     )
-    row.done()
-    return op
 
 
 def _operand(row: Cursor) -> Operand:
-    operand = Operand(
-        value=row.get("value").text(),
-        distance=row.opt("distance", Cursor.natural, 0),
-        latency=row.opt("latency", Cursor.natural, None),
-    )
-    row.done()
-    return operand
+    natural = Cursor.natural
+    return row.record(Operand, "value", value=Cursor.text, distance=natural, latency=natural)
 
 
 def _access(row: Cursor) -> Access:
-    access = Access(row.get("storage").text(), row.opt("distance", Cursor.natural, 0))
-    row.done()
-    return access
+    return row.record(Access, "storage", storage=Cursor.text, distance=Cursor.natural)
 
 
 def read_use(row: Cursor) -> Use:
     """A use, in a loop or in a schedule of it."""
-    use = Use(
-        slot=row.get("slot").text(),
-        duration=row.get("duration").natural(),
-        offset=row.opt("offset", Cursor.natural, 0),
-        occupancy=row.opt("occupancy", Cursor.natural, 1),
+    return row.record(
+        Use,
+        "slot duration",
+        slot=Cursor.text,
+        duration=Cursor.natural,
+        offset=Cursor.natural,
+        occupancy=Cursor.natural,
     )
-    row.done()
-    return use
 
 
 def _demand(row: Cursor) -> Demand:
-    demand = Demand(row.get("pool").text(), row.get("units").natural())
-    row.done()
-    return demand
+    return row.record(Demand, "pool units", pool=Cursor.text, units=Cursor.natural)
 
 
 def _facts(row: Cursor) -> Facts:
-    facts = Facts(
-        contiguity=row.opt("contiguity", Cursor.positive, None),
-        divisibility=row.opt("divisibility", Cursor.positive, None),
-        constancy=row.opt("constancy", Cursor.positive, None),
-        bounds=row.opt("bounds", _bounds, None),
-        buffer=row.opt("buffer", lambda c: c.choice(BUFFERS), None),
-        bank=row.opt("bank", Cursor.natural, None),
-        bank_width=row.opt("bank_width", Cursor.natural, None),
-        bank_pairs=row.opt("bank_pairs", Cursor.natural, None),
-        bytes=row.opt("bytes", Cursor.natural, None),
-        cluster=row.opt("cluster", Cursor.boolean, None),
-        tag=row.opt("tag", Cursor.natural, None),
+    return row.record(
+        Facts,
+        "",
+        contiguity=Cursor.positive,
+        divisibility=Cursor.positive,
+        constancy=Cursor.positive,
+        bounds=_bounds,
+        buffer=one_of(*BUFFERS),
+        bank=Cursor.natural,
+        bank_width=Cursor.natural,
+        bank_pairs=Cursor.natural,
+        bytes=Cursor.natural,
+        cluster=Cursor.boolean,
+        tag=Cursor.natural,
     )
-    row.done()
-    return facts
 
 
 def _bounds(cursor: Cursor) -> tuple[int, int]:
@@ -269,24 +243,20 @@ def _bounds(cursor: Cursor) -> tuple[int, int]:
 
 
 def _constraint(row: Cursor) -> Constraint:
-    constraint = Constraint(
-        gid=row.opt("gid", Cursor.natural, None),
-        leader_gid=row.opt("leader_gid", Cursor.natural, None),
-        max_depth=row.opt("max_depth", Cursor.natural, None),
-        pending=row.opt("pending", Cursor.boolean, False),
+    natural = Cursor.natural
+    return row.record(
+        Constraint, "", gid=natural, leader_gid=natural, max_depth=natural, pending=Cursor.boolean
     )
-    row.done()
-    return constraint
 
 
 def _dependence(row: Cursor) -> Dependence:
-    dependence = Dependence(
-        src=row.get("src").text(),
-        dst=row.get("dst").text(),
-        latency=row.get("latency").natural(),
-        distance=row.opt("distance", Cursor.natural, 0),
-        kind=cast("DependenceKind", row.opt("kind", lambda c: c.choice(DEPENDENCE_KINDS), "flow")),
-        via=row.opt("via", Cursor.text, ""),
+    return row.record(
+        Dependence,
+        "src dst latency",
+        src=Cursor.text,
+        dst=Cursor.text,
+        latency=Cursor.natural,
+        distance=Cursor.natural,
+        kind=one_of(*DEPENDENCE_KINDS),
+        via=Cursor.text,
     )
-    row.done()
-    return dependence

@@ -18,11 +18,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from time import time_ns
 from typing import Literal, TypeVar
 
-from stretto.document import Cursor, parse_toml
+from stretto.document import Cursor, each, one_of, parse_toml
 from stretto.errors import DocumentError, MachineError
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
@@ -114,8 +115,8 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         budgets=budgets,
         encodings=encodings,
         families=top.opt("families", lambda c: _named(c, known.family), ()),
-        tags=top.opt("tags", lambda c: tuple(known.tag(row) for row in c.items()), ()),
-        cells=top.opt("cells", lambda c: tuple(_cell(row) for row in c.items()), ()),
+        tags=top.opt("tags", each(known.tag), ()),
+        cells=top.opt("cells", each(_cell), ()),
         tier2=top.opt("tier2", lambda c: _named(c, _figure), ()),
         anchors=top.opt("anchors", lambda c: _named(c, _figure), ()),
         ceilings=top.opt("ceilings", lambda c: _named(c, _figure), ()),
@@ -151,18 +152,18 @@ def _slots(table: Cursor) -> tuple[Slot, ...]:
     rows: list[Slot] = []
     ids: dict[int, str] = {}
     for name, row in table.entries():
-        slot = Slot(
-            id=row.opt("id", Cursor.positive, len(rows) + 1),
-            name=name,
-            capacity=_capacity(row.get("capacity")),
-            kind=row.opt("kind", lambda c: c.choice(KINDS), "fine"),
-            role=row.opt("role", Cursor.text, ""),
-            primary=row.opt("primary", Cursor.boolean, False),
-            fusion_cap=row.opt("fusion_cap", Cursor.positive, 1),
-            anchor=row.opt("anchor", Cursor.natural, None),
-            source=_source(row),
+        slot = row.record(
+            partial(Slot, id=len(rows) + 1, name=name),
+            "capacity",
+            id=Cursor.positive,
+            capacity=_capacity,
+            kind=one_of(*KINDS),
+            role=Cursor.text,
+            primary=Cursor.boolean,
+            fusion_cap=Cursor.positive,
+            anchor=Cursor.natural,
+            source=Cursor.text,
         )
-        row.done()
         if slot.id in ids:
             raise row.fail(f"has id {slot.id}, which `{ids[slot.id]}` has already", "ids differ")
         ids[slot.id] = name
@@ -181,12 +182,8 @@ def _capacity(cursor: Cursor) -> int | None:
 
 
 def _pool(name: str, row: Cursor) -> Pool:
-    return Pool(
-        name=name,
-        cap=row.get("cap").positive(),
-        role=row.opt("role", Cursor.text, ""),
-        source=_source(row),
-    )
+    text = Cursor.text
+    return row.record(partial(Pool, name), "cap", cap=Cursor.positive, role=text, source=text)
 
 
 def _budgets(
@@ -209,15 +206,15 @@ def _budgets(
 
 
 def _cell(row: Cursor) -> Cell:
-    cell = Cell(
-        index=row.get("index").natural(),
-        value=row.get("value").natural(),
-        meaning=row.get("meaning").text(),
-        enforced_by=row.get("enforced_by").text(),
-        source=_source(row),
+    return row.record(
+        Cell,
+        "index value meaning enforced_by",
+        index=Cursor.natural,
+        value=Cursor.natural,
+        meaning=Cursor.text,
+        enforced_by=Cursor.text,
+        source=Cursor.text,
     )
-    row.done()
-    return cell
 
 
 def _figure(name: str, row: Cursor) -> Figure:
@@ -277,36 +274,41 @@ class _Known:
         return name
 
     def slot_list(self, cursor: Cursor) -> tuple[str, ...]:
-        return tuple(self.slot_name(item) for item in cursor.items())
+        return each(self.slot_name)(cursor)
 
     def family(self, name: str, row: Cursor) -> Family:
-        latency = row.opt("latency", Cursor.positive, None)
-        return Family(name, latency, self.slot_list(row.get("slots")), _source(row))
+        return row.record(
+            partial(Family, name, latency=None),
+            "slots",
+            latency=Cursor.positive,
+            slots=self.slot_list,
+            source=Cursor.text,
+        )
 
     def tag(self, row: Cursor) -> Tag:
-        tag = Tag(
-            tag=row.get("tag").natural(),
-            latency=row.get("latency").natural(),
-            slots=self.slot_list(row.get("slots")),
-            family=row.get("family").text(),
-            source=_source(row),
+        return row.record(
+            Tag,
+            "tag latency slots family",
+            tag=Cursor.natural,
+            latency=Cursor.natural,
+            slots=self.slot_list,
+            family=Cursor.text,
+            source=Cursor.text,
         )
-        row.done()
-        return tag
 
     def encoding(self, name: str, row: Cursor) -> Encoding:
-        needs = row.opt("needs", lambda c: tuple(_need(item) for item in c.items()), ())
-        return Encoding(
-            name=name,
-            opcodes=tuple(item.text() for item in row.get("opcodes").items()),
-            uses=tuple(self.use(item) for item in row.get("uses").items()),
-            latency=_cost(row.get("latency")),
-            demands=row.opt("demands", self.demands, ()),
-            tag=row.opt("tag", Cursor.natural, None),
-            when=row.opt("when", _condition, None),
-            needs=needs,
-            source=_source(row),
-            note=row.opt("note", Cursor.text, ""),
+        return row.record(
+            partial(Encoding, name),
+            "opcodes uses latency",
+            needs=each(_need),
+            opcodes=each(Cursor.text),
+            uses=each(self.use),
+            latency=_cost,
+            demands=self.demands,
+            tag=Cursor.natural,
+            when=_condition,
+            source=Cursor.text,
+            note=Cursor.text,
         )
 
     def demands(self, table: Cursor) -> tuple[tuple[str, Formula], ...]:
@@ -335,9 +337,7 @@ class _Known:
 
 
 def _need(row: Cursor) -> Need:
-    need = Need(_condition(row.get("condition")), row.get("why").text())
-    row.done()
-    return need
+    return row.record(Need, "condition why", condition=_condition, why=Cursor.text)
 
 
 def _check_tags(top: Cursor, machine: Machine) -> None:

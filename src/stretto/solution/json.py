@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any, TypeVar, cast
 
-from stretto.document import Cursor, parse_json, unknown_schema
+from stretto.document import Cursor, each, nullable, one_of, parse_json, unknown_schema
 from stretto.loop import SPACES, Loop, Note, Op, Place, Use
 from stretto.loop.json import read_use
 from stretto.loop.places import texts
@@ -174,7 +175,7 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
     if success or ops:
         ii: int | None = row.get("ii").positive()
     else:
-        ii = row.opt("ii", _nullable(Cursor.positive), None)
+        ii = row.opt("ii", nullable(Cursor.positive), None)
     if row.has("errors"):
         _errors(row.get("errors"), success)
     placements: tuple[Placement, ...] = ()
@@ -192,15 +193,15 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         fused=fused,
         stage_count=row.opt("stage_count", Cursor.natural, 0),
         pipeline_depth=row.opt("pipeline_depth", Cursor.natural, 0),
-        storages=row.opt("storages", _each(_storage), ()),
+        storages=row.opt("storages", each(_storage), ()),
         memory=row.opt("memory", _memory, ()),
-        pressure=row.opt("pressure", _nullable(_pressure), None),
-        bounds=row.opt("bounds", _nullable(_bounds), None),
-        proof=row.opt("proof", _nullable(_proof), None),
+        pressure=row.opt("pressure", nullable(_pressure), None),
+        bounds=row.opt("bounds", nullable(_bounds), None),
+        proof=row.opt("proof", nullable(_proof), None),
         generator=row.opt("generator", _string, ""),
         rule=row.opt("rule", _string, ""),
-        refused=row.opt("refused", _each(_refusal), ()),
-        warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", _each(_string), ())),
+        refused=row.opt("refused", each(_refusal), ()),
+        warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", each(_string), ())),
         seconds=row.opt("seconds", Cursor.number, 0.0),
     )
     row.done()
@@ -211,21 +212,13 @@ def _errors(cursor: Cursor, success: bool) -> None:
     """Why there is no schedule, for people; nothing of it is kept."""
     if success:
         raise cursor.fail("stands beside a schedule", "only a loop that failed has errors")
-    if not _each(Cursor.text)(cursor):
+    if not each(Cursor.text)(cursor):
         raise cursor.fail("is empty", "say why there is no schedule, or leave it out")
-
-
-def _each(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, ...]]:
-    return lambda cursor: tuple(read(item) for item in cursor.items())
-
-
-def _nullable(read: Callable[[Cursor], T]) -> Callable[[Cursor], T | None]:
-    return lambda cursor: None if cursor.value is None else read(cursor)
 
 
 def _pair(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, T]]:
     def both(cursor: Cursor) -> tuple[T, T]:
-        found = _each(read)(cursor)
+        found = each(read)(cursor)
         if len(found) != 2:
             raise cursor.fail(f"has {len(found)} elements", "expected two")
         return found[0], found[1]
@@ -279,7 +272,7 @@ def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None)
     name = row.get("name").text()
     start = row.get("start").integer()
     kind = row.opt("kind", Cursor.text, None)
-    uses = row.opt("uses", _each(read_use), None)
+    uses = row.opt("uses", each(read_use), None)
     if loop is not None and name in loop.index:
         _same_op(row, loop.op(name), kind, uses)
     placement = Placement(
@@ -291,7 +284,7 @@ def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None)
         arm=row.opt("arm", _string, ""),
         cycle=row.opt("cycle", Cursor.natural, start % ii),
     )
-    row.opt("fused_with", _each(Cursor.text), ())
+    row.opt("fused_with", each(Cursor.text), ())
     row.done()
     return placement
 
@@ -309,7 +302,7 @@ def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
     """Groups, members and groups in the order of the operations; all members agree on theirs."""
     others: dict[str, tuple[str, ...]] = {}
     for row in rows:
-        others[row.get("name").text()] = row.opt("fused_with", _each(Cursor.text), ())
+        others[row.get("name").text()] = row.opt("fused_with", each(Cursor.text), ())
     for row in rows:
         name = row.get("name").text()
         group = {name, *others[name]}
@@ -325,15 +318,15 @@ def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
 
 
 def _storage(row: Cursor) -> StorageUse:
-    storage = StorageUse(
-        name=row.get("name").text(),
-        space=row.get("space").choice(tuple(SPACES)),
-        bytes=row.get("bytes").natural(),
-        lifetime=row.get("lifetime").natural(),
-        ring_depth=row.get("ring_depth").natural(),
+    return row.record(
+        StorageUse,
+        "name space bytes lifetime ring_depth",
+        name=Cursor.text,
+        space=one_of(*SPACES),
+        bytes=Cursor.natural,
+        lifetime=Cursor.natural,
+        ring_depth=Cursor.natural,
     )
-    row.done()
-    return storage
 
 
 def _memory(table: Cursor) -> tuple[SpaceUse, ...]:
@@ -341,61 +334,58 @@ def _memory(table: Cursor) -> tuple[SpaceUse, ...]:
     for space, row in table.entries():
         if space not in SPACES:
             raise row.fail("unknown memory space", "expected one of " + ", ".join(SPACES))
-        budget = row.opt("budget", _nullable(Cursor.natural), None)
-        rows.append(SpaceUse(space, row.get("used").natural(), budget))
-        row.done()
+        unlimited = partial(SpaceUse, space, budget=None)
+        natural = Cursor.natural
+        rows.append(row.record(unlimited, "used", budget=nullable(natural), used=natural))
     return tuple(rows)
 
 
 def _pressure(row: Cursor) -> Pressure:
-    pressure = Pressure(
-        peak=row.get("peak").natural(),
-        budget=row.opt("budget", _nullable(Cursor.natural), None),
-        cycle=row.get("cycle").natural(),
-    )
-    row.done()
-    return pressure
+    natural = Cursor.natural
+    unlimited = partial(Pressure, budget=None)
+    budget = nullable(natural)
+    return row.record(unlimited, "peak cycle", peak=natural, budget=budget, cycle=natural)
 
 
 def _proof(row: Cursor) -> Proof:
-    proof = Proof(
-        optimal=row.get("optimal").boolean(),
-        lower_bound=row.get("lower_bound").integer(),
-        method=row.get("method").text(),
-        objectives=row.opt("objectives", _each(_objective), ()),
+    return row.record(
+        Proof,
+        "optimal lower_bound method",
+        optimal=Cursor.boolean,
+        lower_bound=Cursor.integer,
+        method=Cursor.text,
+        objectives=each(_objective),
     )
-    row.done()
-    return proof
 
 
 def _objective(row: Cursor) -> Objective:
-    objective = Objective(
-        name=row.get("name").text(),
-        value=row.get("value").integer(),
-        lower_bound=row.get("lower_bound").integer(),
-        optimal=row.get("optimal").boolean(),
+    return row.record(
+        Objective,
+        "name value lower_bound optimal",
+        name=Cursor.text,
+        value=Cursor.integer,
+        lower_bound=Cursor.integer,
+        optimal=Cursor.boolean,
     )
-    row.done()
-    return objective
 
 
 def _refusal(row: Cursor) -> Refusal:
-    refusal = Refusal(
-        ii=row.get("ii").integer(),
-        reason=row.get("reason").text(),
-        through=row.opt("through", Cursor.integer, None),
-        proved=row.opt("proved", Cursor.boolean, False),
-        rung=row.opt("rung", _string, ""),
-        op=row.opt("op", _string, ""),
-        uses=row.opt("uses", _each(read_use), ()),
-        window=row.opt("window", _pair(Cursor.integer), None),
-        rows=row.opt("rows", _each(_pair(Cursor.natural)), ()),
-        limit=row.opt("limit", _string, ""),
-        group=row.opt("group", _each(Cursor.text), ()),
-        stage=row.opt("stage", Cursor.natural, None),
+    return row.record(
+        Refusal,
+        "ii reason",
+        ii=Cursor.integer,
+        reason=Cursor.text,
+        through=Cursor.integer,
+        proved=Cursor.boolean,
+        rung=_string,
+        op=_string,
+        uses=each(read_use),
+        window=_pair(Cursor.integer),
+        rows=each(_pair(Cursor.natural)),
+        limit=_string,
+        group=each(Cursor.text),
+        stage=Cursor.natural,
     )
-    row.done()
-    return refusal
 
 
 def _bounds(row: Cursor) -> Bounds:
@@ -418,7 +408,7 @@ def _witness(row: Cursor) -> Witness:
         limit=row.opt("limit", _string, ""),
         total=row.get("total").natural(),
         capacity=row.get("capacity").positive(),
-        parts=row.opt("parts", _each(_part), ()),
+        parts=row.opt("parts", each(_part), ()),
         slot_id=row.opt("slot_id", Cursor.positive, None),
     )
     if row.has("bound"):
@@ -428,10 +418,6 @@ def _witness(row: Cursor) -> Witness:
 
 
 def _part(row: Cursor) -> Part:
-    part = Part(
-        ops=_each(Cursor.text)(row.get("ops")),
-        amount=row.get("amount").natural(),
-        distance=row.opt("distance", Cursor.natural, 0),
-    )
-    row.done()
-    return part
+    natural = Cursor.natural
+    ops = each(Cursor.text)
+    return row.record(Part, "ops amount", ops=ops, amount=natural, distance=natural)

@@ -261,7 +261,7 @@ class Operands:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultOf:
     """The result of an operation of the program."""
 
     op: str
@@ -276,13 +276,13 @@ class FromPipe:
     iterator: str
 
 
-def trace(head: Reading, value: SSAValue) -> Result | FromPipe | None:
+def trace(head: Reading, value: SSAValue) -> ResultOf | FromPipe | None:
     """Who gives a value; None: it was there before the program."""
     while isinstance(value, OpResult):
         op, index = value.op, value.index
         name = head.issued.get(op)
         if name is not None:
-            return Result(name, head.loop.op(name).results[index])
+            return ResultOf(name, head.loop.op(name).results[index])
         match op:
             case ConsumerReadOp() if index > 0:
                 pipe, iterator = head.pipes.get(op.pipeline), head.versions.get(op.iterator)
@@ -348,7 +348,7 @@ class Sources:
             told = f"it has no operand {position}, which should be `{path.values[0]}`"
             raise self.head.refuse(op, told)
         found = trace(self.head, op.operands[position])
-        if isinstance(found, Result):
+        if isinstance(found, ResultOf):
             return self._direct(op, row.name, path, found, at)
         if isinstance(found, FromPipe):
             return Through(path, found.pipe, found.iterator)
@@ -362,7 +362,7 @@ class Sources:
         raise self.head.refuse(op, f"`{row.name}`: {told}")
 
     def _direct(
-        self, op: Operation, consumer: str, path: Path, made: Result, at: Position
+        self, op: Operation, consumer: str, path: Path, made: ResultOf, at: Position
     ) -> Direct:
         """The maker stands beside the consumer: find it on the path."""
         distance = 0
