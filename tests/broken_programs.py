@@ -36,7 +36,7 @@ from stretto.materialize import (
     Program,
     materialize,
 )
-from stretto.materialize.instructions import Direct, Issue, LiveIn, Slot, Wait
+from stretto.materialize.program import Direct, Issue, LiveIn, RingAccess, Wait
 from stretto.solution import ScheduleAnalysis
 from stretto.verify.verifier import VALIDATORS
 
@@ -186,7 +186,7 @@ class _Faults:
             yield f"{op} with operands of other iterations", _issues(op, _other_operands)
             for storage in self.program.loop.storages:
                 if storage.fixed and storage.name not in self.program.loop.op(op).writes:
-                    more = Slot(storage.name, None)
+                    more = RingAccess(storage.name, None)
                     yield (
                         f"{op} writes {storage.name} as well",
                         _issues(op, lambda i, m=more: replace(i, writes=(*i.writes, m))),

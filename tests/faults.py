@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from stretto.materialize import Agent, Instruction, Program, Stream
-from stretto.materialize.instructions import Acquire, Arrive, Await, Commit, Wait, Write
+from stretto.materialize.program import Acquire, Arrive, Await, Commit, Wait, Write
 
 Rewrite = Callable[[list[Instruction]], list[Instruction]]
 

@@ -104,7 +104,7 @@ def _untold(untold: Tells) -> Patch:
 
         return add
 
-    return changed(f"{SIMULATE}.findings.Findings.add", change)
+    return changed(f"{SIMULATE}.outcome.Findings.add", change)
 
 
 def _named(name: str) -> Patch:
@@ -117,9 +117,9 @@ def _values(*abouts: str) -> Patch:
 
 def _all_knowing(original: Callable[..., None], args: tuple[Any, ...]) -> None:
     """A check whose agent knows everything, whatever made it wait."""
-    moment = args[-1]
-    known = [moment.trip_count] * len(moment.known)
-    original(*args[:-1], replace(moment, known=known))
+    act = args[-1]
+    known = [act.trip_count] * len(act.known)
+    original(*args[:-1], replace(act, known=known))
 
 
 def _without_needs(drop: Callable[[Any], bool]) -> Patch:
@@ -129,7 +129,7 @@ def _without_needs(drop: Callable[[Any], bool]) -> Patch:
             for op, needs in original(*args).items()
         }
 
-    return around(f"{SIMULATE}.running.requirements", requirements)
+    return around(f"{SIMULATE}.execution.requirements", requirements)
 
 
 def _unchecked_cell(self: Any, ring: str, iterator: str | None, *_: object) -> Any:
@@ -141,10 +141,10 @@ def _done_at_once(original: Callable[..., None], args: tuple[Any, ...]) -> None:
     original(levels, known, op, sys.maxsize, iteration)
 
 
-NEEDS = silent(f"{SIMULATE}.issuing.Issuer._check_needs")
-TIME = silent(f"{SIMULATE}.issuing.Issuer._check_time")
-ALONE = silent(f"{SIMULATE}.memory.Memory._check_alone")
-LANDING = replaced(f"{SIMULATE}.memory.Flying.lands", property(lambda write: write.issued))
+NEEDS = silent(f"{SIMULATE}.execution.Issuer._check_needs")
+TIME = silent(f"{SIMULATE}.execution.Issuer._check_time")
+ALONE = silent(f"{SIMULATE}.ring_memory.Memory._check_alone")
+LANDING = replaced(f"{SIMULATE}.ring_memory.Flying.lands", property(lambda write: write.issued))
 VALUES = _untold(lambda name, _, about: name == "value" and about != "again")
 
 _FOUND: dict[str, dict[str, Case]] = {
@@ -221,7 +221,7 @@ def _waiting() -> Iterator[Mutant]:
         "needs: stated",
         "Stated dependences are not asked for.",
         around(
-            f"{SIMULATE}.running.requirements",
+            f"{SIMULATE}.execution.requirements",
             lambda original, args: original(replace(args[0], stated=())),
         ),
     )
@@ -244,29 +244,29 @@ def _waiting() -> Iterator[Mutant]:
         "knowledge",
         "What happens at the right time is taken to be made to.",
         all_of(
-            around(f"{SIMULATE}.issuing.Issuer._check_needs", _all_knowing),
-            around(f"{SIMULATE}.memory.Memory._check_free", _all_knowing),
+            around(f"{SIMULATE}.execution.Issuer._check_needs", _all_knowing),
+            around(f"{SIMULATE}.ring_memory.Memory._check_free", _all_knowing),
         ),
     )
     yield _mutant(
         "knowledge: needs",
         "An operation whose needs are met in time is taken to be made to wait for them.",
-        around(f"{SIMULATE}.issuing.Issuer._check_needs", _all_knowing),
+        around(f"{SIMULATE}.execution.Issuer._check_needs", _all_knowing),
     )
     yield _mutant(
         "knowledge: rings",
         "A slot that is free in time is taken to be waited for.",
-        around(f"{SIMULATE}.memory.Memory._check_free", _all_knowing),
+        around(f"{SIMULATE}.ring_memory.Memory._check_free", _all_knowing),
     )
     yield _mutant(
         "knowledge: latency",
         "Whoever knows that an operation has issued knows that it is done.",
-        around(f"{SIMULATE}.knowledge.Levels.learn", _done_at_once),
+        around(f"{SIMULATE}.needs.Levels.learn", _done_at_once),
     )
 
 
 def _memory() -> Iterator[Mutant]:
-    memory = f"{SIMULATE}.memory"
+    memory = f"{SIMULATE}.ring_memory"
     landed = "A write lands when its operation issues, not when it completes."
     yield from _second(
         "landing", landed, LANDING, ("needs", "what an operation needs of storages", NEEDS)
@@ -325,7 +325,7 @@ def _holding() -> Iterator[Mutant]:
             f"holds: {what}s",
             f"{what.capitalize()}s are not counted.",
             around(
-                f"{SIMULATE}.holding._sweep",
+                f"{SIMULATE}.simulator._sweep",
                 lambda original, args, what=what: None if args[0] == what else original(*args),
             ),
         )

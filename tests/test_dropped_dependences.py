@@ -22,7 +22,7 @@ from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.materialize import MODES, Mode, materialize, plan
+from stretto.materialize import MODES, Mode, materialize, roster
 from stretto.simulate import simulate_program
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
@@ -109,7 +109,7 @@ def test_what_a_lost_dependence_lets_through_is_noticed(
                 told = verify(loop, machine, analysis, max_stages=rich.max_stages)
                 assert "dependence" in {v.rule for v in told}, (seed, dropped)
                 with monkeypatch.context() as patch:
-                    patch.setattr(plan, "verify", _content)
+                    patch.setattr(roster, "verify", _content)
                     for mode in MODES:
                         assert simulated(loop, machine, analysis, mode), (seed, dropped, mode)
                 noticed[kind_of(rich.loop, dropped)] += 1

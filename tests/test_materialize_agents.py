@@ -13,7 +13,7 @@ from stretto.loop import Op, Use
 from stretto.machine import Slot, load_machine
 from stretto.machine.machine import Figure
 from stretto.materialize import BarrierError, MaterializeError, materialize
-from stretto.materialize.agents import assign, role_of
+from stretto.materialize.roster import assign, role_of
 
 
 @pytest.mark.parametrize(

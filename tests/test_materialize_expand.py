@@ -25,19 +25,19 @@ from stretto.materialize import (
     Pipe,
     Program,
     RegionError,
+    materialize,
     region_faults,
 )
-from stretto.materialize.build import materialize
-from stretto.materialize.instructions import (
+from stretto.materialize.program import (
     Advance,
     Commit,
     Issue,
-    Place,
+    Position,
     Release,
     Wait,
     Write,
 )
-from stretto.materialize.region import require_sound, run_of
+from stretto.materialize.region import require_sound
 
 
 def three_stages() -> Program:
@@ -54,7 +54,7 @@ def issues(program: Program, trip_count: int) -> list[str]:
     (agent,) = program.agents
     return [
         f"{i.op}{step - i.at.stage}"
-        for step, i in run_of(agent.stream, trip_count)
+        for step, i in agent.stream.run(trip_count)
         if isinstance(i, Issue)
     ]
 
@@ -80,23 +80,23 @@ def test_guards_say_the_least_trip_count() -> None:
     stream = agent.stream
     assert (stream.first, stream.last) == (0, 2)
 
-    def places(section: tuple[Instruction, ...]) -> list[tuple[str, Place]]:
+    def places(section: tuple[Instruction, ...]) -> list[tuple[str, Position]]:
         return [(i.op, i.at) for i in section if isinstance(i, Issue)]
 
     assert places(stream.prologue) == [
-        ("a", Place(0, 0, 0, needs=1)),
-        ("a", Place(1, 0, 0, needs=2)),
-        ("b", Place(1, 1, 3, needs=1)),
+        ("a", Position(0, 0, 0, needs=1)),
+        ("a", Position(1, 0, 0, needs=2)),
+        ("b", Position(1, 1, 3, needs=1)),
     ]
     assert places(stream.kernel) == [
-        ("a", Place(0, 0, 0)),
-        ("b", Place(0, 1, 3)),
-        ("c", Place(0, 2, 6)),
+        ("a", Position(0, 0, 0)),
+        ("b", Position(0, 1, 3)),
+        ("c", Position(0, 2, 6)),
     ]
     assert places(stream.epilogue) == [
-        ("b", Place(0, 1, 3, needs=2)),
-        ("c", Place(0, 2, 6, needs=2)),
-        ("c", Place(1, 2, 6, needs=1)),
+        ("b", Position(0, 1, 3, needs=2)),
+        ("c", Position(0, 2, 6, needs=2)),
+        ("c", Position(1, 2, 6, needs=1)),
     ]
 
 
@@ -107,7 +107,7 @@ def test_an_agent_pipelines_only_over_its_own_stages() -> None:
         stream = streams[name]
         assert (stream.first, stream.last) == (stage, stage)
         assert stream.prologue == stream.epilogue == ()
-        steps = {step for step, _ in run_of(stream, 4)}
+        steps = {step for step, _ in stream.run(4)}
         assert steps == set(range(stage, stage + 4))
 
 
@@ -132,7 +132,7 @@ def test_bundles_follow_the_protocol(problem: Problem, mode: Mode) -> None:
         for trip_count in range(2 * program.stage_count + 2):
             seen = Counter(
                 (i.op, step - i.at.stage)
-                for step, i in run_of(agent.stream, trip_count)
+                for step, i in agent.stream.run(trip_count)
                 if isinstance(i, Issue)
             )
             wanted = {(op, i) for op in agent.ops for i in range(trip_count)}

@@ -24,7 +24,7 @@ from stretto.materialize import (
     Waiter,
     materialize,
 )
-from stretto.materialize.instructions import Direct, Issue, Stored, Through
+from stretto.materialize.program import Direct, Issue, Stored, Through
 from stretto.simulate import simulate
 
 

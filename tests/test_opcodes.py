@@ -16,8 +16,8 @@ from stretto.ir.dialect import NvTileas, row_of
 from stretto.ir.parsing import parse_module
 from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
-from stretto.materialize.agents import role_of
-from stretto.simulate.functions import FUNCTIONS, Array, Call
+from stretto.materialize.roster import role_of
+from stretto.simulate.real import FUNCTIONS, Array, Call
 from stretto.vocabulary.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
 from stretto.vocabulary.spaces import SPACES
 

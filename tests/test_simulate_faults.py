@@ -12,9 +12,9 @@ from programs import Ready, guarded, placed, ready, two_agents
 from stretto import StrettoError, build
 from stretto.loop import Use
 from stretto.materialize import MODES, Instruction, Mode, Program, materialize, region_faults
-from stretto.materialize.instructions import Direct, Issue, LiveIn, Write
+from stretto.materialize.program import Direct, Issue, LiveIn, Write
 from stretto.simulate import Simulation, simulate_program
-from stretto.simulate.barriers import barrier
+from stretto.simulate.signals import Barrier
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 
@@ -151,7 +151,7 @@ def test_a_consumer_in_the_wrong_phase_waits_for_ever(mode: Mode) -> None:
 
 def test_a_wait_passes_when_the_phase_of_its_parity_is_complete() -> None:
     """In the wrong phase a wait for an empty slot passes at once, and one for a full slot not."""
-    slot = barrier("slot", 2, ("a", "b"), [-1])
+    slot = Barrier("slot", 2, ("a", "b"), [-1])
     assert not slot.passes(0)
     assert slot.passes(1)
     assert not slot.arrive([3])

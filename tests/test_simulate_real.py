@@ -12,8 +12,7 @@ from programs import ready
 from stretto import StrettoError
 from stretto.materialize import MODES, Mode
 from stretto.simulate import simulate
-from stretto.simulate.functions import Array
-from stretto.simulate.real import Real, rounded
+from stretto.simulate.real import Array, Real, rounded
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 STEPS = 9

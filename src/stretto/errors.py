@@ -4,7 +4,8 @@
       ├── DocumentError       a file is not what it should be: where, what, and what was expected
       ├── MachineError        no such machine
       ├── LoopError           the loop itself is wrong: every fault, not the first (`stretto.loop`)
-      └── InfeasibleError     no initiation interval can ever work
+      ├── InfeasibleError     no initiation interval can ever work
+      └── MaterializeError    an analysis that cannot become a program, or a limit is met
 
 Each carries its facts as attributes, so that text and JSON are two views of the same error.
 """
@@ -76,3 +77,7 @@ class MachineError(StrettoError):
 
 class InfeasibleError(StrettoError):
     """No initiation interval, however large, can satisfy the dependences."""
+
+
+class MaterializeError(StrettoError):
+    """The analysis cannot be turned into a program."""

@@ -20,8 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.report.verification import SCHEMA as VERIFICATION
-from stretto.report.verification import VerificationReport
+from stretto.report.schedule import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import SCHEMA, parse_schedules, read_schedule

@@ -23,8 +23,7 @@ from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.materialize import Mode, Persistent, Program
 from stretto.materialize import materialize as program_of
-from stretto.report.program import ProgramReport, summary
-from stretto.report.simulation import SCHEMA, SimulationReport
+from stretto.report.simulation import SCHEMA, ProgramReport, SimulationReport, summary
 from stretto.resources.prepare import Prepared
 from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run

@@ -1,22 +1,23 @@
 """From a finished analysis to a program: pipes, mutexes, expansion, agents. It never searches."""
 
-from stretto.materialize.build import materialize
-from stretto.materialize.errors import BarrierError, MaterializeError, RegionError, ShapeError
-from stretto.materialize.instructions import Instruction, Stream
-from stretto.materialize.persistent import Persistent, WorkTile
-from stretto.materialize.region import region_faults
-from stretto.materialize.types import (
+from stretto.errors import MaterializeError
+from stretto.materialize.build import BarrierError, materialize
+from stretto.materialize.persistent import Persistent, ShapeError, WorkTile
+from stretto.materialize.program import (
     MODES,
     Agent,
     Consumer,
+    Instruction,
     Iterator,
     Mode,
     Mutex,
     Pipe,
     Program,
     Ring,
+    Stream,
     Waiter,
 )
+from stretto.materialize.region import RegionError, region_faults
 
 __all__ = [
     "MODES",

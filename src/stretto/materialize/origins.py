@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from stretto.loop import Loop, Op, Operand
-from stretto.materialize.instructions import Path
+from stretto.materialize.program import Path
 
 RawKind = Literal["storage", "value"]
 """What a storage holds, or what an operation leaves in registers."""
@@ -29,7 +29,7 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Renaming:
     """An operation that only renames its operand."""
 
     kind: Literal["storage", "register"]
@@ -53,24 +53,20 @@ class Origins:
     loop: Loop
 
     @cached_property
-    def _storage_of(self) -> dict[str, str | None]:
-        return {value.name: value.storage for value in self.loop.values}
-
-    @cached_property
-    def views(self) -> dict[str, View]:
+    def views(self) -> dict[str, Renaming]:
         """Operations that are pure views."""
-        found: dict[str, View] = {}
+        found: dict[str, Renaming] = {}
         view_of = {value.name: value.view_of for value in self.loop.values}
         for op in self.loop.ops:
             if op.name in self.loop.storage_views:
-                found[op.name] = View("storage", self.loop.storage_views[op.name])
+                found[op.name] = Renaming("storage", self.loop.storage_views[op.name])
                 continue
             if len(op.operands) != 1 or len(op.results) != 1 or op.reads or op.writes:
                 continue
             (operand,), (result,) = op.operands, op.results
-            homes = (self._storage_of[operand.value], self._storage_of[result])
-            if homes == (None, None) and view_of[result] == operand.value:
-                found[op.name] = View("register", operand)
+            stored = operand.value in self.loop.homes or result in self.loop.homes
+            if not stored and view_of[result] == operand.value:
+                found[op.name] = Renaming("register", operand)
         return found
 
     def path(self, operand: Operand, kind: Literal["storage", "register"]) -> Path:
@@ -86,6 +82,13 @@ class Origins:
             distances.append(view.operand.distance)
         return Path(tuple(values), tuple(distances), tuple(views))
 
+    def raw(self, value: str) -> Raw:
+        """The original value that a name means."""
+        home = self.loop.homes.get(value)
+        if home is not None:
+            return Raw("storage", home)
+        return Raw("value", self.path(Operand(value), "register").origin)
+
     def seen(self, op: Op) -> tuple[Seen, ...]:
         """What each operand of an operation is."""
         return tuple(self._seen(op, operand) for operand in op.operands)
@@ -94,7 +97,7 @@ class Origins:
         view = self.views.get(op.name)
         if view is not None and view.kind == "storage":
             return Seen("alias", Path((operand.value,), (operand.distance,)))
-        home = self._storage_of[operand.value]
+        home = self.loop.homes.get(operand.value)
         if home is not None:
             path = self.path(operand, "storage")
             return Seen("stored", path, self._access(op, home, path))

@@ -13,12 +13,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stretto.materialize.errors import ShapeError
+from stretto.errors import MaterializeError
 
 NARROW, WIDE = "i32", "i64"
 """The index type of a kernel's own loops, and that of the loop over its tiles."""
 WIDEST = 2**63 - 1
 """The largest value of the widened index."""
+
+
+class ShapeError(MaterializeError):
+    """A persistent loop whose shapes do not agree; the schedule is invalid before solve runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,18 +92,15 @@ def sentence(name: BoundName, witness: Witness) -> str:
                 f"cap {witness.capacity}: {_sum(witness.parts)}"
             )
         case "cycle":
-            return f"{cause(witness)}: {_way(witness)}"
+            return f"{cause(witness)}: {_way(witness.parts, witness.parts[0].ops[0])}"
         case "depth":
+            way = _way(witness.parts[:-1], witness.parts[-1].ops[0])
             return (
                 f"{witness.limit} may stand in stage {witness.capacity - 1} at most and cannot "
-                f"start before cycle {witness.total - 1}: {_path(witness)}"
+                f"start before cycle {witness.total - 1}: {way}"
             )
         case "none":
             return _NOTHING[name]
-
-
-def _first_op(witness: Witness) -> str:
-    return witness.parts[0].ops[0]
 
 
 def _sum(parts: tuple[Part, ...]) -> str:
@@ -115,22 +112,11 @@ def _sum(parts: tuple[Part, ...]) -> str:
     return f"{text} + ... and {len(rest)} more ({sum(rest)})" if rest else text
 
 
-def _way(witness: Witness) -> str:
+def _way(parts: tuple[Part, ...], last: str) -> str:
     steps = [
         f"{part.ops[0]}{NO_BREAK}-{part.amount}{f',+{part.distance}' if part.distance else ''}->"
-        for part in witness.parts
+        for part in parts
     ]
-    return " ".join([*_first_steps(steps), _first_op(witness)])
-
-
-def _path(witness: Witness) -> str:
-    *parts, last = witness.parts
-    steps = [f"{part.ops[0]}{NO_BREAK}-{part.amount}->" for part in parts]
-    return " ".join([*_first_steps(steps), last.ops[0]])
-
-
-def _first_steps(steps: list[str]) -> list[str]:
-    """Steps stay in their order, so of many the first are shown."""
-    if len(steps) <= SHOWN:
-        return steps
-    return [*steps[:SHOWN], f"... and {len(steps) - SHOWN} more ->"]
+    if len(steps) > SHOWN:  # they stay in their order, so the first are shown
+        steps = [*steps[:SHOWN], f"... and {len(steps) - SHOWN} more ->"]
+    return " ".join([*steps, last])

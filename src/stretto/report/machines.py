@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from stretto.machine import Encoding, Figure, Machine
-from stretto.report.text import columns, notes, wrapped
+from stretto.machine import Encoding, Machine
+from stretto.report.text import as_json, columns, notes, wrapped
 
 SCHEMA = "stretto.machine/1"
 LIST_SCHEMA = "stretto.machines/1"
@@ -19,24 +18,24 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "success": True,
         "name": machine.name,
         "title": machine.title,
-        "slots": [asdict(slot) for slot in machine.slots],
-        "pools": [asdict(pool) for pool in machine.pools],
+        "slots": as_json(machine.slots),
+        "pools": as_json(machine.pools),
         "demands": {pool: formula.text for pool, formula in machine.demands},
-        "budgets": [asdict(budget) for budget in machine.budgets],
+        "budgets": as_json(machine.budgets),
         "encodings": [_encoding(encoding) for encoding in machine.encodings],
-        "families": [asdict(family) for family in machine.families],
-        "tags": [asdict(tag) for tag in machine.tags],
-        "cells": [asdict(cell) for cell in machine.cells],
-        "tier2": [_figure(figure) for figure in machine.tier2],
-        "anchors": [_figure(figure) for figure in machine.anchors],
-        "ceilings": [_figure(figure) for figure in machine.ceilings],
-        "fences": [_figure(figure) for figure in machine.fences],
-        "costs": [_figure(figure) for figure in machine.costs],
-        "limits": [_figure(figure) for figure in machine.limits],
-        "transports": list(machine.transports),
-        "pipelining": None if machine.pipelining is None else list(machine.pipelining),
+        "families": as_json(machine.families),
+        "tags": as_json(machine.tags),
+        "cells": as_json(machine.cells),
+        "tier2": as_json(machine.tier2),
+        "anchors": as_json(machine.anchors),
+        "ceilings": as_json(machine.ceilings),
+        "fences": as_json(machine.fences),
+        "costs": as_json(machine.costs),
+        "limits": as_json(machine.limits),
+        "transports": as_json(machine.transports),
+        "pipelining": as_json(machine.pipelining),
         "fallback": machine.fallback,
-        "warnings": list(machine.notes),
+        "warnings": as_json(machine.notes),
     }
 
 
@@ -66,15 +65,6 @@ def _encoding(encoding: Encoding) -> dict[str, Any]:
 def _number(text: str) -> int | str:
     """A cost: a number where the file has a number, else the formula."""
     return int(text) if text.isdigit() else text
-
-
-def _figure(figure: Figure) -> dict[str, Any]:
-    return {
-        "name": figure.name,
-        "values": list(figure.values),
-        "meaning": figure.meaning,
-        "source": figure.source,
-    }
 
 
 def list_to_text(machines: list[Machine]) -> list[str]:

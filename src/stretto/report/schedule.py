@@ -24,6 +24,9 @@ from stretto.resources.prepare import resolve
 from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.solution.json import analysis_to_json
 from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii
+from stretto.verify import Violation
+
+VERIFICATION = "stretto.verification/1"
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""
@@ -190,3 +193,43 @@ def _hold(use: Use) -> str:
     if use.offset:
         text += f" from +{use.offset}"
     return text.replace(" ", NO_BREAK)
+
+
+# The verdict on a schedule ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """What the verifier says of one loop's schedule."""
+
+    loop: str
+    machine: str
+    analysis: ScheduleAnalysis
+    violations: tuple[Violation, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def legal(self) -> bool:
+        """Whether nothing is violated."""
+        return not self.violations
+
+    def to_json(self) -> dict[str, Any]:
+        """As an entry of `loops` in a verification document."""
+        return {
+            "name": self.loop,
+            "machine": self.machine,
+            "success": self.legal,
+            "ii": self.analysis.ii,
+            "legal": self.legal,
+            "violations": [v.to_json() for v in self.violations],
+            "warnings": list(self.warnings),
+        }
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        head = f"{self.loop} on {self.machine}, II {self.analysis.ii}: "
+        wrong = f"not legal, {counted(len(self.violations), 'violation')}"
+        lines = wrapped(head + ("legal" if self.legal else wrong))
+        for violation in self.violations:
+            lines += wrapped(f"{violation.rule}: {violation.message}", "  ", "    ")
+        return lines + notes(self.warnings)

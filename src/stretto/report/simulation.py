@@ -1,4 +1,10 @@
-"""A simulation for people and for programs.
+"""A program and its simulation, for people and for programs.
+
+gemm on b200-pipes, specialized: II 256, 3 stages, 2 agents, 2 pipes, 0 mutexes
+  agent  role  issues
+  tma    tma   offset, load_a, load_b
+  pipe   ring    depth  from    to
+  pipe0  a_tile      4  load_a  mma
 
 gemm on b200-pipes, specialized, 9 iterations: equal to sequential execution
   II 256: 256 cycles an iteration; prologue 512 cycles, epilogue 956
@@ -10,12 +16,15 @@ gemm on b200-pipes, specialized, 9 iterations: equal to sequential execution
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from stretto.report.text import WIDTH, columns, notes, printable, wrapped
-from stretto.simulate import Simulation
+from stretto.materialize import Consumer, Program, Waiter
+from stretto.report.text import WIDTH, as_json, columns, cut, notes, printable, wrapped
 from stretto.solution.words import counted
+
+if TYPE_CHECKING:
+    from stretto.simulate import Simulation
 
 SCHEMA = "stretto.simulation/1"
 
@@ -25,6 +34,73 @@ SHOWN = 12
 """Violations that the text shows; JSON has all."""
 INTERVALS = 6
 """Whole intervals that the timeline shows beyond the prologue."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReport:
+    """What one program is made of."""
+
+    program: Program
+
+    def to_json(self) -> dict[str, Any]:
+        """The declarations; the streams are in the text that `stretto.write` makes."""
+        p = self.program
+        return {
+            "name": p.loop.name,
+            "machine": p.machine,
+            "success": True,
+            "mode": p.mode,
+            "ii": p.ii,
+            "stage_count": p.stage_count,
+            "agents": [
+                {"name": agent.name, "role": agent.role, "ops": list(agent.ops)}
+                for agent in p.agents
+            ],
+            "pipes": [as_json(pipe) | {"payload": str(pipe.payload)} for pipe in p.pipes],
+            "mutexes": as_json(p.mutexes),
+            "fused": as_json(p.fused),
+        }
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        p = self.program
+        lines = wrapped(summary(p), "", "  ")
+        rows = [["agent", "role", "issues"]]
+        rows += [[a.name, a.role, ", ".join(map(cut, a.ops)) or "nothing"] for a in p.agents]
+        lines += columns(rows, "  ")
+        if p.pipes:
+            rows = [["pipe", "ring", "depth", "from", "to"]]
+            for pipe in p.pipes:
+                names = [cut(pipe.name), cut(pipe.ring), str(pipe.depth)]
+                producers = ", ".join(map(cut, pipe.producers)) or "nobody"
+                rows.append([*names, producers, _to(pipe.consumers)])
+            lines += columns(rows, "  ", right=(2,))
+        if p.mutexes:
+            rows = [["mutex", "held by", "awaited by"]]
+            rows += [[cut(m.name), cut(m.holder), _to(m.waiters)] for m in p.mutexes]
+            lines += columns(rows, "  ")
+        return lines
+
+
+def summary(program: Program) -> str:
+    """What a program has, in a line."""
+    parts = (
+        counted(program.stage_count, "stage"),
+        counted(len(program.agents), "agent"),
+        counted(len(program.pipes), "pipe"),
+        counted(len(program.mutexes), "mutex", "mutexes"),
+    )
+    head = f"{program.loop.name} on {program.machine}, {program.mode}"
+    return f"{head}: II {program.ii}, {', '.join(parts)}"
+
+
+def _to(ends: tuple[Consumer, ...] | tuple[Waiter, ...]) -> str:
+    """Who takes, and what was put there how many iterations before."""
+    told = (cut(end.op) + (f" (+{end.distance})" if end.distance else "") for end in ends)
+    return ", ".join(told)
+
+
+# What it does when it runs ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +128,15 @@ class SimulationReport:
             "iterations": s.iterations,
             "equal": s.equal,
             "deadlock": s.deadlock,
-            "waiting": [
-                asdict(blocked) | {"agents": list(blocked.agents)} for blocked in s.blocked
-            ],
+            "waiting": as_json(s.blocked),
             "ii": s.ii,
             "schedule": self.origin,
             "stage_count": s.stage_count,
             "cycles_per_iteration": s.cycles_per_iteration,
             "prologue_cycles": s.prologue_cycles,
             "epilogue_cycles": s.epilogue_cycles,
-            "violations": [asdict(v) | {"ops": list(v.ops)} for v in s.violations],
-            "timeline": [asdict(issued) for issued in s.issued],
+            "violations": as_json(s.violations),
+            "timeline": as_json(s.issued),
             "warnings": list(self.warnings),
         }
 
@@ -98,10 +172,10 @@ class SimulationReport:
         order = sorted({(agents.index(i.agent), i.op): None for i in s.issued})
         first = {i.op: i.cycle for i in reversed(s.issued)}
         order.sort(key=lambda row: (row[0], first[row[1]]))
-        names = {op: _cut(op) for _, op in order}
+        names = {op: cut(printable(op), NAME_WIDTH) for _, op in order}
         room = WIDTH - 6 - max(map(len, names.values())) - max(len(a) for a in (*agents, "agent"))
         scale = max(1, -(-end // room))
-        rows = [["op", "agent", f"from cycle 0, a column is {scale} cycle{'s' * (scale > 1)}"]]
+        rows = [["op", "agent", f"from cycle 0, a column is {counted(scale, 'cycle')}"]]
         for number, op in order:
             row = ["·"] * (-(-end // scale))
             for issued in s.issued:
@@ -110,8 +184,3 @@ class SimulationReport:
                     row[at] = str(issued.iteration % 10) if row[at] == "·" else "#"
             rows.append([names[op], agents[number], "".join(row)])
         return columns(rows, "  ")
-
-
-def _cut(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"

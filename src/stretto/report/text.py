@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
 
 WIDTH = 100
 NO_BREAK = "\u00a0"
@@ -25,9 +27,9 @@ def printable(text: str, keep: str = "") -> str:
     )
 
 
-def cut(name: str) -> str:
+def cut(name: str, width: int = NAME_WIDTH) -> str:
     """A name that is no wider than its column."""
-    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
+    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
@@ -66,3 +68,12 @@ def columns(
 def notes(lines: Sequence[str]) -> list[str]:
     """What a result must say besides its figures."""
     return [line for note in lines for line in wrapped(f"note: {note}", "  ", "      ")]
+
+
+def as_json(value: object) -> Any:
+    """A value as JSON has it: objects for dataclasses, lists for tuples."""
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [as_json(part) for part in cast("tuple[object, ...]", value)]
+    return value

@@ -5,8 +5,14 @@
                      first complete before the second; a read of what was just written, when ready
 
 The derived dependences of the loop are not looked at: a program is built from those, and this is
-what its run is held against. Rings hand their slots on while a program runs; `memory.py` watches
-that.
+what its run is held against. Rings hand their slots on while a program runs; `ring_memory.py`
+watches that. What an agent can be sure of, whatever the timing:
+
+    load(3) ── commit ─► wait ── mma(3)        mma's agent knows: load(3) is 556 cycles on
+
+Each agent knows, for every operation and every latency that matters, the last iteration that has
+come so far. Issuing in order and waiting add to that; whoever signals passes on all it knows. A
+read that happens at the right time, but that nothing makes happen then, is found by this.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from stretto.loop import DependenceKind, Loop, Op, Storage
+from stretto.loop import DependenceKind, Loop, Op, Operand, Storage
 from stretto.materialize.origins import Origins
 
 Lack = Literal["unwritten", "overwritten", "unordered"]
@@ -66,22 +72,27 @@ def _flows(loop: Loop, origins: Origins, op: Op) -> Iterator[Requirement]:
         maker = loop.producers.get(operand.value)
         named = maker in origins.views or (view is not None and view.kind == "storage")
         if maker is not None and not named:
-            ready = loop.op(maker).ready if operand.latency is None else operand.latency
+            ready = _latency(loop, maker, operand)
             yield Requirement(maker, ready, operand.distance, "unwritten", operand.value)
         behind = loop.producers.get(seen.path.origin)
         if seen.kind == "value" and seen.path.views and behind is not None:
             (last,) = loop.op(seen.path.views[-1]).operands
-            ready = loop.op(behind).ready if last.latency is None else last.latency
+            ready = _latency(loop, behind, last)
             yield Requirement(behind, ready, seen.path.distance, "unwritten", seen.path.origin)
 
 
-def storage_flows(loop: Loop) -> dict[tuple[str, str, str, int], int]:
-    """(storage, maker, reader, distance) to the latency of a value that lives there.
+def _latency(loop: Loop, maker: str, operand: Operand) -> int:
+    return loop.op(maker).ready if operand.latency is None else operand.latency
 
-    Under another name it is there when the first that names it may take it.
-    """
+
+Flows = dict[tuple[str, str, str, int], int]
+"""(storage, maker, reader, distance) to the latency of a value that lives there."""
+
+
+def storage_flows(loop: Loop) -> Flows:
+    """Under another name a value is there when the first that names it may take it."""
     origins = Origins(loop)
-    found: dict[tuple[str, str, str, int], int] = {}
+    found: Flows = {}
     for op in loop.ops:
         for operand in op.operands:
             home = loop.homes.get(operand.value)
@@ -92,8 +103,7 @@ def storage_flows(loop: Loop) -> dict[tuple[str, str, str, int], int]:
             maker = loop.producers.get(taken.value)
             if maker is not None:
                 key = (home, maker, op.name, way.distance)
-                ready = loop.op(maker).ready if taken.latency is None else taken.latency
-                found[key] = max(ready, found.get(key, 0))
+                found[key] = max(_latency(loop, maker, taken), found.get(key, 0))
     return found
 
 
@@ -122,9 +132,7 @@ def _sequence(loop: Loop, storage: Storage) -> list[_Touch]:
     return sorted(rows, key=lambda row: (row.iteration, loop.index[row.op.name]))
 
 
-def _of_storage(
-    loop: Loop, storage: Storage, flows: dict[tuple[str, str, str, int], int]
-) -> Iterator[tuple[str, Requirement]]:
+def _of_storage(loop: Loop, storage: Storage, flows: Flows) -> Iterator[tuple[str, Requirement]]:
     """(who, what it needs) of all that touch a storage."""
     rows = _sequence(loop, storage)
     asked: dict[tuple[str, str], int] = {}
@@ -135,23 +143,59 @@ def _of_storage(
             updates = storage.fixed and a.op is b.op and a.reads and a.writes
             if not first or updates or not (a.writes or b.writes):
                 continue
-            latency = a.op.completion
+            latency, apart = a.op.completion, b.iteration - a.iteration
             if a is feeder and not b.writes:
-                latency = _readable(storage, a, b, flows)
+                latency = readable(flows, storage.name, storage.fixed, a.op, b.op.name, apart)
             if asked.get((a.op.name, b.op.name), -1) < latency:
                 asked[a.op.name, b.op.name] = latency
                 lack: Lack = "overwritten" if b.writes else "unwritten"
-                apart = b.iteration - a.iteration
                 yield b.op.name, Requirement(a.op.name, latency, apart, lack, storage.name)
         feeder = b if b.writes else feeder
 
 
-def _readable(
-    storage: Storage, a: _Touch, b: _Touch, flows: dict[tuple[str, str, str, int], int]
-) -> int:
-    """Cycles after a write at which it can be read."""
-    apart = b.iteration - a.iteration
-    flow = flows.get((storage.name, a.op.name, b.op.name, apart))
-    if flow is not None:
-        return flow
-    return a.op.completion if storage.fixed and apart else a.op.ready
+def readable(flows: Flows, storage: str, fixed: bool, writer: Op, reader: str, apart: int) -> int:
+    """Cycles after a write at which it can be read, so many iterations later."""
+    late = writer.completion if fixed and apart else writer.ready
+    return flows.get((storage, writer.name, reader, apart), late)
+
+
+# Knowledge --------------------------------------------------------------------------------
+
+Known = list[int]
+"""Last known iteration by level; -1: none."""
+
+
+class Levels:
+    """Numbers the (operation, latency) pairs that matter."""
+
+    def __init__(self, loop: Loop, needs: dict[str, tuple[Requirement, ...]]) -> None:
+        wanted: dict[str, set[int]] = {op.name: {op.completion} for op in loop.ops}
+        for found in needs.values():
+            for need in found:
+                wanted[need.src].add(need.latency)
+        self._number: dict[tuple[str, int], int] = {}
+        self._of: dict[str, list[tuple[int, int]]] = {}
+        for op, latencies in wanted.items():
+            for latency in sorted(latencies):
+                number = len(self._number)
+                self._number[op, latency] = number
+                self._of.setdefault(op, []).append((latency, number))
+
+    def nothing(self) -> Known:
+        """What is known before anything happens."""
+        return [-1] * len(self._number)
+
+    def number(self, op: str, latency: int) -> int:
+        """The level of an operation at a latency that matters."""
+        return self._number[op, latency]
+
+    def learn(self, known: Known, op: str, latency: int, iteration: int) -> None:
+        """An operation's iteration has come so far."""
+        for level, number in self._of[op]:
+            if level <= latency and known[number] < iteration:
+                known[number] = iteration
+
+
+def merge(known: Known, other: Known) -> None:
+    """Add what another knows."""
+    known[:] = [a if a > b else b for a, b in zip(known, other, strict=True)]

@@ -1,6 +1,6 @@
 """What a run shows.
 
-    Violation("unwritten", "`mma` of iteration 3 reads `a_tile` at 900; `load_a` is ready at 912")
+    Finding("unwritten", "`mma` of iteration 3 reads `a_tile` at 900; `load_a` is ready at 912")
 
 ========== =========================================================================
 name       meaning
@@ -22,11 +22,11 @@ epilogue   the last completion is not where the schedule puts it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
-from stretto.materialize.types import Mode
-from stretto.simulate.values import Trace
+from stretto.materialize.program import Mode
+from stretto.simulate.domains import Trace
 
 ViolationName = Literal[
     "unwritten",
@@ -41,23 +41,11 @@ ViolationName = Literal[
     "prologue",
     "epilogue",
 ]
-VIOLATION_NAMES: tuple[ViolationName, ...] = (
-    "unwritten",
-    "overwritten",
-    "unordered",
-    "stall",
-    "early",
-    "overbooked",
-    "deadlock",
-    "value",
-    "pace",
-    "prologue",
-    "epilogue",
-)
+VIOLATION_NAMES: tuple[ViolationName, ...] = get_args(ViolationName)
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class Finding:
     """One way in which a run is not as it should be; told of its first time."""
 
     name: ViolationName
@@ -104,7 +92,7 @@ class Simulation:
     """Distance of neighbouring iterations in the steady state; None: it never got there."""
     prologue_cycles: int | None
     epilogue_cycles: int
-    violations: tuple[Violation, ...]
+    violations: tuple[Finding, ...]
     blocked: tuple[Blocked, ...]
     issued: tuple[Issued, ...]
     """In order of time."""
@@ -120,3 +108,60 @@ class Simulation:
     def success(self) -> bool:
         """Whether everything is as it should be."""
         return self.equal and not self.violations
+
+
+# As they are found ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who does something, and when."""
+
+    op: str
+    iteration: int
+    cycle: int
+    known: list[int]
+    """What its agent can be sure of, by level."""
+    trip_count: int
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects what is wrong; the same thing in another iteration is the same thing."""
+
+    _found: dict[tuple[object, ...], Finding] = field(
+        default_factory=dict[tuple[object, ...], Finding]
+    )
+
+    def add(
+        self,
+        name: ViolationName,
+        message: str,
+        ops: tuple[str, ...],
+        cycle: int | None = None,
+        about: object = None,
+    ) -> None:
+        """Something is wrong; `about` tells apart what the operations alone do not."""
+        key = (name, ops, about)
+        known = self._found.get(key)
+        if known is None:
+            self._found[key] = Finding(name, message, ops, cycle)
+        else:
+            self._found[key] = replace(known, times=known.times + 1)
+
+    def at(
+        self,
+        act: Act,
+        name: ViolationName,
+        what: str,
+        why: str,
+        others: tuple[str, ...] = (),
+        about: object = None,
+    ) -> None:
+        """Something is wrong with what an operation does."""
+        message = f"`{act.op}` of iteration {act.iteration} {what} at {act.cycle}{why}"
+        self.add(name, message, (act.op, *others), act.cycle, about)
+
+    def all(self) -> tuple[Finding, ...]:
+        """In the order in which they first came up."""
+        return tuple(self._found.values())

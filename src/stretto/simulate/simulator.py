@@ -4,26 +4,31 @@
       ──►  equal, no deadlock, II 256 = 256 cycles an iteration, prologue 512, epilogue 956
 
 The pace and the prologue are properties of the program, not of one trip count: where the run is too
-short to show them, a longer one is made for the purpose.
+short to show them, a longer one is made for the purpose. What is held in every absolute cycle is
+counted from the cycles at which operations really issued:
+
+    slot TC, capacity 1     mma(0) ████████  mma(1) ████████      never two at once
+
+Fused operations that issue together hold each of their slots once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from stretto.errors import StrettoError
 from stretto.limits import INSTRUCTIONS
-from stretto.loop import Loop
+from stretto.loop import Loop, Op
 from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
-from stretto.materialize.instructions import Arrive, Await, Instruction, Issue, Through
+from stretto.materialize.program import iterators_of
 from stretto.materialize.region import declaration_faults
-from stretto.simulate.findings import Findings
-from stretto.simulate.holding import check_holds, check_rings
-from stretto.simulate.outcome import Issued, Simulation
-from stretto.simulate.running import Run, run_program
-from stretto.simulate.values import Domain, Symbolic, Trace, run_sequential
+from stretto.simulate.domains import Domain, Symbolic, Trace, run_sequential
+from stretto.simulate.execution import Execution, run_program
+from stretto.simulate.outcome import Findings, Issued, Simulation
 from stretto.solution import ScheduleAnalysis
+from stretto.vocabulary.spaces import SPACES
 
 STEADY = 3
 """Iterations beyond the number of stages that show the steady state."""
@@ -79,7 +84,8 @@ def simulate_program(
     long = run if iterations >= enough else run_program(program, starts, Symbolic(), enough)
     gaps = _gaps(program, long)
     full = _full_after(program, long.issued)
-    last = _last_completion(program.loop, run.issued)
+    loop = program.loop
+    last = max((one.cycle + loop.op(one.op).completion for one in run.issued), default=0)
     epilogue = last - iterations * program.ii if iterations else 0
     _check_shape(program, starts, iterations, (gaps, full, epilogue), findings)
     _tell_deadlock(run if run.blocked else long, findings)
@@ -130,12 +136,9 @@ def _compare(loop: Loop, domain: Domain, expected: Trace, found: Trace, findings
     for storage, content in expected.final.items():
         if not domain.same(content, found.final[storage]):
             message = f"`{storage}` holds something else in the end"
-            findings.add("value", message, tuple(_writers(loop, storage)), about="final")
+            writers = tuple(op.name for op in loop.ops if storage in op.writes)
+            findings.add("value", message, writers, about="final")
     return len(findings.all()) == before
-
-
-def _writers(loop: Loop, storage: str) -> list[str]:
-    return [op.name for op in loop.ops if storage in op.writes]
 
 
 # Who moves what ---------------------------------------------------------------------------
@@ -144,9 +147,8 @@ def _writers(loop: Loop, storage: str) -> list[str]:
 def _check_iterators(program: Program, findings: Findings) -> None:
     """An agent looks at its own iterators only: where another's stands is a matter of luck."""
     for agent in program.agents:
-        stream = agent.stream
-        for instruction in (*stream.prologue, *stream.kernel, *stream.epilogue):
-            for name in _iterators(instruction):
+        for instruction in agent.stream.instructions:
+            for name in iterators_of(instruction):
                 mover = program.agent_of[program.iterator_of[name].op]
                 if mover != agent.name:
                     op = instruction.op
@@ -154,31 +156,124 @@ def _check_iterators(program: Program, findings: Findings) -> None:
                     findings.add("unordered", message + f"agent {mover} moves", (op,), None, name)
 
 
-def _iterators(instruction: Instruction) -> list[str]:
-    match instruction:
-        case Issue(operands=operands, reads=reads, writes=writes):
-            taken = [source.iterator for source in operands if isinstance(source, Through)]
-            slots = [slot.iterator for slot in (*reads, *writes)]
-            return taken + [name for name in slots if name is not None]
-        case Await() | Arrive():
-            return []
-        case _:
-            return [instruction.iterator]
+# What is held ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _InUse:
+    begin: int
+    end: int
+    amount: int
+    op: str
+    iteration: int
+
+
+def check_holds(
+    program: Program, machine: Machine, issued: Sequence[Issued], findings: Findings
+) -> None:
+    """Find every slot and pool that is overbooked."""
+    slots: dict[str, list[_InUse]] = {}
+    pools: dict[str, list[_InUse]] = {}
+    for (cycle, iteration), ops in _together(program, issued):
+        for op in ops:
+            end = cycle + op.vector.duration
+            for demand in op.demands:
+                hold = _InUse(cycle, end, demand.units, op.name, iteration)
+                pools.setdefault(demand.pool, []).append(hold)
+        for slot, hold in _held(ops, cycle, iteration):
+            slots.setdefault(slot, []).append(hold)
+    for name, holds in slots.items():
+        capacity = machine.slot(name).capacity
+        if capacity is not None:
+            _sweep("slot", name, capacity, holds, findings)
+    for name, holds in pools.items():
+        _sweep("pool", name, machine.pool(name).cap, holds, findings)
+
+
+def check_rings(program: Program, machine: Machine, findings: Findings) -> None:
+    """Find every ring that is deeper than its storage may be, and every space that is too full."""
+    for storage in program.loop.storages:
+        depth = program.ring_of[storage.name].depth
+        most = 1 if storage.fixed else storage.depth
+        if most is not None and depth > most:
+            told = f"the ring of `{storage.name}` has {depth} slots; it may have {most}"
+            findings.add("overbooked", told, (), None, storage.name)
+    for budget in machine.budgets:
+        rings = [r for r in program.rings if r.space == budget.space and r.storage is not None]
+        used = sum(ring.bytes * ring.depth for ring in rings)
+        if budget.bytes is not None and SPACES[budget.space].budgeted and used > budget.bytes:
+            told = f"{budget.space} holds {budget.bytes:,} bytes; the rings take {used:,}"
+            findings.add("overbooked", told, (), None, budget.space)
+
+
+def _together(program: Program, issued: Iterable[Issued]) -> list[tuple[tuple[int, int], list[Op]]]:
+    """Operations that hold as one: members of a fused group that issued in the same cycle."""
+    group = {op: n for n, members in enumerate(program.fused) for op in members}
+    found: dict[tuple[int, int, int | str], list[Op]] = {}
+    for one in issued:
+        key = (one.cycle, one.iteration, group.get(one.op, one.op))
+        found.setdefault(key, []).append(program.loop.op(one.op))
+    return [((cycle, iteration), ops) for (cycle, iteration, _), ops in found.items()]
+
+
+def _held(ops: Sequence[Op], cycle: int, iteration: int) -> list[tuple[str, _InUse]]:
+    """The holds of operations that act as one: their first use of a slot is one hold, and so on."""
+    joined: dict[tuple[str, int], _InUse] = {}
+    for op in ops:
+        seen: dict[str, int] = {}
+        for use in sorted(op.vector.uses, key=lambda use: use.offset):
+            if use.duration == 0:
+                continue
+            number = seen.get(use.slot, 0)
+            seen[use.slot] = number + 1
+            begin = cycle + use.offset
+            hold = _InUse(begin, begin + use.duration, use.occupancy, op.name, iteration)
+            known = joined.get((use.slot, number))
+            if known is not None:
+                hold = _InUse(
+                    min(known.begin, hold.begin),
+                    max(known.end, hold.end),
+                    max(known.amount, hold.amount),
+                    known.op,
+                    iteration,
+                )
+            joined[use.slot, number] = hold
+    return [(slot, hold) for (slot, _), hold in joined.items()]
+
+
+def _sweep(what: str, name: str, most: int, holds: list[_InUse], findings: Findings) -> None:
+    """Go through time; whenever something begins, look at the sum."""
+    events = [(h.begin, 1, h.amount, h) for h in holds if h.end > h.begin]
+    events += [(h.end, 0, -h.amount, h) for h in holds if h.end > h.begin]
+    events.sort(key=lambda event: event[:2])
+    load = 0
+    active: dict[tuple[str, int, int], _InUse] = {}
+    for cycle, begins, amount, hold in events:
+        load += amount
+        key = (hold.op, hold.iteration, hold.begin)
+        if not begins:
+            active.pop(key, None)
+            continue
+        active[key] = hold
+        if load > most:
+            told = ", ".join(f"`{h.op}` of iteration {h.iteration}" for h in active.values())
+            findings.add(
+                "overbooked",
+                f"{what} `{name}` has {most}; at cycle {cycle}, {load} is held by {told}",
+                tuple(sorted({h.op for h in active.values()})),
+                cycle,
+                name,
+            )
 
 
 # Time -------------------------------------------------------------------------------------
 
 
-def _cycles(issued: Sequence[Issued]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
-    for one in issued:
-        found.setdefault(one.op, {})[one.iteration] = one.cycle
-    return found
-
-
-def _gaps(program: Program, run: Run) -> list[int]:
+def _gaps(program: Program, run: Execution) -> list[int]:
     """Cycles from iteration to iteration of each operation, the last few of a run."""
-    cycles = _cycles(run.issued)
+    cycles: dict[str, dict[int, int]] = {}
+    for one in run.issued:
+        cycles.setdefault(one.op, {})[one.iteration] = one.cycle
     if run.blocked or len(cycles) < len(program.loop.ops):
         return []
     gaps: list[int] = []
@@ -197,10 +292,6 @@ def _full_after(program: Program, issued: Sequence[Issued]) -> int | None:
         seen.setdefault(one.cycle // program.ii, set()).add(one.op)
     full = [interval for interval, ops in seen.items() if ops == names]
     return min(full) * program.ii if full else None
-
-
-def _last_completion(loop: Loop, issued: Sequence[Issued]) -> int:
-    return max((one.cycle + loop.op(one.op).completion for one in issued), default=0)
 
 
 def _check_shape(
@@ -228,7 +319,7 @@ def _check_shape(
         findings.add("epilogue", message + f"{program.ii}; the schedule promises {promised}", ())
 
 
-def _tell_deadlock(run: Run, findings: Findings) -> None:
+def _tell_deadlock(run: Execution, findings: Findings) -> None:
     if not run.blocked:
         return
     lines = [

@@ -40,7 +40,7 @@ class Opcode(NamedTuple):
     lands: Space | None = None
     """Where it makes and fills a buffer that its type does not describe."""
     computes: str = ""
-    """Its function on real values, by its name in `simulate/functions.py`; none if empty."""
+    """Its function on real values, by its name in `simulate/real.py`; none if empty."""
 
     @property
     def view(self) -> bool:

@@ -28,9 +28,9 @@ from stretto.ir.dialect.types import IteratorType, MutexType, PipelineType, Toke
 from stretto.ir.parsing import Parsed
 from stretto.ir.programs.original import Counts
 from stretto.loop import Loop
-from stretto.materialize.instructions import Issue, Through
-from stretto.materialize.types import (
+from stretto.materialize.program import (
     Consumer,
+    Issue,
     Iterator,
     Mutex,
     Payload,
@@ -38,6 +38,7 @@ from stretto.materialize.types import (
     Program,
     Ring,
     Side,
+    Through,
     Waiter,
 )
 from stretto.vocabulary.spaces import REGISTERS

@@ -33,7 +33,7 @@ from stretto.ir.programs.declarations import Reading, Writing, slot_of, to_attri
 from stretto.ir.programs.operands import Bundle, Operands, Sources
 from stretto.ir.programs.original import Scope, UnwritableError, bare, with_operands
 from stretto.loop.json import loop_to_json
-from stretto.materialize.instructions import After, Issue, Place, Slot
+from stretto.materialize.program import After, Issue, Position, RingAccess
 from stretto.vocabulary.spaces import MEMORIES
 
 
@@ -243,7 +243,7 @@ def place_of(head: Reading, op: Operation) -> tuple[int, int]:
 def read_issue(
     sources: Sources,
     op: Operation,
-    at: Place,
+    at: Position,
     section: str,
     touched: Sequence[str],
     after: tuple[After, ...],
@@ -260,14 +260,14 @@ def read_issue(
 
 def _slot(
     head: Reading, op: Operation, touched: Sequence[str], storage: str, side: str, distance: int
-) -> Slot:
+) -> RingAccess:
     ring = head.ring_of.get(storage)
     if ring is None:
         raise head.refuse(op, f"storage `{storage}` has no ring")
     if ring.fixed:
-        return Slot(storage, None, distance)
+        return RingAccess(storage, None, distance)
     for name in touched:
         iterator = head.iterator_of[name]
         if (iterator.ring, iterator.side, iterator.distance) == (ring.name, side, distance):
-            return Slot(storage, name, distance)
+            return RingAccess(storage, name, distance)
     raise head.refuse(op, f"it touches `{storage}` and no iterator says which slot")

@@ -28,19 +28,19 @@ from stretto.ir.loops.flow import accumulator_of, destination_of, immediate, yie
 from stretto.ir.programs.declarations import Reading, Writing, slot_of
 from stretto.ir.programs.original import Scope, UnwritableError, bare, with_operands
 from stretto.loop import Op
-from stretto.materialize.instructions import (
+from stretto.materialize.origins import Origins, Seen
+from stretto.materialize.program import (
     Alias,
     Direct,
     Issue,
     LiveIn,
     Path,
-    Place,
-    Slot,
-    Source,
+    Position,
+    RingAccess,
     Stored,
+    Supply,
     Through,
 )
-from stretto.materialize.origins import Origins, Seen
 from stretto.vocabulary.spaces import MEMORIES
 
 OPERANDS = "nv_tile.program.operands"
@@ -96,7 +96,7 @@ class Operands:
             if slot.iterator is not None and (slot.storage, slot.iterator) not in bundle.slots:
                 self._slot(scope, bundle, slot)
 
-    def _operand(self, scope: Scope, bundle: Bundle, number: int, source: Source) -> SSAValue:
+    def _operand(self, scope: Scope, bundle: Bundle, number: int, source: Supply) -> SSAValue:
         value = self._original.operand(bundle.issue.op, number)
         match source:
             case Stored(read=read):
@@ -107,7 +107,7 @@ class Operands:
                 if value is not None:
                     return self._buffer(scope, bundle, value)
                 home = next(v.storage for v in self._to.program.loop.values if v.name == name)
-                return self._slot(scope, bundle, Slot(home or "", None))
+                return self._slot(scope, bundle, RingAccess(home or "", None))
             case LiveIn(path=path):
                 outside = partial(self._outside, scope, bundle, path)
                 return self._along(scope, bundle, number, path, outside)
@@ -215,13 +215,13 @@ class Operands:
         return known if known is not None and known.type == value.type else value
 
     @staticmethod
-    def _access(issue: Issue, storage: str, distance: int, writing: bool) -> Slot:
+    def _access(issue: Issue, storage: str, distance: int, writing: bool) -> RingAccess:
         reads = [s for s in issue.reads if s.storage == storage and s.distance == distance]
         writes = [s for s in issue.writes if s.storage == storage]
         found = [*writes, *reads] if writing else [*reads, *writes]
-        return found[0] if found else Slot(storage, None)
+        return found[0] if found else RingAccess(storage, None)
 
-    def _slot(self, scope: Scope, bundle: Bundle, slot: Slot) -> SSAValue:
+    def _slot(self, scope: Scope, bundle: Bundle, slot: RingAccess) -> SSAValue:
         key = (slot.storage, slot.iterator)
         if key not in bundle.slots:
             ring = self._to.rings[slot.storage]
@@ -235,7 +235,9 @@ class Operands:
     def _other(self, scope: Scope, bundle: Bundle, value: SSAValue, op: Operation) -> SSAValue:
         """An operand that is no data of the loop."""
         if bundle.issue.op in self._original.sums and value is accumulator_of(op):
-            return self._slot(scope, bundle, Slot(self._original.sums[bundle.issue.op][0], None))
+            return self._slot(
+                scope, bundle, RingAccess(self._original.sums[bundle.issue.op][0], None)
+            )
         if buffer_of(value.type) in MEMORIES:
             return self._buffer(scope, bundle, value, writing=value is destination_of(op))
         if value is self._original.induction:
@@ -311,7 +313,7 @@ class Sources:
     head: Reading
     stages: dict[str, int]
     """As the kernels have them."""
-    _kernel: dict[str, tuple[Source, ...]] = field(default_factory=dict[str, tuple[Source, ...]])
+    _kernel: dict[str, tuple[Supply, ...]] = field(default_factory=dict[str, tuple[Supply, ...]])
     """What was found in the kernel."""
     _positions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
 
@@ -319,7 +321,7 @@ class Sources:
     def _origins(self) -> Origins:
         return Origins(self.head.loop)
 
-    def of(self, op: Operation, row: Op, at: Place, section: str) -> tuple[Source, ...]:
+    def of(self, op: Operation, row: Op, at: Position, section: str) -> tuple[Supply, ...]:
         """All operands of an operation in its place; those of the kernel are asked for first."""
         positions = op.attributes.get(OPERANDS)
         if section == "kernel" and positions is not None:
@@ -333,8 +335,8 @@ class Sources:
         return found
 
     def _source(
-        self, op: Operation, row: Op, at: Place, section: str, number: int, seen: Seen
-    ) -> Source:
+        self, op: Operation, row: Op, at: Position, section: str, number: int, seen: Seen
+    ) -> Supply:
         path = seen.path
         if seen.kind == "alias":
             return Alias(path.values[0])
@@ -360,7 +362,7 @@ class Sources:
         raise self.head.refuse(op, f"`{row.name}`: {told}")
 
     def _direct(
-        self, op: Operation, consumer: str, path: Path, made: ResultOf, at: Place
+        self, op: Operation, consumer: str, path: Path, made: ResultOf, at: Position
     ) -> Direct:
         """The maker stands beside the consumer: find it on the path."""
         distance = 0

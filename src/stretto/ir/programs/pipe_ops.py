@@ -33,7 +33,7 @@ from stretto.ir.programs.declarations import Writing, slot_of
 from stretto.ir.programs.issues import Issues, Outlets, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
 from stretto.ir.programs.original import Scope, Section
-from stretto.materialize.instructions import (
+from stretto.materialize.program import (
     Acquire,
     Advance,
     After,
@@ -44,13 +44,13 @@ from stretto.materialize.instructions import (
     Instruction,
     Issue,
     PipeInstruction,
-    Place,
+    Position,
     Read,
     Release,
+    Side,
     Wait,
     Write,
 )
-from stretto.materialize.types import Side
 from stretto.vocabulary.spaces import MEMORIES, SPACES
 
 _PIPE_OPS: dict[type[PipeInstruction], type[Operation]] = {
@@ -232,7 +232,7 @@ class BundleWriter:
 
 # The way back -----------------------------------------------------------------------------
 
-_UNPLACED = Place(0, 0, 0)
+_UNPLACED = Position(0, 0, 0)
 
 
 @dataclass
@@ -340,7 +340,7 @@ class BundleReader:
     def instructions(self, part: Passage) -> tuple[Instruction, ...]:
         """All instructions of a body, in their places."""
         places = {
-            name: Place(part.step, *place_of(self.head, op), part.needs)
+            name: Position(part.step, *place_of(self.head, op), part.needs)
             for name, op in part.issues.items()
         }
         found: list[Instruction] = []

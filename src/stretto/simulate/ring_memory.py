@@ -1,4 +1,4 @@
-"""Rings as they are at one moment, and what becomes of reads and writes in them.
+"""Rings as they are at one act, and what becomes of reads and writes in them.
 
 slot 0   iteration 5   ✓ read by 5         slot 1   iteration 6   being written
          a read that expects 8 finds 5: unwritten; one that expects 2: overwritten
@@ -14,12 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stretto.loop import Op
-from stretto.materialize.instructions import Slot
-from stretto.materialize.types import Program
-from stretto.simulate.findings import Findings
-from stretto.simulate.knowledge import Known, Levels
-from stretto.simulate.needs import storage_flows
-from stretto.simulate.values import BEFORE, Datum, Domain, Trace, written
+from stretto.materialize.program import Program, RingAccess
+from stretto.simulate.domains import BEFORE, Datum, Domain, Trace, rotating
+from stretto.simulate.needs import Levels, readable, storage_flows
+from stretto.simulate.outcome import Act, Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Flying:
 
 
 @dataclass(slots=True)
-class Cell:
+class RingSlot:
     """One slot of a ring."""
 
     iteration: int | None = None
@@ -51,40 +49,25 @@ class Cell:
     """Operation, iteration, and until when it reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Who does something, and when."""
-
-    op: str
-    iteration: int
-    cycle: int
-    known: Known
-    trip_count: int
-
-
-@dataclass
 class Memory:
-    """All rings of a program."""
+    """All rings of a program, and what a run leaves behind."""
 
-    program: Program
-    domain: Domain
-    levels: Levels
-    findings: Findings
-    trace: Trace
-    issued: dict[tuple[str, int], int]
-    """Cycle at which each operation of each iteration issued."""
-    position: dict[str, int] = field(default_factory=dict[str, int])
-    """Slots that each iterator has gone past."""
-
-    def __post_init__(self) -> None:
-        loop = self.program.loop
-        self._cells = {r.name: [Cell() for _ in range(r.depth)] for r in self.program.rings}
-        self.position = {iterator.name: 0 for iterator in self.program.iterators}
-        rotating = {s.name for s in loop.storages if not s.fixed} & written(loop)
+    def __init__(self, program: Program, domain: Domain, levels: Levels) -> None:
+        self.program = program
+        self.domain = domain
+        self.levels = levels
+        self.findings = Findings()
+        self.trace = Trace()
+        self.issued: dict[tuple[str, int], int] = {}
+        """Cycle at which each operation of each iteration issued."""
+        self.position = {iterator.name: 0 for iterator in program.iterators}
+        """Slots that each iterator has gone past."""
+        loop = program.loop
+        self._cells = {r.name: [RingSlot() for _ in range(r.depth)] for r in program.rings}
         self._one_copy = {
-            s.name: Cell(datum=self.domain.content(s.name, BEFORE))
+            s.name: RingSlot(datum=domain.content(s.name, BEFORE))
             for s in loop.storages
-            if s.name not in rotating
+            if s.name not in rotating(loop)
         }
         self._flows = storage_flows(loop)
         self._values = {ring.name for ring in self.program.rings if ring.value is not None}
@@ -108,26 +91,26 @@ class Memory:
 
     # Storages ---------------------------------------------------------------------------------
 
-    def read(self, slot: Slot, moment: Moment) -> Datum:
+    def read(self, slot: RingAccess, act: Act) -> Datum:
         """What an operation finds in a storage."""
         storage = slot.storage
         if storage in self._one_copy:
-            return self._found(storage, self._one_copy[storage], moment)
-        wanted = moment.iteration - slot.distance
+            return self._found(storage, self._one_copy[storage], act)
+        wanted = act.iteration - slot.distance
         if wanted < 0:
             return self.domain.content(storage, wanted)
-        return self._found(storage, self._cell(storage, slot.iterator, wanted, moment), moment)
+        return self._found(storage, self._cell(storage, slot.iterator, wanted, act), act)
 
-    def write(self, op: Op, slot: Slot, made: tuple[Datum, ...], moment: Moment) -> None:
+    def write(self, op: Op, slot: RingAccess, made: tuple[Datum, ...], act: Act) -> None:
         """An operation begins to fill its slot, or to update it."""
         storage = slot.storage
         cell = self._one_copy.get(storage)
         if cell is None:
-            cell = self._claim(storage, slot.iterator, moment)
-        self._land(storage, cell, moment.cycle)
-        self._check_alone(storage, cell, moment)
-        cell.flying.append(Flying(op, moment.iteration, moment.cycle, made))
-        self._land(storage, cell, moment.cycle)
+            cell = self._claim(storage, slot.iterator, act)
+        self._land(storage, cell, act.cycle)
+        self._check_alone(storage, cell, act)
+        cell.flying.append(Flying(op, act.iteration, act.cycle, made))
+        self._land(storage, cell, act.cycle)
 
     def finish(self) -> None:
         """Let everything land, and record what storages of one copy hold in the end."""
@@ -139,7 +122,7 @@ class Memory:
 
     # What has landed --------------------------------------------------------------------------
 
-    def _land(self, storage: str, cell: Cell, now: int | None) -> None:
+    def _land(self, storage: str, cell: RingSlot, now: int | None) -> None:
         """Put on top of each other all writes that are done by now; None: all there are."""
         done = [w for w in cell.flying if now is None or w.lands <= now]
         for write in sorted(done, key=lambda w: w.lands):
@@ -147,107 +130,88 @@ class Memory:
             self.trace.writes[write.op.name, write.iteration, storage] = cell.datum
             cell.flying.remove(write)
 
-    def _found(self, storage: str, cell: Cell, moment: Moment) -> Datum:
+    def _found(self, storage: str, cell: RingSlot, act: Act) -> Datum:
         """What a reader finds: all that has landed, and what is ready for it in particular."""
-        self._land(storage, cell, moment.cycle)
-        done = moment.cycle + self.program.loop.op(moment.op).completion
-        cell.reading = [r for r in cell.reading if r[2] > moment.cycle]
-        cell.reading.append((moment.op, moment.iteration, done))
+        self._land(storage, cell, act.cycle)
+        done = act.cycle + self.program.loop.op(act.op).completion
+        cell.reading = [r for r in cell.reading if r[2] > act.cycle]
+        cell.reading.append((act.op, act.iteration, done))
         datum = cell.datum
         for write in sorted(cell.flying, key=lambda w: w.lands):
-            if self._ready(storage, write, moment):
+            if self._ready(storage, write, act):
                 datum = self.domain.stored(write.op, storage, write.made, datum)
         return datum
 
-    def _ready(self, storage: str, write: Flying, moment: Moment) -> bool:
+    def _ready(self, storage: str, write: Flying, act: Act) -> bool:
         """Whether a reader finds a write that has not landed."""
-        fixed, apart = storage in self._one_copy, moment.iteration - write.iteration
-        if fixed and write.op.name == moment.op:
+        fixed, apart = storage in self._one_copy, act.iteration - write.iteration
+        if fixed and write.op.name == act.op:
             return True
-        latency = self._flows.get((storage, write.op.name, moment.op, apart))
-        if latency is None:
-            latency = write.op.completion if fixed and apart else write.op.ready
-        return write.issued + latency <= moment.cycle
+        latency = readable(self._flows, storage, fixed, write.op, act.op, apart)
+        return write.issued + latency <= act.cycle
 
-    def _check_alone(self, storage: str, cell: Cell, moment: Moment) -> None:
+    def _check_alone(self, storage: str, cell: RingSlot, act: Act) -> None:
         """A write begins when all that touch its slot are done, except its own last update."""
         fixed = storage in self._one_copy
-        updates = any(read.storage == storage for read in self.program.loop.reads[moment.op])
+        updates = any(read.storage == storage for read in self.program.loop.reads[act.op])
         busy = [(w.op.name, w.iteration, w.lands, "writes") for w in cell.flying]
-        busy += [(*reader, "reads") for reader in cell.reading if reader[2] > moment.cycle]
+        busy += [(*reader, "reads") for reader in cell.reading if reader[2] > act.cycle]
         for op, iteration, until, what in busy:
-            own = op == moment.op and (iteration == moment.iteration or (fixed and updates))
+            own = op == act.op and (iteration == act.iteration or (fixed and updates))
             if not own:
-                self.findings.add(
-                    "overwritten",
-                    f"`{moment.op}` of iteration {moment.iteration} writes `{storage}` at "
-                    f"{moment.cycle}; `{op}` of iteration {iteration} {what} it until {until}",
-                    (moment.op, op),
-                    moment.cycle,
-                    storage,
-                )
+                why = f"; `{op}` of iteration {iteration} {what} it until {until}"
+                self.findings.at(act, "overwritten", f"writes `{storage}`", why, (op,), storage)
 
     # Register values --------------------------------------------------------------------------
 
-    def put(self, ring: str, iterator: str, datum: Datum, moment: Moment) -> None:
+    def put(self, ring: str, iterator: str, datum: Datum, act: Act) -> None:
         """A value goes into its ring."""
-        self._claim(ring, iterator, moment).datum = datum
+        self._claim(ring, iterator, act).datum = datum
 
-    def take(self, ring: str, iterator: str, wanted: int, moment: Moment) -> Datum:
+    def take(self, ring: str, iterator: str, wanted: int, act: Act) -> Datum:
         """A value comes out of its ring."""
-        return self._cell(ring, iterator, wanted, moment).datum
+        return self._cell(ring, iterator, wanted, act).datum
 
     # Both -------------------------------------------------------------------------------------
 
-    def _cell(self, ring: str, iterator: str | None, wanted: int, moment: Moment) -> Cell:
+    def _cell(self, ring: str, iterator: str | None, wanted: int, act: Act) -> RingSlot:
         """The slot that is read; it must have the iteration that is wanted."""
         cell = self._cells[ring][self.slot(iterator) if iterator else 0]
         if cell.iteration != wanted:
             empty = cell.iteration is None or cell.iteration < wanted
             held = "nothing" if cell.iteration is None else f"iteration {cell.iteration}"
-            self.findings.add(
-                "unwritten" if empty else "overwritten",
-                f"`{moment.op}` of iteration {moment.iteration} reads `{ring}` of iteration "
-                f"{wanted} at {moment.cycle}; the slot has {held}",
-                (moment.op,),
-                moment.cycle,
-                ring,
-            )
+            name = "unwritten" if empty else "overwritten"
+            what = f"reads `{ring}` of iteration {wanted}"
+            self.findings.at(act, name, what, f"; the slot has {held}", about=ring)
         return cell
 
-    def _claim(self, ring: str, iterator: str | None, moment: Moment) -> Cell:
+    def _claim(self, ring: str, iterator: str | None, act: Act) -> RingSlot:
         """The slot for this iteration; it must be free of the iteration it had."""
         number = self.slot(iterator) if iterator else 0
         cell = self._cells[ring][number]
-        if cell.iteration == moment.iteration:
+        if cell.iteration == act.iteration:
             return cell
         if cell.iteration is not None:
-            self._check_free(ring, cell.iteration, moment)
+            self._check_free(ring, cell.iteration, act)
         if ring not in self._values:
-            self._land(ring, cell, moment.cycle)
-        cell.iteration, cell.datum = moment.iteration, None
+            self._land(ring, cell, act.cycle)
+        cell.iteration, cell.datum = act.iteration, None
         return cell
 
-    def _check_free(self, ring: str, old: int, moment: Moment) -> None:
+    def _check_free(self, ring: str, old: int, act: Act) -> None:
         for user, distance in self._users[ring]:
             iteration = old + distance
-            if iteration >= moment.trip_count or (user, iteration) == (moment.op, moment.iteration):
+            if iteration >= act.trip_count or (user, iteration) == (act.op, act.iteration):
                 continue
             done = self.program.loop.op(user).completion
             began = self.issued.get((user, iteration))
             level = self.levels.number(user, done)
-            if began is None or began + done > moment.cycle:
+            if began is None or began + done > act.cycle:
                 until = "is still to come" if began is None else f"needs it until {began + done}"
                 why = f"`{user}` of iteration {iteration} {until}"
-            elif moment.known[level] < iteration:
+            elif act.known[level] < iteration:
                 why = f"nothing makes it wait for `{user}` of iteration {iteration}"
             else:
                 continue
-            self.findings.add(
-                "overwritten",
-                f"`{moment.op}` of iteration {moment.iteration} takes the slot of `{ring}` of "
-                f"iteration {old} at {moment.cycle}; {why}",
-                (moment.op, user),
-                moment.cycle,
-                ring,
-            )
+            what = f"takes the slot of `{ring}` of iteration {old}"
+            self.findings.at(act, "overwritten", what, f"; {why}", (user,), ring)

@@ -116,9 +116,10 @@ BEFORE = -1
 """The iteration whose content a storage of one copy has before the loop."""
 
 
-def written(loop: Loop) -> frozenset[str]:
-    """Storages that the loop writes."""
-    return frozenset(name for op in loop.ops for name in op.writes)
+def rotating(loop: Loop) -> set[str]:
+    """Storages of which each iteration fills a copy of its own."""
+    written = {name for op in loop.ops for name in op.writes}
+    return {s.name for s in loop.storages if not s.fixed} & written
 
 
 def run_sequential(loop: Loop, domain: Domain, iterations: int) -> Trace:
@@ -146,8 +147,7 @@ class _Sequential:
         self._trace = Trace()
         self._values: dict[tuple[str, int], Datum] = {}
         self._contents: dict[tuple[str, int], Datum] = {}
-        rotating = {s.name for s in loop.storages if not s.fixed}
-        self._rotating = rotating & written(loop)
+        self._rotating = rotating(loop)
 
     def run(self, iterations: int) -> Trace:
         order = _in_order(self._loop)
