@@ -46,11 +46,7 @@ def figure(times: Sequence[Panel], gaps: Sequence[Panel], titles: dict[str, str]
         *_row(times, TOP, _log(times), _power),
         *_row(gaps, TOP + HEIGHT + BETWEEN, _gap_axis(gaps), lambda y: f"{y:.2f}"),
         _text(12, TOP + HEIGHT / 2, "CPU seconds", turn=True),
-<<<<<<< HEAD
-        _text(12, TOP + HEIGHT * 1.5 + BETWEEN, "II / MII (mean)", turn=True),
-=======
         _text(12, TOP + HEIGHT * 1.5 + BETWEEN, "II / MII, mean (2: or more)", turn=True),
->>>>>>> 2e36542eb00561127408c41c41c84308248f1048
         _text(width / 2, height - 8, "operations"),
         "</svg>",
     ]
@@ -109,11 +105,7 @@ def _row(
                 parts.append(_text(left - 4, y + 4, label(tick), anchor="end"))
         for tick in across.ticks:
             parts.append(_text(at(tick, axis.ticks[0])[0], top + HEIGHT + 13, f"{tick:,.0f}"))
-<<<<<<< HEAD
-        for line in panel.lines:
-=======
         for line in (line for line in panel.lines if line.points):
->>>>>>> 2e36542eb00561127408c41c41c84308248f1048
             dots = [at(x, y) for x, y in line.points]
             path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in dots)
             colour = COLOURS[line.who]

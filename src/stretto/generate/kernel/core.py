@@ -121,7 +121,7 @@ class Core:
         enough, plain = self._plain
         if enough and ii >= enough:
             return plain
-        return tuple(tuple(_wound(claims, ii)) for claims in self.claims)
+        return tuple(tuple(wound(claims, ii)) for claims in self.claims)
 
     def floors(self, ii: int) -> list[int]:
         """The first start that what was folded away leaves each node."""
@@ -207,7 +207,7 @@ def _claims(problem: Problem, ops: Sequence[int]) -> tuple[Claim, ...]:
     return problem.holds.claims_of(fused_vector(problem, ops))
 
 
-def _wound(claims: Sequence[Claim], ii: int) -> Iterable[Segment]:
+def wound(claims: Sequence[Claim], ii: int) -> Iterable[Segment]:
     """Claims wound around the II, column by column."""
     by_column: dict[int, list[tuple[int, int, int]]] = {}
     for column, offset, duration, amount in claims:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stretto.generate.kernel.core import wound
 from stretto.generate.problem import Problem
 from stretto.generate.seating.fusing import closes_cycle
+from stretto.generate.seating.partial import fused_vector
 from stretto.problem.fusion import enclosing
 
 LOOKED_AT = 200_000
@@ -35,7 +37,7 @@ def shared_sets(problem: Problem, ii: int) -> list[tuple[int, ...]]:
         for i in ordered:
             last = sets[-1] if sets else ()
             fits = bool(last) and len(last) < cap and level[last[0]] == level[i]
-            if fits and _apart(problem, (*last, i), ii):
+            if fits and _may_share(problem, (*last, i), ii):
                 sets[-1] = (*last, i)
             else:
                 sets.append((i,))
@@ -47,7 +49,7 @@ def shared_sets(problem: Problem, ii: int) -> list[tuple[int, ...]]:
                 wider = tuple(sorted((*before, *members)))
                 work -= len(problem.between.edges)
                 others = {m[0]: m for m in (*chosen.values(), *joined[:-1]) if len(m) > 1}
-                if _apart(problem, wider, ii) and not closes_cycle(
+                if _may_share(problem, wider, ii) and not closes_cycle(
                     problem, {**others, wider[0]: wider}, wider
                 ):
                     joined[-1] = wider
@@ -67,9 +69,13 @@ def _levels(problem: Problem) -> tuple[list[int], list[int]]:
     return level, ready
 
 
-def _apart(problem: Problem, members: Sequence[int], ii: int) -> bool:
-    """Nothing nested in another, and no carried dependence that equal starts would break."""
+def _may_share(problem: Problem, members: Sequence[int], ii: int) -> bool:
+    """Nothing nested in another, no carried dependence that equal starts would break, and room."""
     chosen = set(members)
+    claims = problem.holds.claims_of(fused_vector(problem, members))
+    limits = problem.holds.limits
+    if any(amount > limits[column] for column, _, _, amount in wound(claims, ii)):
+        return False
     return not any(
         chosen.intersection(enclosing(problem.loop, i))
         or any(arc.other in chosen and arc.latency > ii * arc.distance for arc in problem.succs[i])
