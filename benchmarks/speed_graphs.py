@@ -78,7 +78,7 @@ class Tile:
 def suite(folder: Path, best: dict[str, int], limit: float, compiled: bool) -> Iterator[Graph]:
     """Each graph, scheduled by everybody."""
     for name, loop, machine in graphs(folder):
-        found, took = timed(lambda: stretto.schedule(replace(loop), machine, time_limit=limit))  # noqa: B023
+        found, took = timed(lambda: stretto.schedule(replace(loop), machine, "cost-based", time_limit=limit))  # noqa: B023
         mii = stretto.bounds(loop, machine).mii
         others = _ims(loop, machine, mii) if compiled else (None, None)
         yield Graph(
