@@ -268,3 +268,24 @@ def test_sets_are_as_large_as_the_cap_and_keep_levels_apart() -> None:
         assert not {0, 6} <= set(members)
     core = core_of(problem, sets)
     assert core.size == 7 - sum(len(members) - 1 for members in sets)
+
+
+def test_who_shares_a_hold_is_not_folded_away() -> None:
+    """On a slot without a limit nothing is claimed, and the leader of a set may have no group."""
+    machine = Machine("m", "", (Slot(1, "r", None, fusion_cap=3), Slot(2, "x", 1)))
+    reads = [
+        Op(
+            f"r{i}",
+            "read",
+            uses=(Use("r", 4),),
+            latency=4,
+            facts=Facts(bank=0),
+            constraint=Constraint(gid=0 if i else None),
+        )
+        for i in range(3)
+    ]
+    held = Op("held", "k", uses=(Use("x", 2),), latency=1)
+    problem = make_problem(Loop("l", (*reads, held)), machine, Options())
+    (members,) = shared_sets(problem, 20)
+    core = core_of(problem, [members])
+    assert {i for ops in core.nodes for i in ops} == {0, 1, 2, 3}

@@ -152,7 +152,8 @@ def core_of(problem: Problem, fused: Iterable[Sequence[int]] = ()) -> Core:
         for i in members:
             leader[i] = members[0]
     arcs = contracted(problem, leader)
-    arcs.fold(idle(problem), problem.deadline)
+    shared = {i for members in together.values() for i in members}
+    arcs.fold((i for i in idle(problem) if i not in shared), problem.deadline)
     kept = [i for i in problem.graph.order if leader[i] == i and i not in arcs.gone]
     kept = _topological(kept, arcs) if together else kept
     ordered = sorted(kept)
