@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, seats_of
-from stretto.generate.kernel.sharing import shared_sets
 from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped
 from stretto.generate.ladder.storage import overflow
@@ -77,13 +76,20 @@ class Refiner:
         if not self._variants:
             plain = core_of(self.problem)
             self._variants.append((plain, seats_of(plain, self.last_ii)))
-            sets = shared_sets(self.problem, self.first_ii)
+            sets = self._shared_sets()
             if sets:
                 shared = core_of(self.problem, sets)
                 self._variants.append((shared, seats_of(shared, self.last_ii)))
         if len(self._variants) > 1 and _crowded(self._variants[0][0], ii):
             return self._variants[:0:-1]
         return self._variants
+
+    def _shared_sets(self) -> list[tuple[int, ...]]:
+        if all(len(ops) < 2 for ops in self.problem.fusion.alike.values()):
+            return []
+        from stretto.generate.kernel.sharing import shared_sets  # noqa: PLC0415 - few loops fuse
+
+        return shared_sets(self.problem, self.first_ii)
 
     def refine(self, ii: int, work: Work) -> Attempt:
         """A complete placement at this II whose rings fit, or how far it came.

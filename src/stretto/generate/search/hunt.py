@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
 from stretto.generate.ladder.attempt import Attempt
-from stretto.generate.ladder.climb import climb
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.problem import Problem
 from stretto.generate.search.memory import enough_memory, starved
@@ -131,6 +130,8 @@ class _Hunt:
 
         if self.problem.wants("rau") and not arms:
             return refine(self.problem, ii)
+        from stretto.generate.ladder.climb import climb  # noqa: PLC0415 - few loops need the arms
+
         self.work.spend(ARMS * self.problem.size**2)
         return climb(self.problem, ii, refine)
 
