@@ -301,12 +301,15 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     scf.for ... {nv_tile.aws.start}     ──►  the schedule that is there ──► program ──► run
     INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
     async.pipeline.program ...          ──────────────►  program ──► run beside its loop
+    --inputs FILE.npz                   the whole kernel, on real values
     """
     from stretto.api.checking import read_document
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
     from stretto.api.read_write import chosen, is_mlir, read_loops
 
+    if arguments.inputs is not None:
+        return _run_kernel(arguments)
     file, text = read_text(arguments.input)
     if is_mlir(text) and PROGRAM in text:
         return _run_programs(arguments, file, text)
@@ -398,6 +401,26 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Reply:
     return _each_loop(chosen(source, arguments.loop), machines, SimulateResult.SCHEMA, work)
 
 
+def import_kernel(arguments: argparse.Namespace) -> Reply:
+    """`stretto import`."""
+    from stretto.api.kernels import import_kernel as imported
+
+    text, notes = imported(arguments.input, arguments.machine)
+    document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
+    return Reply(document, text.rstrip("\n").split("\n"), list(notes))
+
+
+def _run_kernel(arguments: argparse.Namespace) -> Reply:
+    """A whole kernel on real values."""
+    from stretto.api.kernels import load_inputs, simulate_kernel
+
+    inputs = load_inputs(arguments.inputs)
+    found = simulate_kernel(
+        arguments.input, inputs, arguments.grid, arguments.machine, mode=arguments.mode
+    )
+    return Reply(found.to_json(), found.to_text(), success=found.success)
+
+
 def machines(arguments: argparse.Namespace) -> Reply:
     """`stretto machines`."""
     from stretto.machine import load_machine, machine_names
@@ -416,5 +439,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "explain": explain,
     "simulate": simulate,
     "verify": verify,
+    "import": import_kernel,
     "machines": machines,
 }

@@ -5,6 +5,7 @@ stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
+stretto import KERNEL             a Triton kernel as MLIR, lowered for a machine
 stretto machines [NAME]           what a machine has
 """
 
@@ -25,8 +26,8 @@ from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
-INPUT is MLIR with nv_tileas operations, a loop (stretto.loop/1) or a dependence-graph dump
-(ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
+INPUT is a Triton kernel (.ttir), MLIR with nv_tileas operations, a loop (stretto.loop/1) or a
+dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,6 +92,14 @@ def amount(text: str) -> float:
     if not 0 < number < inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
+
+
+def grid(text: str) -> tuple[int, ...]:
+    """Blocks along up to three axes."""
+    found = tuple(positive(part) for part in text.split(","))
+    if len(found) > 3:
+        raise argparse.ArgumentTypeError(f"{text!r} has more than three axes")
+    return found
 
 
 def given(text: str) -> str:
@@ -166,7 +175,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "simulate": (
         "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
-        f"{_PROBLEM} simulated --generator --iterations --mode --no-fuse --json --output --verbose",
+        f"{_PROBLEM} simulated --generator --iterations --mode --inputs --grid --no-fuse --json "
+        "--output --verbose",
+    ),
+    "import": (
+        "Reads a Triton kernel (.ttir) and lowers it to MLIR, whole.",
+        "kernel --machine --json --output",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
@@ -177,6 +191,7 @@ _NAMES = {
     "--verbose": ("-v", "--verbose"),
     "verified": ("schedule",),
     "simulated": ("schedule",),
+    "kernel": ("input",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -254,6 +269,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": "unspecialized",
         "help": "one instruction stream, or one for each agent (default: unspecialized)",
     },
+    "kernel": _takes(given, "KERNEL", "a .ttir file as Triton writes it, or - for stdin"),
+    "--inputs": _takes(
+        given,
+        "FILE.npz",
+        "run the whole kernel on these arrays and numbers, by the names of its parameters",
+    ),
+    "--grid": _takes(
+        grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
+    ),
     "--json": _flag("print one JSON document"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),

@@ -9,8 +9,9 @@ alone, and asks nobody what language the kernel came from.
 """
 
 from stretto.kernel.building import Builder
+from stretto.kernel.checking import check_kernel
 from stretto.kernel.errors import KernelError
-from stretto.kernel.operations import OPERATIONS, check_kernel
+from stretto.kernel.operations import OPERATIONS
 from stretto.kernel.tree import (
     Attribute,
     Kernel,
@@ -20,11 +21,12 @@ from stretto.kernel.tree import (
     Region,
     Value,
 )
-from stretto.kernel.types import Pointer, Scalar, Tile, Token, Type, View
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
 
 __all__ = [
     "OPERATIONS",
     "Attribute",
+    "Buffer",
     "Builder",
     "Kernel",
     "KernelError",

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from stretto.kernel.errors import KernelError
-from stretto.kernel.tree import Kernel, Operation
-
 
 class Signature(NamedTuple):
     """How many operands and results an operation has; None: any number."""
@@ -126,28 +123,3 @@ OPERATIONS: dict[str, Signature] = {
     "tile.token": Signature((0, None), (1, 1), (), 0, "order: after all of these"),
 }  # fmt: skip
 """By name. An operation that is not here does not go into a kernel: its front end refuses it."""
-
-
-def check_kernel(kernel: Kernel) -> None:
-    """KernelError where an operation is not as its row says: a front end has a bug."""
-    for operation in kernel.walk():
-        _check(operation)
-
-
-def _check(operation: Operation) -> None:
-    row = OPERATIONS.get(operation.name)
-    if row is None:
-        raise KernelError(operation.location, f"`{operation.name}` is no operation of a kernel")
-    for what, number, (least, most) in (
-        ("operands", len(operation.operands), row.operands),
-        ("results", len(operation.results), row.results),
-    ):
-        if number < least or (most is not None and number > most):
-            told = f"`{operation.name}` has {number} {what}"
-            raise KernelError(operation.location, told, row.says)
-    if len(operation.regions) != row.regions:
-        told = f"`{operation.name}` has {len(operation.regions)} regions, not {row.regions}"
-        raise KernelError(operation.location, told)
-    for name in row.attributes:
-        if name not in operation.attributes:
-            raise KernelError(operation.location, f"`{operation.name}` has no `{name}`")

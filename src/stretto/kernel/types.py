@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from stretto.loop.tile import element_bits
+from stretto.loop.parts import element_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,18 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tile in memory of the chip; only lowered kernels have such."""
+
+    shape: tuple[int, ...]
+    element: Scalar
+    space: str
+
+    def __str__(self) -> str:
+        return f"{self.space}<{'x'.join([*map(str, self.shape), str(self.element)])}>"
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """Order between memory operations, and nothing else."""
 
@@ -100,7 +112,7 @@ class Token:
         return "token"
 
 
-Type = Scalar | Pointer | Tile | View | Token
+Type = Scalar | Pointer | Tile | View | Buffer | Token
 
 
 def element_of(type: Type) -> Scalar | Pointer | None:

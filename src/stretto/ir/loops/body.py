@@ -59,6 +59,10 @@ class Body:
 
     loop: Loop
     ops: dict[str, Operation]
+    values: dict[SSAValue, str]
+    """Values of the text that the loop has, by what they are called there."""
+    buffers: dict[str, SSAValue]
+    """Buffers of the text that are its storages."""
 
 
 def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Scheduled]:
@@ -121,7 +125,8 @@ class BodyReader:
             slots=(*self._stated.loop.slots, *self._own_slots()),
             force_serial=self._stated.loop.force_serial,
         )
-        return Body(loop, {self._op_names[item.op]: item.op for item in self._body})
+        named = {self._op_names[item.op]: item.op for item in self._body}
+        return Body(loop, named, self._value_names, self._storages.roots())
 
     def _orders(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
         yield from fences(ops, [item.op for item in self._body])

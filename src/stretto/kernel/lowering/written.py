@@ -1,0 +1,51 @@
+"""What the lowering writes: opcodes, one line each.
+
+tile.offset          offset                  as it is, under its name in the dialect
+tile.view_load       async.tiled_tma_load    with a buffer that it fills
+"""
+
+from __future__ import annotations
+
+OURS = "nv_tileas."
+"""How operations of the dialect begin."""
+ALLOCATE = "alloc_tensor"
+TRANSPOSE, VIEW = "transpose", "view"
+DESCRIPTOR = "tensor_view"
+TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
+LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
+TOKEN = "token"
+NARROW = "arith.trunci"
+
+REFUSED = {
+    "tile.view_gather": "use pointers: a gather through a descriptor has no lowering yet",
+    "tile.view_scatter": "use pointers: a scatter through a descriptor has no lowering yet",
+    "tile.view_reduce": "use tl.atomic_add: a reduction through a descriptor has no lowering yet",
+    "tile.scan": "a scan has no lowering yet",
+    "tile.gather": "a gather inside a tile has no lowering yet",
+}
+RENAMED = {
+    "tile.block_index": "block_index",
+    "tile.block_count": "block_count",
+    "tile.range": "range",
+    "tile.splat": "splat",
+    "tile.broadcast": "broadcast",
+    "tile.expand_dims": "expand_dims",
+    "tile.offset": "offset",
+    "tile.pointer_to_int": "pointer_to_int",
+    "tile.int_to_pointer": "int_to_pointer",
+    "tile.view_size": "view_size",
+    "tile.join": "join",
+    "tile.split": "split",
+    "tile.cat": "cat",
+    "tile.extract": "extract",
+    "tile.atomic_rmw": "pointer.atomic_rmw",
+    "tile.atomic_cas": "pointer.atomic_cas",
+    "tile.assume": "assume",
+    "tile.assert": "assert",
+    "tile.token": "token",
+}
+"""Those that take registers and make registers."""
+
+
+BY_TILES = ("arith.cmpi", "arith.cmpf", "arith.select")
+"""Those that MLIR's own dialects have for tiles in another form, or not at all in xDSL."""
