@@ -120,6 +120,7 @@ OPERATIONS: dict[str, Signature] = {
     "tile.assume": _row(1, 1, 0, "that a condition holds"),
     "tile.hint": _row(1, 1, 1, "the same value, of which `divisibility`, `contiguity` or `constancy` is promised"),
     "tile.assert": Signature((1, 1), (0, 0), (), 0, "a condition; `message`"),
+    "tile.barrier": Signature((0, 0), (0, 0), (), 0, "all threads meet"),
     "tile.token": Signature((0, None), (1, 1), (), 0, "order: after all of these"),
 }  # fmt: skip
 """By name. An operation that is not here does not go into a kernel: its front end refuses it."""

@@ -48,6 +48,8 @@ FORMATS: dict[str, str] = {
     "math.powf": "o , o B A : R",
     "scf.yield": "A *G",
     "llvm.intr.assume": "o A : T",
+    "gpu.barrier": "A",
+    "ttg.barrier": "f:local f:| f:global f:all A",
     "ub.poison": "A : R",
     "tt.return": "A *G",
     "tt.reduce.return": "* A : T",

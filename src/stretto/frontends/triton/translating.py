@@ -50,6 +50,8 @@ _RENAMED = {
     "tt.descriptor_load": "tile.view_load",
     "tt.descriptor_gather": "tile.view_gather",
     "llvm.intr.assume": "tile.assume",
+    "gpu.barrier": "tile.barrier",
+    "ttg.barrier": "tile.barrier",
 }
 """Those that take and make the same things, in the same order."""
 

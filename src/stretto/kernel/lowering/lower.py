@@ -21,11 +21,14 @@ from stretto.kernel.lowering.written import (
     BY_TILES,
     COPY,
     DESCRIPTOR,
+    HARMLESS,
+    HARMLESS_TILES,
     LOAD,
     NARROW,
     OURS,
     REFUSED,
     RENAMED,
+    SELECT,
     STORE,
     TMA_LOAD,
     TMA_STORE,
@@ -512,8 +515,24 @@ class _Lowering:
 
     def _if(self, operation: Operation) -> None:
         condition = self._registers(operation.operands[0])
+        if self._loops and all(_harmless(region) for region in operation.regions):
+            self._both(operation, condition)
+            return
         regions = [self._region(region, "scf.yield") for region in operation.regions]
         self._finish(operation, (condition,), regions)
+
+    def _both(self, operation: Operation, condition: Value) -> None:
+        """Inside a loop: both sides, and then one of their results; a schedule has no branches."""
+        for region in operation.regions:
+            for inner in region.operations[:-1]:
+                self._operation(inner)
+        self._out.location = operation.location
+        then, otherwise = (region.terminator.operands for region in operation.regions)
+        for result, one, other in zip(operation.results, then, otherwise, strict=True):
+            sides = self._registers(one), self._registers(other)
+            name = OURS + SELECT if isinstance(result.type, Tile) else SELECT
+            chosen = self._out.op(name, (condition, *sides), result.type, result.name)
+            self._homes.in_registers(result, chosen)
 
     def _while(self, operation: Operation) -> None:
         initial = [self._registers(value) for value in operation.operands]
@@ -543,6 +562,14 @@ def _in_registers(type: Type) -> Type:
 
 def _name(value: Value, ending: str) -> str:
     return f"{value.name}_{ending}" if value.name else ""
+
+
+def _harmless(region: Region) -> bool:
+    """Whether it does not matter if a region is gone through although it is not its turn."""
+    return all(
+        op.name.startswith(HARMLESS) or op.name in HARMLESS_TILES or op.name == "scf.yield"
+        for op in region.walk()
+    )
 
 
 def _without_idle_constants(region: Region) -> Region:

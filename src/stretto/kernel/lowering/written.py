@@ -15,6 +15,13 @@ TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
 LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
 TOKEN = "token"
 NARROW = "arith.trunci"
+SELECT = "arith.select"
+HARMLESS = ("arith.", "math.")
+HARMLESS_TILES = frozenset(
+    f"tile.{name}"
+    for name in ("splat", "range", "broadcast", "expand_dims", "reshape", "transpose", "offset")
+)
+"""What may be done although nobody asked: it neither reads nor writes memory."""
 
 REFUSED = {
     "tile.view_gather": "use pointers: a gather through a descriptor has no lowering yet",
@@ -43,6 +50,7 @@ RENAMED = {
     "tile.assume": "assume",
     "tile.assert": "assert",
     "tile.token": "token",
+    "tile.barrier": "barrier",
 }
 """Those that take registers and make registers."""
 

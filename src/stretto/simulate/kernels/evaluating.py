@@ -455,4 +455,5 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "assume": Evaluator.check,
     "assert": Evaluator.check,
     "token": Evaluator.nothing,
+    "barrier": Evaluator.nothing,
 }
