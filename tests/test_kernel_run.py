@@ -69,3 +69,59 @@ def test_reaching_behind_an_array_is_told() -> None:
 def test_a_missing_parameter_is_told() -> None:
     with pytest.raises(StrettoError, match="has a parameter `y_ptr`: give a value"):
         stretto.simulate_kernel(EXAMPLES / "softmax.ttir", {}, machine="b200-pipes")
+
+
+_BRANCH = """module {
+  tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32>,
+                    %n: i32, %m: i32) {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %w = arith.constant 64 : i32
+    %two = arith.constant dense<2.0> : tensor<64xf32>
+    %sum = arith.constant dense<0.0> : tensor<64xf32>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %all = scf.for %i = %z to %n step %one iter_args(%s = %sum) -> (tensor<64xf32>) : i32 {
+      %at = arith.muli %i, %w : i32
+      %q = tt.addptr %p, %at : !tt.ptr<f32>, i32
+      %t = tt.splat %q : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      %a = tt.addptr %t, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      %x = tt.load %a : tensor<64x!tt.ptr<f32>>
+      %c = arith.cmpi sge, %i, %m : i32
+      %y = scf.if %c -> (tensor<64xf32>) {
+        %d = arith.mulf %x, %two : tensor<64xf32>
+        scf.yield %d : tensor<64xf32>
+      } else {
+        scf.yield %x : tensor<64xf32>
+      }
+      %u = arith.addf %s, %y : tensor<64xf32>
+      scf.yield %u : tensor<64xf32>
+    }
+    %ot = tt.splat %o : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %oa = tt.addptr %ot, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    tt.store %oa, %all : tensor<64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+def test_a_branch_inside_a_loop_is_gone_both_ways(tmp_path: Path) -> None:
+    path = tmp_path / "k.ttir"
+    path.write_text(_BRANCH)
+    x = np.arange(7 * 64, dtype=np.float32).reshape(7, 64)
+    inputs = {"p": x, "o": np.zeros(64), "n": 7, "m": 4}
+    found = stretto.simulate_kernel(path, inputs, machine="b200-pipes", mode="specialized")
+    assert found.success
+    expected = (x * np.where(np.arange(7) >= 4, 2, 1)[:, None]).sum(0)
+    assert np.array_equal(found.arrays["o"], expected)
+
+
+def test_a_loop_may_run_fewer_times_than_it_has_stages(tmp_path: Path) -> None:
+    path = tmp_path / "k.ttir"
+    path.write_text(_BRANCH)
+    x = np.ones((1, 64), dtype=np.float32)
+    for trips in (0, 1):
+        inputs = {"p": x, "o": np.full(64, 9.0), "n": trips, "m": 4}
+        found = stretto.simulate_kernel(path, inputs, machine="b200-pipes")
+        assert found.success
+        assert np.array_equal(found.arrays["o"], np.full(64, trips))
