@@ -40,7 +40,7 @@ ISSUED = [
     "async.pipeline.consumer_release", "async.pipeline.agent_switch", "async.pipeline.yield",
 ]  # fmt: skip
 PROGRAM = {op.name.removeprefix("nv_tileas.") for op in pipelined.OPERATIONS}
-NO_COST = {"async.pipeline.agent_switch", "async.pipeline.yield", "generic"} | PROGRAM
+NO_COST = {"async.pipeline.agent_switch", "async.pipeline.yield", "combined", "generic"} | PROGRAM
 """A region an agent, the end of a body, whatever its kind says, and what only a loop that has been
 pipelined is made of: none is scheduled as such."""
 

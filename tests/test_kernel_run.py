@@ -116,6 +116,55 @@ def test_a_branch_inside_a_loop_is_gone_both_ways(tmp_path: Path) -> None:
     assert np.array_equal(found.arrays["o"], expected)
 
 
+_ARGMAX = """module {
+  tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %o: !tt.ptr<i32>,
+                    %t: !tt.ptr<f32>, %n: i32) {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %w = arith.constant 64 : i32
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    scf.for %i = %z to %n step %one : i32 {
+      %at = arith.muli %i, %w : i32
+      %q = tt.addptr %p, %at : !tt.ptr<f32>, i32
+      %qs = tt.splat %q : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      %a = tt.addptr %qs, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      %x = tt.load %a : tensor<64x!tt.ptr<f32>>
+      %v:2 = "tt.reduce"(%x, %r) <{axis = 0 : i32}> ({
+      ^bb0(%l: f32, %li: i32, %g: f32, %gi: i32):
+        %c = arith.cmpf ogt, %l, %g : f32
+        %m = arith.select %c, %l, %g : f32
+        %k = arith.select %c, %li, %gi : i32
+        tt.reduce.return %m, %k : f32, i32
+      }) : (tensor<64xf32>, tensor<64xi32>) -> (f32, i32)
+      %s = "tt.scan"(%x) <{axis = 0 : i32, reverse = true}> ({
+      ^bb0(%l: f32, %g: f32):
+        %m = arith.addf %l, %g : f32
+        tt.scan.return %m : f32
+      }) : (tensor<64xf32>) -> tensor<64xf32>
+      %oa = tt.addptr %o, %i : !tt.ptr<i32>, i32
+      tt.store %oa, %v#1 : !tt.ptr<i32>
+      %u = tt.addptr %t, %at : !tt.ptr<f32>, i32
+      %us = tt.splat %u : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      %ua = tt.addptr %us, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      tt.store %ua, %s : tensor<64x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}
+"""
+
+
+def test_reductions_and_scans_combine_as_their_regions_say(tmp_path: Path) -> None:
+    path = tmp_path / "k.ttir"
+    path.write_text(_ARGMAX)
+    x = np.random.default_rng(5).permutation(5 * 64).reshape(5, 64).astype(np.float32)
+    inputs = {"p": x, "o": np.zeros(5), "t": np.zeros((5, 64)), "n": 5}
+    found = stretto.simulate_kernel(path, inputs, machine="b200-pipes", mode="specialized")
+    assert found.success
+    assert np.array_equal(found.arrays["o"], x.argmax(1))
+    assert np.array_equal(found.arrays["t"], np.cumsum(x[:, ::-1], 1)[:, ::-1])
+
+
 def test_a_loop_may_run_fewer_times_than_it_has_stages(tmp_path: Path) -> None:
     path = tmp_path / "k.ttir"
     path.write_text(_BRANCH)

@@ -149,6 +149,8 @@ OPCODES: dict[str, Opcode] = {
             "assume",
             "assert",
             "token",
+            "scan",
+            "combined",
         ),
         _COMPUTES,
     ),
@@ -166,6 +168,7 @@ OPCODES: dict[str, Opcode] = {
                 "and",
                 "or",
                 "xor",
+                "with",
             )
         ),
         _COMPUTES,

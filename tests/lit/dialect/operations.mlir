@@ -290,6 +290,20 @@ func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, 
   %or = nv_tileas.reduce.or %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
   // CHECK: %xor = nv_tileas.reduce.xor %b axis 0 : tensor<16xi32> -> i32
   %xor = nv_tileas.reduce.xor %b axis 0 : tensor<16xi32> -> i32
+  // CHECK: %best, %where = nv_tileas.reduce.with %x, %k {
+  // CHECK:   nv_tileas.combined %a, %i : f32, i32
+  // CHECK: } {axis = 1 : i64} : (tensor<16x4xf32>, tensor<16x4xi32>) -> (tensor<16xf32>, tensor<16xi32>)
+  %best, %where = nv_tileas.reduce.with %x, %k {
+  ^bb0(%a: f32, %i: i32, %c: f32, %j: i32):
+    nv_tileas.combined %a, %i : f32, i32
+  } {axis = 1} : (tensor<16x4xf32>, tensor<16x4xi32>) -> (tensor<16xf32>, tensor<16xi32>)
+  // CHECK: %sums = nv_tileas.scan %x {
+  // CHECK: } {axis = 0 : i64, reverse = 1 : i64} : (tensor<16x4xf32>) -> tensor<16x4xf32>
+  %sums = nv_tileas.scan %x {
+  ^bb0(%a_1: f32, %c_1: f32):
+    %more = arith.addf %a_1, %c_1 : f32
+    nv_tileas.combined %more : f32
+  } {axis = 0, reverse = 1} : (tensor<16x4xf32>) -> tensor<16x4xf32>
   // CHECK: %less = nv_tileas.arith.cmpi "slt", %b, %range : tensor<16xi32>, tensor<16xi32> -> tensor<16xi1>
   %less = nv_tileas.arith.cmpi "slt", %b, %range : tensor<16xi32>, tensor<16xi32> -> tensor<16xi1>
   // CHECK: %equal = nv_tileas.arith.cmpf "oeq", %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16xi1>

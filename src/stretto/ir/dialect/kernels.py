@@ -21,9 +21,13 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
     prop_def,
+    region_def,
     result_def,
+    traits_def,
     var_operand_def,
+    var_result_def,
 )
+from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from stretto.ir.dialect.compute import define
@@ -283,7 +287,45 @@ class TokenOp(IRDLOperation):
     assembly_format = "($after^)? attr-dict `:` type($result)"
 
 
+class CombiningOp(IRDLOperation):
+    """Tiles put together along an axis, two elements of each at a time, as its region says."""
+
+    sources = var_operand_def(REGISTER)
+    axis = prop_def(base(IntegerAttr))
+    reverse = opt_prop_def(base(IntegerAttr))
+    made = var_result_def(NUMBERS)
+    combine = region_def("single_block")
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$sources $combine attr-dict `:` functional-type($sources, $made)"
+
+    def verify_(self) -> None:
+        """Two elements of each source in, one of each out."""
+        count, block = len(self.sources), self.combine.block
+        last = block.last_op
+        if len(self.made) != count or len(block.args) != 2 * count:
+            told = f"{count} sources, {len(self.made)} results, {len(block.args)} arguments"
+            raise VerifyException(f"`{self.name}` has {told}")
+        if not isinstance(last, CombinedOp) or len(last.values) != count:
+            raise VerifyException(f"`{self.name}`: its region does not end in {count} elements")
+
+
+@irdl_op_definition
+class CombinedOp(IRDLOperation):
+    """What two elements make."""
+
+    name = "nv_tileas.combined"
+
+    values = var_operand_def(NUMBERS)
+
+    traits = traits_def(IsTerminator())
+    assembly_format = "$values attr-dict `:` type($values)"
+
+
 OPERATIONS = (
+    define(CombiningOp, "reduce.with", "Elements along an axis, put together to one."),
+    define(CombiningOp, "scan", "Elements along an axis, each put together with those before it."),
+    CombinedOp,
     define(_OfGrid, "block_index", "Which block this is, along an axis of the grid."),
     define(_OfGrid, "block_count", "How many blocks there are along an axis of the grid."),
     RangeOp,

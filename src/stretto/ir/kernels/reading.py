@@ -49,6 +49,7 @@ from stretto.vocabulary.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
 _ENDS = {"func.return": "tile.return"}
+_LAST = (".yield", ".condition", ".return", ".combined")
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,9 @@ class _Reader:
 
     def _block(self, block: Block, arguments: tuple[tree.Value, ...] = ()) -> tree.Region:
         found = [self._operation(op) for op in block.ops]
-        if not found or not found[-1].name.endswith((".yield", ".condition", ".return")):
+        if not found or not found[-1].name.endswith(
+            (".yield", ".condition", ".return", ".combined")
+        ):
             found.append(tree.Operation("scf.yield", (), ()))
         return tree.Region(tuple(found), arguments)
 

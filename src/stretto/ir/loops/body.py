@@ -19,6 +19,7 @@ from xdsl.traits import Pure
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
 from stretto.ir.dialect import kind_of, name_of, row_of
+from stretto.ir.dialect.kernels import CombiningOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
@@ -74,7 +75,7 @@ def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Sch
             continue
         if op.results and immediate(op.results[0]):
             continue
-        if op.regions and not isinstance(op, (ForOp, *BODIES)):
+        if op.regions and not isinstance(op, (ForOp, CombiningOp, *BODIES)):
             what = "control flow" if isinstance(op, IfOp | WhileOp) else "a region"
             raise UnreadableError(op, f"`{name_of(op)}` is {what} inside the body")
         yield Scheduled(op, parent, stated_op(op))

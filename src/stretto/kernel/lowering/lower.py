@@ -19,6 +19,7 @@ from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.written import (
     ALLOCATE,
     BY_TILES,
+    COMBINED,
     COPY,
     DESCRIPTOR,
     HARMLESS,
@@ -26,8 +27,10 @@ from stretto.kernel.lowering.written import (
     LOAD,
     NARROW,
     OURS,
+    REDUCE,
     REFUSED,
     RENAMED,
+    SCAN,
     SELECT,
     STORE,
     TMA_LOAD,
@@ -188,7 +191,7 @@ class _Lowering:
                 self._store(operation)
             case "tile.dot":
                 self._dot(operation)
-            case "tile.reduce":
+            case "tile.reduce" | "tile.scan":
                 self._reduce(operation)
             case _ if operation.name in REFUSED:
                 told = f"`{operation.name.removeprefix('tile.')}` cannot be lowered"
@@ -415,14 +418,48 @@ class _Lowering:
         return isinstance(number, int | float) and number == 0
 
     def _reduce(self, operation: Operation) -> None:
-        kind = combined_by(operation)
+        kind = combined_by(operation) if operation.name == "tile.reduce" else None
         if kind is None:
-            hint = "sums, products, minima, maxima and bitwise combinations are lowered"
-            raise self._refuse(operation, "a reduction with a combination of its own", hint)
+            self._combine(operation)
+            return
         (source,), result = operation.operands, operation.result
         axis = operation.integer("axis")
         reduced = self._ours(kind, (self._registers(source),), result.type, result.name, axis=axis)
         self._homes.in_registers(result, reduced)
+
+    def _combine(self, operation: Operation) -> None:
+        """A reduction or a scan whose region says how two elements go together."""
+        (region,) = operation.regions
+        inside = {v for op in region.operations for v in op.results} | set(region.arguments)
+        taken = {v for op in region.operations for v in op.operands if v not in inside}
+        makers = [self._uses.maker.get(value) for value in taken]
+        if any(made is None or made.name != "arith.constant" for made in makers):
+            hint = "its combination takes two elements and constants, nothing else"
+            raise self._refuse(operation, "a reduction that takes a value from outside", hint)
+        arguments = [Value(value.type, value.name) for value in region.arguments]
+        sources = [self._registers(value) for value in operation.operands]
+        self._homes.enter()
+        for old, new in zip(region.arguments, arguments, strict=True):
+            self._homes.in_registers(old, new)
+        with self._out.region(arguments) as opened:
+            for made in makers:
+                if made is not None:
+                    self._plain(made)
+            for inner in region.operations[:-1]:
+                self._operation(inner)
+            ends = [self._registers(value) for value in region.terminator.operands]
+            self._out.add(OURS + COMBINED, ends)
+        self._homes.leave()
+        self._out.location = operation.location
+        said: dict[str, Attribute] = {"axis": operation.integer("axis")}
+        if operation.attributes.get("reverse"):
+            said["reverse"] = 1
+        kind = SCAN if operation.name == "tile.scan" else REDUCE
+        types = [result.type for result in operation.results]
+        names = [result.name for result in operation.results]
+        made = self._out.add(OURS + kind, sources, types, said, (opened.region,), names)
+        for old, new in zip(operation.results, made.results, strict=True):
+            self._homes.in_registers(old, new)
 
     # Control flow -------------------------------------------------------------------------
 

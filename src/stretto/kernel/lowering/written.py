@@ -16,6 +16,7 @@ LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
 TOKEN = "token"
 NARROW = "arith.trunci"
 SELECT = "arith.select"
+REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
 HARMLESS = ("arith.", "math.")
 HARMLESS_TILES = frozenset(
     f"tile.{name}"
@@ -27,7 +28,6 @@ REFUSED = {
     "tile.view_gather": "use pointers: a gather through a descriptor has no lowering yet",
     "tile.view_scatter": "use pointers: a scatter through a descriptor has no lowering yet",
     "tile.view_reduce": "use tl.atomic_add: a reduction through a descriptor has no lowering yet",
-    "tile.scan": "a scan has no lowering yet",
     "tile.gather": "a gather inside a tile has no lowering yet",
 }
 RENAMED = {

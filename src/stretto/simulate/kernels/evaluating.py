@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stretto.errors import StrettoError
-from stretto.kernel import Operation
+from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Scalar, Tile, element_of, shape_of
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
 from stretto.simulate.kernels.memory import Address, TensorView
@@ -123,6 +123,30 @@ class Evaluator:
         assert isinstance(element, Scalar)
         made = _REDUCE[kind_of(operation)](np.asarray(source), operation.integer("axis"))
         return (fitted(made, element),)
+
+    def combine(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Elements along an axis put together as the region says, from the first to the last."""
+        axis, scanned = operation.integer("axis"), kind_of(operation) == "scan"
+        count = np.asarray(operands[0]).shape[axis]
+        order = range(count - 1, -1, -1) if operation.attributes.get("reverse") else range(count)
+        total: list[Datum] = []
+        kept: dict[int, list[Datum]] = {}
+        for at in order:
+            taken = [np.take(np.asarray(array), at, axis=axis) for array in operands]
+            total = self._combined(operation, [*total, *taken]) if total else taken
+            kept[at] = total
+        if not scanned:
+            return tuple(total)
+        rows = [[kept[at][i] for at in range(count)] for i in range(len(operands))]
+        return tuple(np.stack(row, axis=axis) for row in rows)
+
+    def _combined(self, operation: Operation, pair: Sequence[Datum]) -> list[Datum]:
+        (region,) = operation.regions
+        values: dict[Value, Datum] = dict(zip(region.arguments, pair, strict=True))
+        for inner in region.operations[:-1]:
+            made = self.apply(inner, [values[value] for value in inner.operands])
+            values.update(zip(inner.results, made, strict=True))
+        return [values[value] for value in region.terminator.operands]
 
     def product(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """a × b, added to what is there, if it adds."""
@@ -427,6 +451,8 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "arith.select": Evaluator.select,
     "arith.bitcast": Evaluator.bitcast,
     **dict.fromkeys(_REDUCE, Evaluator.reduce),
+    "reduce.with": Evaluator.combine,
+    "scan": Evaluator.combine,
     **dict.fromkeys(("async.tcgen05_mma", "async.wgmma", "async.dot"), Evaluator.product),
     **dict.fromkeys(
         (
