@@ -28,7 +28,7 @@ from stretto.solution.words import counted
 
 if TYPE_CHECKING:
     from stretto.ir.kernels.running import RunnableKernel
-    from stretto.simulate import Violation
+    from stretto.simulate.outcome import Finding
 
 KernelMode = Literal["sequential"] | Mode
 """One step after the other, or loops by their programs."""
@@ -85,7 +85,7 @@ class KernelSimulation:
     """Whether the pipelined run left the same numbers as the sequential one."""
     iterations: Mapping[str, int]
     """How often each pipelined loop went round, in all blocks together."""
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

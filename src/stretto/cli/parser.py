@@ -155,6 +155,7 @@ def make_parser() -> Parser:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --without --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": (
@@ -175,8 +176,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "simulate": (
         "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
-        f"{_PROBLEM} simulated --generator --iterations --mode --inputs --grid --no-fuse --json "
-        "--output --verbose",
+        f"{_PROBLEM} simulated {_RUN} --no-fuse --json --output --verbose",
     ),
     "import": (
         "Reads a Triton kernel (.ttir) and lowers it to MLIR, whole.",
@@ -207,7 +207,7 @@ def _flag(help: str) -> dict[str, Any]:
 
 
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "input": _takes(given, "INPUT", "MLIR, a loop or a dump, or - for stdin"),
+    "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
     "name": _takes(given, "NAME|FILE.toml", "show this machine", nargs="?"),
     "verified": _takes(given, "SCHEDULE", f"{_SCHEDULE})", nargs="?"),
     "simulated": _takes(given, "SCHEDULE", f"{_SCHEDULE}, else a new one)", nargs="?"),

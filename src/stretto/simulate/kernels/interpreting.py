@@ -17,13 +17,13 @@ from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.types import Buffer, Pointer, Scalar, View
 from stretto.materialize import Program
+from stretto.simulate.execution import run_program
 from stretto.simulate.kernels.arrays import Array, fitted
 from stretto.simulate.kernels.evaluating import Evaluator, kind_of
 from stretto.simulate.kernels.memory import Address, BufferRef, Cell, GlobalArray, TensorView
 from stretto.simulate.kernels.pipelining import LoopDomain
 from stretto.simulate.kernels.wiring import LoopWiring
-from stretto.simulate.outcome import Violation
-from stretto.simulate.running import run_program
+from stretto.simulate.outcome import Finding
 from stretto.vocabulary.opcodes import opcode
 
 Inputs = Mapping[str, Any]
@@ -46,7 +46,7 @@ class KernelRun:
 
     arrays: Mapping[str, Array]
     """Every array that was given, as it is afterwards, in the shape it was given in."""
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[Finding, ...] = ()
     """What was wrong with the programs of its loops."""
     blocked: bool = False
     iterations: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -119,7 +119,7 @@ class _Runs:
 
     def __init__(self, pipelined: Mapping[Operation, Pipelined]) -> None:
         self.pipelined = pipelined
-        self.violations: list[Violation] = []
+        self.violations: list[Finding] = []
         self.blocked = False
         self.iterations: dict[str, int] = {}
 

@@ -14,11 +14,11 @@ import numpy as np
 from stretto.kernel import Operation, Value
 from stretto.kernel.types import Scalar
 from stretto.loop import Op
+from stretto.simulate.domains import BEFORE, Datum, Trace
 from stretto.simulate.kernels.arrays import fitted
 from stretto.simulate.kernels.evaluating import Evaluator
 from stretto.simulate.kernels.memory import BufferRef
 from stretto.simulate.kernels.wiring import Held, LoopWiring, Outer, Taken
-from stretto.simulate.values import BEFORE, Datum, Trace
 
 
 class LoopDomain:
