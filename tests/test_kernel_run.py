@@ -174,3 +174,34 @@ def test_a_loop_may_run_fewer_times_than_it_has_stages(tmp_path: Path) -> None:
         found = stretto.simulate_kernel(path, inputs, machine="b200-pipes")
         assert found.success
         assert np.array_equal(found.arrays["o"], np.full(64, trips))
+
+
+_PREFIX = """module {
+  tt.func public @k(%p: !tt.ptr<f32>, %n: i32) {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %inc = arith.constant 1.0 : f32
+    scf.for %i = %z to %n step %one : i32 {
+      %q = tt.addptr %p, %i : !tt.ptr<f32>, i32
+      %x = tt.load %q : !tt.ptr<f32> loc("k.py":7:3)
+      %y = arith.addf %x, %inc : f32
+      %u = tt.addptr %q, %one : !tt.ptr<f32>, i32
+      tt.store %u, %y : !tt.ptr<f32> loc("k.py":8:3)
+    }
+    tt.return
+  }
+}
+"""
+
+
+def test_steps_that_read_what_others_write_do_not_overlap(tmp_path: Path) -> None:
+    path = tmp_path / "k.ttir"
+    path.write_text(_PREFIX)
+    source = stretto.read(path, "b200-pipes")
+    assert source[0].force_serial
+    assert any("k.py:8:4 may touch the same element" in note.text for note in source.notes)
+    inputs = {"p": np.zeros(9), "n": 8}
+    for mode in ("unspecialized", "specialized"):
+        found = stretto.simulate_kernel(path, inputs, machine="b200-pipes", mode=mode)
+        assert found.success
+        assert np.array_equal(found.arrays["p"], np.arange(9))

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
+    UnitAttr,
     i32,
     i64,
 )
@@ -34,7 +35,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.hints import isa
 
-from stretto.ir.attributes import STATED, to_attribute
+from stretto.ir.attributes import CONSTRAINT, FORCE_SERIAL, STATED, to_attribute
 from stretto.ir.dialect import NvTileas
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import (
@@ -171,6 +172,8 @@ class _Writer:
                 if value:
                     rows = cast("tuple[tuple[str, int], ...]", value)
                     attributes[f"{STATED}facts"] = to_attribute(_row(rows))
+            elif name == "serial":
+                attributes[CONSTRAINT + FORCE_SERIAL] = UnitAttr()
             elif name == "machine":
                 attributes[f"{STATED}machine"] = StringAttr(str(value))
             elif name == "groups":

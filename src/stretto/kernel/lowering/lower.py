@@ -13,6 +13,7 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.combiners import combined_by
+from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
@@ -493,7 +494,14 @@ class _Lowering:
         self._loops.pop()
         self._homes.leave()
         self._out.location = operation.location
-        said = {**operation.attributes, "machine": self._machine.name}
+        said: dict[str, Attribute] = {**operation.attributes, "machine": self._machine.name}
+        pair = conflict(operation, self._uses.maker)
+        if pair is not None:
+            said["serial"] = True
+            told = (
+                f"steps of its loop do not overlap: {pair[1].location} may touch the same element"
+            )
+            self._notes.append((pair[0].location, told))
         made = self._out.add(
             "scf.for",
             (*bounds, *begun),
