@@ -251,7 +251,8 @@ class Attributes:
         elif integer:
             bits = cursor.varint("a number")
         else:
-            bits = cursor.signed("a number") & ((1 << 64) - 1)
+            # cuTile writes the bits of a negative f64 as an unsigned number, which takes 65.
+            bits = cursor.signed("a number", 65) & ((1 << 64) - 1)
         if bits >> kind.bits and kind.bits != 1:
             raise cursor.fail(f"{bits} has more than the {kind.bits} bits of {kind}", at=at)
         return Scalar(kind, bits)

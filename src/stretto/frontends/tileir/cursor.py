@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from stretto.errors import DocumentError
 
-_VARINT_BITS = 64
-
 
 class Cursor:
     """A window `[at, end)` of the bytes of a file; `at` counts from the file's first byte."""
@@ -46,30 +44,30 @@ class Cursor:
         self.at += 1
         return self.data[self.at - 1]
 
-    def varint(self, what: str) -> int:
+    def varint(self, what: str, bits: int = 64) -> int:
         """An unsigned number, seven bits a byte, lowest first."""
         at, end, data = self.at, self.end, self.data
         if at < end and data[at] < 0x80:
             self.at = at + 1
             return data[at]
         value = shift = 0
-        while at < end and shift < _VARINT_BITS:
+        while at < end and shift < bits:
             byte = data[at]
             at += 1
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                if value >> _VARINT_BITS:
+                if value >> bits:
                     break
                 self.at = at
                 return value
         if at >= end:
             raise self.fail(f"the data ends inside {what}")
-        raise self.fail(f"{what} has more than 64 bits")
+        raise self.fail(f"{what} has more than {bits} bits")
 
-    def signed(self, what: str) -> int:
+    def signed(self, what: str, bits: int = 64) -> int:
         """A signed number: the sign is the lowest bit."""
-        value = self.varint(what)
+        value = self.varint(what, bits)
         return (value >> 1) ^ -(value & 1)
 
     def count(self, what: str, each: int = 1) -> int:

@@ -131,7 +131,7 @@ _TEXT = """
 81 offset r : ptr offset
 82 ori r : lhs rhs
 83 permute r - permutation:int32s : source
-84 pow r : source exponent
+84 fpowf r : source exponent
 85 print_tko * ?token@13.2 str:string : *args ?token@13.2
 86 ptr_to_int r : source
 87 ptr_to_ptr r : source
