@@ -84,6 +84,11 @@ class Builder:
         finally:
             self._open.pop()
 
+    @property
+    def outermost(self) -> bool:
+        """Whether what is written next stands outside of any region."""
+        return len(self._open) == 1
+
     def finish(self, arguments: Sequence[Value] = ()) -> Region:
         """All that was written outside of any region."""
         (outermost,) = self._open
