@@ -115,7 +115,7 @@ def _exactness(operation: Operation) -> dict[str, Attribute]:
 def _alike(scope: Scope, operation: Operation, *, floats: bool) -> tuple[Value, ...]:
     """The operands, all of the result's type."""
     values = scope.numbers(operation, operation.values)
-    (wanted,) = scope.types(operation, operation.results)
+    wanted = scope.made(operation)
     fits = _is_float(wanted) if floats else _is_integer(wanted)
     if not fits or any(value.type != wanted for value in values):
         told = ", ".join(str(value.type) for value in values)
@@ -167,7 +167,7 @@ def compare(scope: Scope, operation: Operation) -> None:
     """Integers or floats of one type, to truths of their shape."""
     left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
     wanted = like(left.type, Scalar("i1"))
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     floats = operation.name == "cmpf"
     fits = _is_float(_number(left)) if floats else _is_integer(_number(left))
     if not fits or left.type != right.type or made != wanted:
@@ -186,7 +186,7 @@ def select(scope: Scope, operation: Operation) -> None:
     """One of two values of a type, by truths of their shape."""
     condition = scope.value(operation, "cond")
     yes, no = scope.value(operation, "val_if_true"), scope.value(operation, "val_if_false")
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     truths = (Scalar("i1"), like(made, Scalar("i1")))
     if condition.type not in truths or yes.type != made or no.type != made:
         told = f"`select` of {condition.type}, {yes.type} and {no.type}"
@@ -202,7 +202,7 @@ def _number(value: Value) -> Number:
 def cast(scope: Scope, operation: Operation) -> None:
     """To another element type, in the same shape."""
     source = scope.number(operation, operation.values[0])
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     before, after = element_of(source.type), element_of(made)
     if shape_of(source.type) != shape_of(made) or before is None or after is None:
         raise scope.fail(operation, f"`{operation.name}` from {source.type} to {made}")

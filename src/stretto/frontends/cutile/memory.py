@@ -23,6 +23,8 @@ ATOMICS = {"addf": "fadd", "xchg": "exch"}
 
 def tensor_view(scope: Scope, operation: Operation) -> None:
     """Keep it in mind."""
+    if len(operation.results) != 1:
+        raise scope.fail(operation, f"`{operation.name}` makes {len(operation.results)} values")
     (made,) = operation.results
     type = made.type
     if not isinstance(type, tileir.TensorView):
@@ -180,8 +182,7 @@ def _through(scope: Scope, operation: Operation, tile: Source) -> tuple[Value, t
 def load_view(scope: Scope, operation: Operation) -> None:
     """A tile through a view."""
     _weak(scope, operation)
-    if not operation.results:
-        raise scope.fail(operation, "`load_view_tko` makes nothing")
+    scope.made(operation)
     tile = operation.results[0]
     view, type = _through(scope, operation, tile)
     if type.sparse_dim is not None:
@@ -274,7 +275,7 @@ def load_pointers(scope: Scope, operation: Operation) -> None:
     _weak(scope, operation)
     addresses = scope.value(operation, "source")
     other = scope.numbers(operation, operation.operands["padding_value"])
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     mask = _masked(scope, operation, addresses, (*other, Value(made)))
     if other and not mask:
         raise scope.fail(operation, "a padding without a mask")
@@ -295,7 +296,7 @@ def atomic(scope: Scope, operation: Operation) -> None:
     swaps = operation.name == "atomic_cas_tko"
     names = ("cmp", "val") if swaps else ("arg",)
     values = [scope.value(operation, name) for name in names]
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     mask = _masked(scope, operation, addresses, (*values, Value(made)))
     order = operation.attributes["memory_ordering_semantics"]
     said: dict[str, Attribute] = {"scope": str(operation.attributes["memory_scope"])}
@@ -309,7 +310,7 @@ def atomic(scope: Scope, operation: Operation) -> None:
 def offset(scope: Scope, operation: Operation) -> None:
     """Addresses some elements further."""
     address, by = scope.value(operation, "ptr"), scope.value(operation, "offset")
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     element = element_of(by.type)
     integer = isinstance(element, Scalar) and element.is_integer
     if address.type != made or shape_of(by.type) != shape_of(made) or not integer:

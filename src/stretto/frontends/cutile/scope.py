@@ -64,7 +64,8 @@ class Scope:
         default_factory=dict[Value, dict[str, Attribute]]
     )
     """With what is promised of each."""
-    made: int = 0
+    seen: int = 0
+    """Operations that were translated."""
 
     def __post_init__(self) -> None:
         for operation in self.function.body.walk():
@@ -82,8 +83,8 @@ class Scope:
     def at(self, operation: Operation) -> None:
         """What is written next comes from this operation."""
         self.builder.location = self.place(operation.location, operation.offset)
-        self.made += 1
-        if self.made > OPERATIONS:
+        self.seen += 1
+        if self.seen > OPERATIONS:
             raise self.fail(operation, f"the kernel becomes more than {OPERATIONS:,} operations")
 
     def fail(self, operation: Operation, message: str, hint: str = "") -> KernelError:
@@ -127,6 +128,13 @@ class Scope:
             if not isinstance(source.type, tileir.Token)
         )
 
+    def made(self, operation: Operation) -> Number:
+        """The type of the only result, tokens aside."""
+        types = self.types(operation, operation.results)
+        if len(types) != 1:
+            raise self.fail(operation, f"`{operation.name}` makes {len(types)} values")
+        return types[0]
+
     def bind(self, sources: Sequence[Source], values: Sequence[Value]) -> None:
         """The values that stand for those of the file; tokens have none."""
         kept = [source for source in sources if not isinstance(source.type, tileir.Token)]
@@ -135,11 +143,9 @@ class Scope:
     def emit(
         self, operation: Operation, name: str, operands: Sequence[Value], **attributes: Attribute
     ) -> Value:
-        """One operation for one, with its first result."""
-        first = operation.results[0]
-        type = self.type(operation, first)
-        made = self.builder.add(name, operands, (type,), attributes).result
-        self.values[first] = made
+        """One operation for one, with its only result."""
+        made = self.builder.add(name, operands, (self.made(operation),), attributes).result
+        self.bind(operation.results, (made,))
         return made
 
     def promise(self, value: Value, said: dict[str, Attribute]) -> bool:

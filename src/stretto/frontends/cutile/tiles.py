@@ -20,8 +20,8 @@ from stretto.kernel.types import element_of, shape_of
 
 def _one(scope: Scope, operation: Operation) -> tuple[Value, Number]:
     """The only operand, and the type of the only result; their elements are the same."""
-    (source,) = scope.numbers(operation, operation.values)
-    (made,) = scope.types(operation, operation.results)
+    source = scope.number(operation, operation.values[0])
+    made = scope.made(operation)
     if element_of(source.type) != element_of(made):
         raise scope.fail(operation, f"`{operation.name}` from {source.type} to {made}")
     return source, made
@@ -60,7 +60,7 @@ def broadcast(scope: Scope, operation: Operation) -> None:
 
 def iota(scope: Scope, operation: Operation) -> None:
     """0, 1, 2 ..."""
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     if not isinstance(made, Tile) or len(made.shape) != 1:
         raise scope.fail(operation, f"`iota` makes a {made}")
     scope.emit(operation, "tile.range", (), start=0, end=made.shape[0])
@@ -89,7 +89,7 @@ def _dim(scope: Scope, operation: Operation, rank: int) -> int:
 def concatenate(scope: Scope, operation: Operation) -> None:
     """Two tiles one after the other."""
     left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     sizes = [shape_of(value.type) for value in (left, right)]
     dim = _dim(scope, operation, len(sizes[0]))
     joined = list(sizes[0])
@@ -106,7 +106,7 @@ def extract(scope: Scope, operation: Operation) -> None:
     """A part of a tile."""
     source = scope.value(operation, "source")
     indices = scope.numbers(operation, operation.operands["indices"])
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     whole, part = shape_of(source.type), shape_of(made)
     ranks = {len(whole), len(part), len(indices)}
     if len(ranks) > 1 or any(a % b for a, b in zip(whole, part, strict=True)):
@@ -119,7 +119,7 @@ def extract(scope: Scope, operation: Operation) -> None:
 def product(scope: Scope, operation: Operation) -> None:
     """a × b + accumulator; a leading dimension is a batch."""
     a, b, total = (scope.value(operation, name) for name in ("lhs", "rhs", "acc"))
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     left, right, out = shape_of(a.type), shape_of(b.type), shape_of(made)
     rank = len(left)
     fits = rank in (2, 3) and len(right) == rank and total.type == made
@@ -161,7 +161,7 @@ def assume(scope: Scope, operation: Operation) -> None:
         scope.tensors[operation.results[0]] = scope.tensors[source]
         return
     value = scope.value(operation, "value")
-    (made,) = scope.types(operation, operation.results)
+    made = scope.made(operation)
     if value.type != made:
         raise scope.fail(operation, f"`assume` from {value.type} to {made}")
     said: dict[str, Attribute] = {}
