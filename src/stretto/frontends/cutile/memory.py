@@ -1,7 +1,7 @@
 """Tensors, views of their tiles, loads, stores and atomics.
 
 make_tensor_view      nothing yet: base, sizes and strides are kept in mind
-make_partition_view   tile.view of them, if anybody loads or stores through it
+make_partition_view   tile.view of them all, if anybody loads or stores through it
 %view[%i, %k]         coordinates %i × 128, %k × 64: in elements, in the order of the tile
 """
 
@@ -69,9 +69,15 @@ def tile_view(scope: Scope, operation: Operation) -> None:
     scope.tensors[made] = tensor
     if set(scope.users.get(made, ())) <= {"get_index_space_shape"}:
         return
-    open_sizes = (value for value in tensor.sizes if value is not None)
-    open_strides = (value for value in tensor.strides if value is not None)
-    operands = (tensor.base, *open_sizes, *open_strides)
+    given = next((value.type for value in tensor.sizes if value is not None), Scalar("i32"))
+    assert isinstance(given, Scalar)
+    operands = [tensor.base]
+    for known, values in (
+        (tensor.type.shape, tensor.sizes),
+        (tensor.type.strides, tensor.strides),
+    ):
+        for number, value in zip(known, values, strict=True):
+            operands.append(scope.constant(number or 0, given) if value is None else value)
     scope.values[made] = scope.builder.op("tile.view", operands, _view_type(made.type))
 
 
@@ -80,8 +86,6 @@ def _view_type(type: tileir.TileView) -> View:
     return View(
         tile=type.shape,
         element=Scalar(type.tensor.element.name),
-        shape=type.tensor.shape,
-        strides=type.tensor.strides,
         order=order,
         padding=type.padding or "undefined",
     )
