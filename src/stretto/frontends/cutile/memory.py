@@ -78,7 +78,7 @@ def tile_view(scope: Scope, operation: Operation) -> None:
     ):
         for number, value in zip(known, values, strict=True):
             operands.append(scope.constant(number or 0, given) if value is None else value)
-    scope.values[made] = scope.builder.op("tile.view", operands, _view_type(made.type))
+    scope.values[made] = scope.early("tile.view", operands, _view_type(made.type))
 
 
 def _view_type(type: tileir.TileView) -> View:
@@ -133,7 +133,7 @@ def _extents(
         if step > 1:
             by = scope.constant(step, type)
             value = scope.builder.op("arith.ceildivsi", (value, by), type)
-        scope.values[result] = value
+        scope.bind((result,), (value,))
 
 
 def _as(scope: Scope, value: Value, type: Scalar) -> Value:
@@ -165,8 +165,7 @@ def _coordinates(scope: Scope, operation: Operation, view: tileir.TileView) -> t
         elif known is not None:
             found.append(scope.constant(known * step, index.type))
         else:
-            by = scope.constant(step, index.type)
-            found.append(scope.builder.op("arith.muli", (index, by), index.type))
+            found.append(scope.times(index, step))
     return tuple(found)
 
 

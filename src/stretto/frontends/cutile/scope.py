@@ -21,6 +21,7 @@ from stretto.kernel import (
     Pointer,
     Scalar,
     Tile,
+    Type,
     Value,
 )
 from stretto.kernel import Operation as Made
@@ -56,6 +57,10 @@ class Scope:
     tensors: dict[Source, Tensor] = field(default_factory=dict[Source, Tensor])
     """Of tensor views, and of tile views too."""
     constants: dict[Value, int] = field(default_factory=dict[Value, int])
+    depths: dict[Value, int] = field(default_factory=dict[Value, int])
+    """How many regions a value is made inside of."""
+    scaled: dict[tuple[Value, int], Value] = field(default_factory=dict[tuple[Value, int], Value])
+    """Indices times an extent."""
     shared: dict[tuple[int, Scalar], Made] = field(default_factory=dict[tuple[int, Scalar], Made])
     """Constants of our own, which stand before everything else."""
     users: dict[Source, Counter[str]] = field(default_factory=dict[Source, "Counter[str]"])
@@ -138,7 +143,9 @@ class Scope:
     def bind(self, sources: Sequence[Source], values: Sequence[Value]) -> None:
         """The values that stand for those of the file; tokens have none."""
         kept = [source for source in sources if not isinstance(source.type, tileir.Token)]
-        self.values.update(zip(kept, values, strict=True))
+        for source, value in zip(kept, values, strict=True):
+            self.values[source] = value
+            self.depths.setdefault(value, self.builder.depth)
 
     def emit(
         self, operation: Operation, name: str, operands: Sequence[Value], **attributes: Attribute
@@ -151,7 +158,7 @@ class Scope:
     def promise(self, value: Value, said: dict[str, Attribute]) -> bool:
         """Keep a promise with a parameter, if it is one and can."""
         known = self.parameters.get(value)
-        if known is None or not self.builder.outermost:
+        if known is None or self.builder.depth:
             return False
         if not set(said) <= {"divisibility", "lower", "upper"}:
             return False
@@ -161,6 +168,24 @@ class Scope:
             assert isinstance(before, int)
             known[name] = min(before, number) if name == "upper" else max(before, number)
         return True
+
+    def early(self, name: str, operands: Sequence[Value], type: Type) -> Value:
+        """An operation of our own, as far outside as its operands allow."""
+        depth = max((self.depths.get(value, 0) for value in operands), default=0)
+        with self.builder.outside(min(depth, self.builder.depth)):
+            made = self.builder.op(name, operands, type)
+        self.depths[made] = depth
+        return made
+
+    def times(self, index: Value, extent: int) -> Value:
+        """An index in tiles as one in elements, made once."""
+        assert isinstance(index.type, Scalar)
+        found = self.scaled.get((index, extent))
+        if found is None:
+            by = self.constant(extent, index.type)
+            found = self.early("arith.muli", (index, by), index.type)
+            self.scaled[index, extent] = found
+        return found
 
     def constant(self, number: int, type: Scalar) -> Value:
         """A constant of our own, made once for the whole kernel."""

@@ -143,7 +143,7 @@ def block_index(scope: Scope, operation: Operation) -> None:
     for axis, result in enumerate(operation.results):
         if result in scope.users:
             type = scope.type(operation, result)
-            scope.values[result] = scope.builder.op(name, (), type, axis=axis)
+            scope.bind((result,), (scope.builder.op(name, (), type, axis=axis),))
 
 
 def check(scope: Scope, operation: Operation) -> None:

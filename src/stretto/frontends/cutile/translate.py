@@ -51,7 +51,7 @@ def translate(function: Function, file: str) -> Kernel:
             place = scope.place(function.location, function.offset)
             raise KernelError(place, f"a parameter is a {source.type}")
         value = Value(kernel_type(source.type), f"arg{number}")
-        scope.values[source] = value
+        scope.bind((source,), (value,))
         scope.parameters[value] = {}
     _Translation(scope).whole(function.body)
     body = scope.builder.finish()
@@ -207,6 +207,8 @@ class _Translation:
     def _arguments(self, sources: Sequence[Source], operation: Operation) -> tuple[Value, ...]:
         values = tuple(Value(type) for type in self._scope.types(operation, sources))
         self._scope.bind(sources, values)
+        inside = self._scope.builder.depth + 1
+        self._scope.depths.update(dict.fromkeys(values, inside))
         return values
 
     def _for(self, scope: Scope, operation: Operation) -> None:
