@@ -289,10 +289,9 @@ def _store(operation: Operation) -> None:
 
 def _atomic(operation: Operation) -> None:
     wanted = _pointed(operation)
-    values = [value.type for value in operation.operands[1:]]
-    if operation.name == "tile.atomic_rmw":
-        _masked(operation, 2)
-        values = values[:1]
+    taken = 1 if operation.name == "tile.atomic_rmw" else 2
+    _masked(operation, 1 + taken)
+    values = [value.type for value in operation.operands[1 : 1 + taken]]
     _want(operation, all(type == wanted for type in values), "a value an address")
     _want(operation, operation.results[0].type == wanted)
 
