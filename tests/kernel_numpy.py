@@ -331,11 +331,10 @@ class Block:
         addresses = np.full(type.tile, tensor.base, np.int64)
         inside = np.full(type.tile, True)
         for k, size in enumerate(type.tile):
-            along = (type.order or range(rank))[k]
             line = np.arange(size).reshape([-1 if j == k else 1 for j in range(rank)])
             index = int(where[k]) + line
-            addresses = addresses + index * tensor.strides[along]
-            inside = inside & (index >= 0) & (index < tensor.sizes[along])
+            addresses = addresses + index * tensor.strides[k]
+            inside = inside & (index >= 0) & (index < tensor.sizes[k])
         return addresses, inside
 
     def tile_view_load(self, op: Operation, given: list[Any]) -> Sequence[Any]:

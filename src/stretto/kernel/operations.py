@@ -105,7 +105,7 @@ OPERATIONS: dict[str, Signature] = {
     "tile.pointer_to_int": _UNARY,
     "tile.int_to_pointer": _UNARY,
     "tile.view": Signature((1, None), (1, 1), (), 0, "address, then the sizes that the type leaves open (all if it states none), then such strides"),
-    "tile.view_load": Signature((2, None), (1, 2), (), 0, "view, then coordinates in elements, in the order of the tile's dimensions"),
+    "tile.view_load": Signature((2, None), (1, 2), (), 0, "view, then coordinates in elements"),
     "tile.view_store": Signature((3, None), (0, 1), (), 0, "view, tile, then coordinates in elements"),
     "tile.view_gather": Signature((3, 3), (1, 1), (), 0, "view, rows, column"),
     "tile.view_scatter": Signature((4, 4), (0, 0), (), 0, "view, tile, rows, column"),

@@ -11,6 +11,8 @@ Tokens order memory operations no more than the order of the program does, so th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stretto.frontends.cutile.translate import translate
 from stretto.frontends.tileir import is_bytecode, read_bytecode
 from stretto.kernel import Kernel, check_kernel
@@ -18,10 +20,14 @@ from stretto.kernel import Kernel, check_kernel
 __all__ = ["is_bytecode", "read_cutile"]
 
 
-def read_cutile(file: str, data: bytes) -> tuple[Kernel, ...]:
-    """The kernels in the bytes of a file; `file` is what errors call it."""
+def read_cutile(file: str, data: bytes, names: Sequence[str] = ()) -> tuple[Kernel, ...]:
+    """The kernels in the bytes of a file; `file` is what errors call it.
+
+    Bytecode has no names of parameters: they are `arg0`, `arg1`, ... if none are given. An array is
+    one parameter, and its sizes and strides have the same name as its address.
+    """
     module = read_bytecode(file, data)
-    kernels = tuple(translate(function, file) for function in module.functions)
+    kernels = tuple(translate(function, file, names) for function in module.functions)
     for kernel in kernels:
         check_kernel(kernel)
     return kernels

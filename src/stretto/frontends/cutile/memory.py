@@ -2,20 +2,24 @@
 
 make_tensor_view      nothing yet: base, sizes and strides are kept in mind
 make_partition_view   tile.view of them all, if anybody loads or stores through it
-%view[%i, %k]         coordinates %i × 128, %k × 64: in elements, in the order of the tile
+%view[%i, %k]         coordinates %i × 128, %k × 64: in elements
+a turned view         tile.view of the tensor as it is, tile.transpose of what goes through it
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from stretto.frontends.cutile.scope import Scope, Tensor
 from stretto.frontends.tileir import Operation
 from stretto.frontends.tileir import Value as Source
 from stretto.frontends.tileir import types as tileir
 from stretto.frontends.tileir.attributes import Scalar as Numeral
-from stretto.kernel import Attribute, Scalar, Value, View
+from stretto.kernel import Attribute, Scalar, Tile, Value, View
 from stretto.kernel.types import element_of, like, shape_of
+
+_T = TypeVar("_T")
 
 ATOMICS = {"addf": "fadd", "xchg": "exch"}
 """Kinds that a kernel spells otherwise."""
@@ -82,13 +86,20 @@ def tile_view(scope: Scope, operation: Operation) -> None:
 
 
 def _view_type(type: tileir.TileView) -> View:
-    order = type.dim_map if type.dim_map != tuple(range(len(type.dim_map))) else ()
     return View(
-        tile=type.shape,
+        tile=_unturned(type.shape, type),
         element=Scalar(type.tensor.element.name),
-        order=order,
         padding=type.padding or "undefined",
     )
+
+
+def _unturned(values: Sequence[_T], view: tileir.TileView) -> tuple[_T, ...]:
+    """What stands in the order of a tile, in the order of the tensor."""
+    return tuple(values[view.dim_map.index(along)] for along in range(len(values)))
+
+
+def _is_turned(view: tileir.TileView) -> bool:
+    return view.dim_map != tuple(range(len(view.dim_map)))
 
 
 def index_space(scope: Scope, operation: Operation) -> None:
@@ -147,7 +158,7 @@ def _as(scope: Scope, value: Value, type: Scalar) -> Value:
 
 
 def _coordinates(scope: Scope, operation: Operation, view: tileir.TileView) -> tuple[Value, ...]:
-    """Indices in tiles to coordinates in elements."""
+    """Indices in tiles to coordinates in elements, in the order of the tensor."""
     indices = scope.numbers(operation, operation.operands["index"])
     steps = view.steps or view.shape
     if len(indices) != len(steps):
@@ -166,7 +177,7 @@ def _coordinates(scope: Scope, operation: Operation, view: tileir.TileView) -> t
             found.append(scope.constant(known * step, index.type))
         else:
             found.append(scope.times(index, step))
-    return tuple(found)
+    return _unturned(found, view)
 
 
 def _through(scope: Scope, operation: Operation, tile: Source) -> tuple[Value, tileir.TileView]:
@@ -193,7 +204,21 @@ def load_view(scope: Scope, operation: Operation) -> None:
         scope.emit(operation, "tile.view_gather", (view, rows, column))
         return
     where = _coordinates(scope, operation, type)
-    scope.emit(operation, "tile.view_load", (view, *where), **_hints(operation))
+    if not _is_turned(type):
+        scope.emit(operation, "tile.view_load", (view, *where), **_hints(operation))
+        return
+    plain = Tile(_unturned(type.shape, type), Scalar(type.tensor.element.name))
+    loaded = scope.builder.add("tile.view_load", (view, *where), (plain,), _hints(operation))
+    scope.emit(operation, "tile.transpose", loaded.results, order=type.dim_map)
+
+
+def _turned_back(scope: Scope, tile: Value, view: tileir.TileView) -> Value:
+    """A tile in the order of the tensor."""
+    if not _is_turned(view):
+        return tile
+    order = _unturned(range(len(view.shape)), view)
+    plain = Tile(_unturned(view.shape, view), Scalar(view.tensor.element.name))
+    return scope.builder.op("tile.transpose", (tile,), plain, order=order)
 
 
 def store_view(scope: Scope, operation: Operation) -> None:
@@ -206,6 +231,7 @@ def store_view(scope: Scope, operation: Operation) -> None:
         scope.builder.add("tile.view_scatter", (view, tile, rows, column))
         return
     where = _coordinates(scope, operation, type)
+    tile = _turned_back(scope, tile, type)
     scope.builder.add("tile.view_store", (view, tile, *where), (), _hints(operation))
 
 
@@ -223,7 +249,7 @@ def reduce_view(scope: Scope, operation: Operation) -> None:
     view, type = _through(scope, operation, operation["value"])
     if type.sparse_dim is not None:
         raise scope.refuse(operation, "rows of a matrix cannot be gathered and reduced at once")
-    tile = scope.value(operation, "value")
+    tile = _turned_back(scope, scope.value(operation, "value"), type)
     where = _coordinates(scope, operation, type)
     scope.builder.add("tile.view_reduce", (view, tile, *where), (), {"kind": _kind(operation)})
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stretto.frontends.cutile import arithmetic, memory, tiles
+from stretto.frontends.cutile.parameters import user_parameters
 from stretto.frontends.cutile.scope import Scope, kernel_type
 from stretto.frontends.tileir import Block, Function, Operation
 from stretto.frontends.tileir import Value as Source
@@ -43,14 +44,16 @@ REFUSED = {
 """What has no place in a kernel, and what to do about it."""
 
 
-def translate(function: Function, file: str) -> Kernel:
+def translate(function: Function, file: str, names: Sequence[str] = ()) -> Kernel:
     """One kernel."""
     scope = Scope(file, function)
-    for number, source in enumerate(function.body.arguments):
+    numbers = user_parameters(function)
+    for number, source in zip(numbers, function.body.arguments, strict=True):
         if not isinstance(source.type, tileir.Tile):
             place = scope.place(function.location, function.offset)
             raise KernelError(place, f"a parameter is a {source.type}")
-        value = Value(kernel_type(source.type), f"arg{number}")
+        name = names[number] if number < len(names) else f"arg{number}"
+        value = Value(kernel_type(source.type), name)
         scope.bind((source,), (value,))
         scope.parameters[value] = {}
     _Translation(scope).whole(function.body)
