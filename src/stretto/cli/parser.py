@@ -270,7 +270,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": "unspecialized",
         "help": "one instruction stream, or one for each agent (default: unspecialized)",
     },
-    "kernel": _takes(given, "KERNEL", "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin"),
+    "kernel": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
+    ),
     "--inputs": _takes(
         given,
         "FILE.npz",

@@ -162,7 +162,8 @@ class Scope:
             return False
         if not set(said) <= {"divisibility", "lower", "upper"}:
             return False
-        for name, number in said.items():
+        for name, promised in said.items():
+            number = promised[0] if isinstance(promised, tuple) else promised
             assert isinstance(number, int)
             before = known.get(name, number)
             assert isinstance(before, int)

@@ -133,7 +133,18 @@ def product(scope: Scope, operation: Operation) -> None:
             said[f"{side}_signed"] = sign == "signed"
     if operation.attributes.get("fast_acc"):
         said["fast_acc"] = True
-    scope.emit(operation, "tile.dot", (a, b, total), **said)
+    if rank == 2 or left[0] > 1:
+        scope.emit(operation, "tile.dot", (a, b, total), **said)
+        return
+    # A batch of one is no batch.
+    flat = [scope.builder.op("tile.reshape", (v,), _without_batch(v)) for v in (a, b, total)]
+    dot = scope.builder.add("tile.dot", flat, (flat[2].type,), said)
+    scope.emit(operation, "tile.reshape", dot.results)
+
+
+def _without_batch(value: Value) -> Tile:
+    assert isinstance(value.type, Tile)
+    return Tile(value.type.shape[1:], value.type.element)
 
 
 def block_index(scope: Scope, operation: Operation) -> None:
@@ -167,9 +178,7 @@ def assume(scope: Scope, operation: Operation) -> None:
     said: dict[str, Attribute] = {}
     match predicate:
         case DivBy():
-            said["divisibility"] = predicate.divisor
-            if predicate.every is not None and predicate.along is not None:
-                said |= {"every": predicate.every, "along": predicate.along}
+            said |= _divisible(predicate, len(shape_of(made)) or 1)
         case Bounded():
             said |= {"lower": predicate.low} if predicate.low is not None else {}
             said |= {"upper": predicate.high} if predicate.high is not None else {}
@@ -181,6 +190,17 @@ def assume(scope: Scope, operation: Operation) -> None:
         scope.values[operation.results[0]] = value
     else:
         scope.emit(operation, "tile.hint", (value,), **said)
+
+
+def _divisible(predicate: DivBy, rank: int) -> dict[str, Attribute]:
+    """Divisors of the elements that runs begin with, and how long the runs are."""
+    if predicate.every is None or predicate.along is None:
+        return {"divisibility": (predicate.divisor,) * rank}
+    along, every = predicate.along, predicate.every
+    return {
+        "divisibility": tuple(predicate.divisor if k == along else 1 for k in range(rank)),
+        "contiguity": tuple(every if k == along else 1 for k in range(rank)),
+    }
 
 
 def nothing(scope: Scope, operation: Operation) -> None:
