@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import stretto
-from kernel_numpy import Array, rounded, run
+from cutile_cases import CASES, normal
+from kernel_numpy import rounded, run
+from stretto.api.kernels import KernelMode
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.frontends.cutile import read_cutile
@@ -28,7 +30,6 @@ OTHERS = sorted(
     if not file.stem.startswith("telling")  # it prints, which is refused
 )
 MUTATIONS = 5000 if os.environ.get("STRETTO_HYPOTHESIS") == "deep" else 600
-LOG2_E = 1.4426950408889634
 
 
 def kernel_of(file: Path) -> Kernel:
@@ -46,18 +47,6 @@ def other(name: str) -> Kernel:
 
 def named(kernel: Kernel, name: str) -> list[Operation]:
     return [op for op in kernel.walk() if op.name == name]
-
-
-def normal(*shape: int) -> Array:
-    return np.random.default_rng(sum(shape)).standard_normal(shape)
-
-
-def halves(*shape: int) -> Array:
-    return normal(*shape).astype(np.float16)
-
-
-def brains(*shape: int) -> Array:
-    return rounded(normal(*shape), Scalar("bf16"))
 
 
 def unseen(region: Region, seen: set[Value]) -> Iterator[Operation]:
@@ -80,72 +69,30 @@ def test_every_value_is_made_before_it_is_taken(file: Path) -> None:
 # Against NumPy.
 
 
-@pytest.mark.parametrize(("name", "blocks"), [("matmul", 6), ("matmul_persistent", 4)])
-def test_products_are_those_of_numpy(name: str, blocks: int) -> None:
-    a, b, c = halves(256, 192), halves(192, 384), halves(256, 384)
-    run(example(name), (blocks,), a, b, c)
-    wanted = a.astype(np.float32) @ b.astype(np.float32)
-    np.testing.assert_allclose(c, wanted, rtol=1e-3, atol=1e-2)
+@pytest.mark.parametrize("name", CASES)
+def test_an_example_computes_what_numpy_does(name: str) -> None:
+    case = CASES[name]()
+    run(example(name), case.grid, *case.arguments)
+    for number, wanted in case.expected.items():
+        np.testing.assert_allclose(case.arguments[number], wanted, rtol=0, atol=case.tolerance)
 
 
-def test_a_bias_and_an_activation_are_fused() -> None:
-    a, b, bias, c = halves(128, 64), halves(64, 256), halves(256), halves(128, 256)
-    run(example("matmul_bias_silu"), (1, 2), a, b, bias, c)
-    total = a.astype(np.float32) @ b.astype(np.float32) + bias
-    np.testing.assert_allclose(c, total / (1 + np.exp(-total)), rtol=1e-3, atol=1e-2)
-
-
-def probabilities(q: Array, k: Array, *, causal: bool) -> tuple[Array, Array]:
-    """Of each query and key, and the logarithm of each query's sum."""
-    scores = np.einsum("hmd,hnd->hmn", q, k) / np.sqrt(q.shape[-1])
-    if causal:
-        scores = np.where(np.tril(np.ones(scores.shape[1:], np.bool_)), scores, -np.inf)
-    top = scores.max(-1, keepdims=True)
-    sums = np.exp(scores - top).sum(-1, keepdims=True)
-    return np.exp(scores - top) / sums, (top + np.log(sums))[..., 0]
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128])
-def test_attention_forward_is_softmax_of_scores_times_values(d: int, causal: bool) -> None:
-    q, k, v = brains(2, 256, d), brains(2, 256, d) * 0.9, brains(2, 256, d)
-    out = np.zeros_like(q)
-    name = f"attention_forward_d{d}" + ("_causal" if causal else "")
-    run(example(name), (2, 2), q, rounded(k, Scalar("bf16")), v, out, LOG2_E / np.sqrt(d))
-    wanted = probabilities(q, rounded(k, Scalar("bf16")), causal=causal)[0] @ v
-    np.testing.assert_allclose(out, wanted, rtol=2e-2, atol=2e-2)
-
-
-def test_attention_backward_is_the_gradient() -> None:
-    q, k, v, do = (brains(1, 128, 128 * n)[..., :128].copy() for n in (1, 2, 3, 4))
-    weight = 1 / np.sqrt(128)
-    p, lse = probabilities(q, k, causal=False)
-    delta = (do * (p @ v)).sum(-1).astype(np.float32)
-    norms = (lse * LOG2_E).astype(np.float32)
-    dq, dk, dv = (np.zeros_like(q) for _ in range(3))
-    given = (q, k, v, do, norms, delta)
-    run(example("attention_backward"), (1, 1), *given, dk, dv, weight * LOG2_E, weight)
-    run(example("attention_backward_dq"), (1, 1), *given, dq, weight * LOG2_E, weight)
-    ds = p * (np.einsum("hmd,hnd->hmn", do, v) - delta[..., None]) * weight
-    np.testing.assert_allclose(dv, np.einsum("hmn,hmd->hnd", p, do), rtol=2e-2, atol=2e-2)
-    np.testing.assert_allclose(dk, np.einsum("hmn,hmd->hnd", ds, q), rtol=2e-2, atol=2e-2)
-    np.testing.assert_allclose(dq, np.einsum("hmn,hnd->hmd", ds, k), rtol=2e-2, atol=2e-2)
-
-
-def test_rows_that_do_not_end_with_a_tile_are_normalized() -> None:
-    x, weight, bias, y = halves(3, 2576), halves(2576), halves(2576), halves(3, 2576)
-    run(example("layer_norm"), (3,), x, weight, bias, y, 2576, 1e-5)
-    wide = x.astype(np.float32)
-    away = wide - wide.mean(1, keepdims=True)
-    wanted = away / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * weight + bias
-    np.testing.assert_allclose(y, wanted, rtol=1e-3, atol=4e-3)
-
-
-def test_softmax_of_rows_that_do_not_end_with_a_tile_sums_to_one() -> None:
-    x, y = halves(4, 2576), halves(4, 2576)
-    run(example("softmax"), (1,), x, y)
-    powers = np.exp(x.astype(np.float32))
-    np.testing.assert_allclose(y, powers / powers.sum(1, keepdims=True), rtol=1e-2, atol=1e-5)
+@pytest.mark.parametrize(
+    ("machine", "mode"), [("b200-pipes", "unspecialized"), ("blackwell", "specialized")]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_an_example_that_is_lowered_and_pipelined_still_does(
+    name: str, machine: str, mode: KernelMode
+) -> None:
+    case = CASES[name]()
+    inputs = {f"arg{number}": value for number, value in enumerate(case.arguments)}
+    file = ROOT / f"examples/cutile/{name}.tileirbc"
+    found = stretto.simulate_kernel(file, inputs, case.grid, machine, mode=mode)
+    assert found.success, found.to_text()
+    for number, wanted in case.expected.items():
+        np.testing.assert_allclose(
+            found.arrays[f"arg{number}"], wanted, rtol=0, atol=case.tolerance
+        )
 
 
 def test_ways_out_of_loops_are_taken() -> None:

@@ -10,6 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
+from stretto.frontends.cutile.names import (
+    BITCAST,
+    COMPARISONS,
+    CONSTANT,
+    DIVISIONS,
+    EXTREMES,
+    FLOATS,
+    FROM_SIGNED,
+    FROM_UNSIGNED,
+    INTEGERS,
+    NARROW,
+    NARROW_FLOAT,
+    POWER,
+    PREDICATES,
+    SELECT,
+    SIGNED,
+    SUBTRACT,
+    TO_SIGNED,
+    TO_UNSIGNED,
+    WIDEN_FLOAT,
+    WIDEN_SIGNED,
+    WIDEN_UNSIGNED,
+)
 from stretto.frontends.cutile.scope import Number, Scope, kernel_type
 from stretto.frontends.tileir import Operation
 from stretto.frontends.tileir import types as tileir
@@ -18,71 +41,6 @@ from stretto.kernel import Attribute, Pointer, Scalar, Tile, Value
 from stretto.kernel.types import element_of, like, shape_of
 from stretto.limits import DENSE_ELEMENTS
 
-FLOATS = {
-    "absf": "math.absf",
-    "addf": "arith.addf",
-    "ceil": "math.ceil",
-    "cos": "math.cos",
-    "cosh": "math.cosh",
-    "divf": "arith.divf",
-    "exp": "math.exp",
-    "exp2": "math.exp2",
-    "floor": "math.floor",
-    "fma": "math.fma",
-    "fpowf": "math.powf",
-    "log": "math.log",
-    "log2": "math.log2",
-    "mulf": "arith.mulf",
-    "negf": "arith.negf",
-    "remf": "arith.remf",
-    "rsqrt": "math.rsqrt",
-    "sin": "math.sin",
-    "sinh": "math.sinh",
-    "sqrt": "math.sqrt",
-    "subf": "arith.subf",
-    "tan": "math.tan",
-    "tanh": "math.tanh",
-}
-INTEGERS = {
-    "absi": "math.absi",
-    "addi": "arith.addi",
-    "andi": "arith.andi",
-    "mulhii": "arith.mulhiui",
-    "muli": "arith.muli",
-    "ori": "arith.ori",
-    "shli": "arith.shli",
-    "subi": "arith.subi",
-    "xori": "arith.xori",
-}
-SIGNED = {
-    "maxi": ("arith.maxui", "arith.maxsi"),
-    "mini": ("arith.minui", "arith.minsi"),
-    "remi": ("arith.remui", "arith.remsi"),
-    "shri": ("arith.shrui", "arith.shrsi"),
-}
-"""Unsigned, signed."""
-DIVISIONS = {
-    ("unsigned", "zero"): "arith.divui",
-    ("unsigned", "negative_inf"): "arith.divui",
-    ("unsigned", "positive_inf"): "arith.ceildivui",
-    ("signed", "zero"): "arith.divsi",
-    ("signed", "negative_inf"): "arith.floordivsi",
-    ("signed", "positive_inf"): "arith.ceildivsi",
-}
-EXTREMES = {
-    ("maxf", False): "arith.maxnumf",
-    ("maxf", True): "arith.maximumf",
-    ("minf", False): "arith.minnumf",
-    ("minf", True): "arith.minimumf",
-}
-PREDICATES = {
-    "equal": "eq",
-    "not_equal": "ne",
-    "less_than": "lt",
-    "less_than_or_equal": "le",
-    "greater_than": "gt",
-    "greater_than_or_equal": "ge",
-}
 _USUAL = ("nearest_even", "full", "nearest_int_to_zero")
 
 
@@ -151,7 +109,7 @@ def negate(scope: Scope, operation: Operation) -> None:
     (value,) = _alike(scope, operation, floats=False)
     assert isinstance(value.type, Scalar | Tile)
     zero = scope.builder.constant(0, value.type)
-    scope.emit(operation, "arith.subi", (zero, value))
+    scope.emit(operation, SUBTRACT, (zero, value))
 
 
 def power(scope: Scope, operation: Operation) -> None:
@@ -159,8 +117,8 @@ def power(scope: Scope, operation: Operation) -> None:
     base, exponent = scope.value(operation, "source"), scope.value(operation, "exponent")
     if not _is_integer(_number(exponent)) or shape_of(base.type) != shape_of(exponent.type):
         raise scope.fail(operation, f"`fpowi` of {base.type} and {exponent.type}")
-    converted = scope.builder.op("arith.sitofp", (exponent,), base.type)
-    scope.emit(operation, "math.powf", (base, converted))
+    converted = scope.builder.op(FROM_SIGNED, (exponent,), base.type)
+    scope.emit(operation, POWER, (base, converted))
 
 
 def compare(scope: Scope, operation: Operation) -> None:
@@ -179,7 +137,7 @@ def compare(scope: Scope, operation: Operation) -> None:
         prefix = ""
     else:
         prefix = "s" if _word(operation, "signedness") == "signed" else "u"
-    scope.emit(operation, f"arith.{operation.name}", (left, right), predicate=prefix + relation)
+    scope.emit(operation, COMPARISONS[operation.name], (left, right), predicate=prefix + relation)
 
 
 def select(scope: Scope, operation: Operation) -> None:
@@ -191,7 +149,7 @@ def select(scope: Scope, operation: Operation) -> None:
     if condition.type not in truths or yes.type != made or no.type != made:
         told = f"`select` of {condition.type}, {yes.type} and {no.type}"
         raise scope.fail(operation, told)
-    scope.emit(operation, "arith.select", (condition, yes, no))
+    scope.emit(operation, SELECT, (condition, yes, no))
 
 
 def _number(value: Value) -> Number:
@@ -225,10 +183,10 @@ def _float_cast(scope: Scope, operation: Operation, source: Value, made: Number)
     assert before is not None
     assert after is not None
     if before.bits == after.bits:
-        wide = scope.builder.op("arith.extf", (source,), like(made, Scalar("f32")))
-        scope.emit(operation, "arith.truncf", (wide,), **_exactness(operation))
+        wide = scope.builder.op(WIDEN_FLOAT, (source,), like(made, Scalar("f32")))
+        scope.emit(operation, NARROW_FLOAT, (wide,), **_exactness(operation))
         return
-    name = "arith.extf" if before.bits < after.bits else "arith.truncf"
+    name = WIDEN_FLOAT if before.bits < after.bits else NARROW_FLOAT
     scope.emit(operation, name, (source,), **_exactness(operation))
 
 
@@ -246,17 +204,17 @@ def _cast_name(
     addresses = (isinstance(before, Pointer), isinstance(after, Pointer))
     match operation.name:
         case "exti" if into and out and before.bits < after.bits:
-            return "arith.extsi" if signed else "arith.extui"
+            return WIDEN_SIGNED if signed else WIDEN_UNSIGNED
         case "trunci" if into and out and before.bits > after.bits:
-            return "arith.trunci"
+            return NARROW
         case "itof" if into and floats[1]:
-            return "arith.sitofp" if signed else "arith.uitofp"
+            return FROM_SIGNED if signed else FROM_UNSIGNED
         case "ftoi" if floats[0] and out:
-            return "arith.fptosi" if signed else "arith.fptoui"
+            return TO_SIGNED if signed else TO_UNSIGNED
         case "bitcast" if not any(addresses) and before.bits == after.bits:
-            return "arith.bitcast"
+            return BITCAST
         case "ptr_to_ptr" if all(addresses):
-            return "arith.bitcast"
+            return BITCAST
         case "ptr_to_int" if addresses[0] and out:
             return "tile.pointer_to_int"
         case "int_to_ptr" if into and addresses[1]:
@@ -274,14 +232,14 @@ def constant(scope: Scope, operation: Operation) -> None:
         raise scope.fail(operation, f"a constant of {value.type}")
     if value.is_splat or value.type.elements == 1:
         (number,) = islice(value.values(), 1)
-        made = scope.emit(operation, "arith.constant", (), value=number)
+        made = scope.emit(operation, CONSTANT, (), value=number)
         if isinstance(number, int) and isinstance(type, Scalar):
             scope.constants[made] = number
         return
     if value.type.elements > DENSE_ELEMENTS:
         told = f"a constant of {value.type.elements:,} elements"
         raise scope.fail(operation, told, f"at most {DENSE_ELEMENTS:,} are read")
-    scope.emit(operation, "arith.constant", (), value=tuple(value.values()))
+    scope.emit(operation, CONSTANT, (), value=tuple(value.values()))
 
 
 HANDLERS: dict[str, Callable[[Scope, Operation], None]] = {

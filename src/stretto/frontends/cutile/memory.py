@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from stretto.frontends.cutile.names import DIVIDE_UP, NARROW, WIDEN_SIGNED
 from stretto.frontends.cutile.scope import Scope, Tensor
 from stretto.frontends.tileir import Operation
 from stretto.frontends.tileir import Value as Source
@@ -143,7 +144,7 @@ def _extents(
         value = _as(scope, size, type)
         if step > 1:
             by = scope.constant(step, type)
-            value = scope.builder.op("arith.ceildivsi", (value, by), type)
+            value = scope.builder.op(DIVIDE_UP, (value, by), type)
         scope.bind((result,), (value,))
 
 
@@ -153,7 +154,7 @@ def _as(scope: Scope, value: Value, type: Scalar) -> Value:
     assert isinstance(element, Scalar)
     if element == type:
         return value
-    name = "arith.extsi" if element.bits < type.bits else "arith.trunci"
+    name = WIDEN_SIGNED if element.bits < type.bits else NARROW
     return scope.builder.op(name, (value,), type)
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from stretto.frontends.cutile.names import CONSTANT, MULTIPLY
 from stretto.frontends.tileir import Function, Operation
 from stretto.frontends.tileir import Value as Source
 from stretto.frontends.tileir import types as tileir
@@ -184,7 +185,7 @@ class Scope:
         found = self.scaled.get((index, extent))
         if found is None:
             by = self.constant(extent, index.type)
-            found = self.early("arith.muli", (index, by), index.type)
+            found = self.early(MULTIPLY, (index, by), index.type)
             self.scaled[index, extent] = found
         return found
 
@@ -194,7 +195,7 @@ class Scope:
         if found is None:
             value = Value(type)
             place = self.place(self.function.location, self.function.offset)
-            found = Made("arith.constant", (), (value,), {"value": number}, (), place)
+            found = Made(CONSTANT, (), (value,), {"value": number}, (), place)
             self.shared[number, type] = found
             self.constants[value] = number
         return found.result
