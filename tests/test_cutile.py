@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import stretto
+import stretto.cutile
 from cutile_cases import CASES, normal
 from kernel_numpy import rounded, run
 from stretto.api.kernels import KernelMode
@@ -214,6 +215,11 @@ def test_what_cannot_be_lowered_is_told_at_its_place_in_the_source(
         kernel_of(ROOT / f"tests/tileir/telling-{version}.tileirbc")
     place = "tests/cutile/kernels.py:107:5"
     assert str(caught.value) == f"{place}: error: `{name}` cannot be lowered; {hint}"
+
+
+def test_without_cutile_python_kernels_are_refused_with_what_to_do() -> None:
+    with pytest.raises(StrettoError, match=r"cuTile is not installed; pip install cuda-tile, or"):
+        stretto.cutile.read(len, [])
 
 
 # As loops.

@@ -2,6 +2,7 @@
 
     every operation, arguments made up ──► cuTile's writer ──► bytecode ──► our tree = the arguments
     the example kernels, kernels.py    ──► cuTile          ──► bytecode ──► our tree = disassembly
+    the example kernels                ──► stretto.cutile.read, with the names of their parameters
 
 Usage: compare.py ORACLE_PYTHON. For each version of the bytecode, 13.1 to 13.4.
 """
@@ -64,10 +65,31 @@ def kernels(oracle: str, scratch: str) -> list[str]:
     return found
 
 
+NAMES = {
+    "matmul": "a b c",
+    "matmul_persistent": "a b c",
+    "matmul_bias_silu": "a b bias c",
+    "attention_forward": "q k v o scale",
+    "attention_backward": "q k v do lse delta dk dv scale weight",
+    "attention_backward_dq": "q k v do lse delta dq scale weight",
+    "layer_norm": "x weight bias y width epsilon",
+    "softmax": "x y",
+}
+
+
+def from_python(oracle: str, _: str) -> list[str]:
+    """Differences between the parameters of kernels read from Python and the user's own."""
+    lines = run(oracle, str(HERE / "from_python.py")).splitlines()
+    found = [line.partition(" ")[::2] for line in lines]
+    sys.stdout.write(f"{len(found)} kernels straight from Python\n")
+    wrong = [f"{name}: {said}" for name, said in found if NAMES.get(name) != said]
+    return wrong + [f"{name}: not read" for name in sorted(set(NAMES) - {n for n, _ in found})]
+
+
 def main(oracle: str) -> int:
     """Compare them all; 0 if there is no difference."""
     found: list[str] = []
-    for part in (operations, kernels):
+    for part in (operations, kernels, from_python):
         with tempfile.TemporaryDirectory() as scratch:
             found += part(str(Path(oracle).absolute()), scratch)
     for said in found:
