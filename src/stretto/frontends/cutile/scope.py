@@ -26,9 +26,8 @@ from stretto.kernel import (
     Value,
 )
 from stretto.kernel import Operation as Made
+from stretto.limits import KERNEL_OPERATIONS
 
-OPERATIONS = 50_000
-"""A kernel that becomes more is refused: what follows a branch may have to be written twice."""
 _LIBRARY = "/cuda/tile/"
 """Frames of cuTile itself say nothing to its user."""
 
@@ -90,8 +89,10 @@ class Scope:
         """What is written next comes from this operation."""
         self.builder.location = self.place(operation.location, operation.offset)
         self.seen += 1
-        if self.seen > OPERATIONS:
-            raise self.fail(operation, f"the kernel becomes more than {OPERATIONS:,} operations")
+        if self.seen > KERNEL_OPERATIONS:
+            raise self.fail(
+                operation, f"the kernel becomes more than {KERNEL_OPERATIONS:,} operations"
+            )
 
     def fail(self, operation: Operation, message: str, hint: str = "") -> KernelError:
         """An error at the place of an operation."""

@@ -16,9 +16,7 @@ from stretto.frontends.tileir.cursor import Cursor
 from stretto.frontends.tileir.numbers import number_of
 from stretto.frontends.tileir.sections import Strings, Table, read_table
 from stretto.frontends.tileir.types import Number, Tile, Type, Types, choice
-
-NESTING = 16
-"""How deep arrays and dictionaries may stand in each other."""
+from stretto.limits import ATTRIBUTES_NESTED
 
 ENUMERATIONS: dict[str, tuple[str, ...]] = {
     "atomic": ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg"),
@@ -206,8 +204,8 @@ class Attributes:
     def tagged(self, cursor: Cursor, depth: int = 0) -> Attribute:
         """An attribute that says what it is."""
         at = cursor.at
-        if depth > NESTING:
-            raise cursor.fail(f"attributes nested more than {NESTING} deep")
+        if depth > ATTRIBUTES_NESTED:
+            raise cursor.fail(f"attributes nested more than {ATTRIBUTES_NESTED} deep")
         tag = cursor.varint("the tag of an attribute")
         match tag:
             case 1 | 2:

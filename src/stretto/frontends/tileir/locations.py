@@ -10,11 +10,7 @@ from dataclasses import dataclass
 
 from stretto.frontends.tileir.cursor import Cursor
 from stretto.frontends.tileir.sections import Strings, Table, read_table
-
-NESTING = 256
-"""How many debug records may lead from one to the next."""
-FRAMES = 64
-"""Frames of one location that are kept, the innermost."""
+from stretto.limits import DEBUG_NESTED, FRAMES_KEPT
 
 _COMPILE_UNIT, _FILE, _BLOCK, _LOC, _FUNCTION, _CALL = range(1, 7)
 _SCOPES = (_COMPILE_UNIT, _FILE, _BLOCK, _FUNCTION)
@@ -85,7 +81,7 @@ class Locations:
         elif tag == _CALL:
             callee = self.location(cursor, entry.varint("a callee"), depth + 1)
             caller = self.location(cursor, entry.varint("a caller"), depth + 1)
-            frames = (callee + caller)[:FRAMES]
+            frames = (callee + caller)[:FRAMES_KEPT]
         elif tag in _SCOPES:
             raise cursor.fail(f"debug record {index} is no location", f"its tag is {tag}")
         else:
@@ -114,8 +110,10 @@ class Locations:
     def _record(self, cursor: Cursor, index: int, depth: int) -> tuple[Cursor, int]:
         if index > len(self._table):
             raise cursor.fail(f"debug record {index} of {len(self._table)}")
-        if depth > NESTING:
-            raise cursor.fail(f"debug record {index} leads to itself, or over {NESTING} others")
+        if depth > DEBUG_NESTED:
+            raise cursor.fail(
+                f"debug record {index} leads to itself, or over {DEBUG_NESTED} others"
+            )
         entry = self._table.entry(index - 1)
         return entry, entry.varint("the tag of a debug record")
 

@@ -30,9 +30,8 @@ from stretto.frontends.tileir.sections import (
 )
 from stretto.frontends.tileir.tree import Block, Function, Global, Module, Operation, Value
 from stretto.frontends.tileir.types import Signature, Types, ValueType, choice
+from stretto.limits import BLOCKS_NESTED
 
-NESTING = 64
-"""How deep loops and branches may stand in each other."""
 NO_HINTS: Mapping[str, Attribute] = {}
 _IS_KERNEL, _HAS_HINTS = 0x02, 0x04
 
@@ -248,8 +247,8 @@ class _Body:
     def _blocks(self, row: Row, depth: int) -> tuple[Block, ...]:
         cursor = self._cursor
         at = cursor.at
-        if depth >= NESTING:
-            raise cursor.fail(f"blocks nested more than {NESTING} deep")
+        if depth >= BLOCKS_NESTED:
+            raise cursor.fail(f"blocks nested more than {BLOCKS_NESTED} deep")
         number = cursor.varint("the number of regions")
         if number != row.regions:
             raise cursor.fail(f"{number} regions of `{row.name}`", f"expected {row.regions}", at)
