@@ -195,6 +195,7 @@ DEFINING = {
     "ir/dialect/kernels.py",
 }
 TABLES = {
+    "frontends/cutile/names.py",  # which of a kernel's operations those of Tile IR are
     "frontends/triton/formats.py",  # how Triton spells its operations
     "frontends/triton/translating.py",  # which of a kernel's they are
     "kernel/operations.py",  # what each takes and makes

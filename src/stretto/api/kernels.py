@@ -1,7 +1,7 @@
 """Whole kernels: from the files their users have to loops, to MLIR, or to a run on real values.
 
-kernel.ttir (and kernel.json beside it) ──► Kernel ──► its loops on a machine      kernel_source
-                                                  ├──► the lowered kernel          import_kernel
+kernel.ttir (kernel.json beside it) ──┬► Kernel ──┬──► its loops on a machine      kernel_source
+kernel.tileirbc ──────────────────────┘           ├──► the lowered kernel          import_kernel
 kernel.mlir ──────────────────────────────────────┴──► a run over its grid         simulate_kernel
 """
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stretto.api.solving import schedule
 from stretto.errors import DocumentError, StrettoError
-from stretto.files import read_text
+from stretto.files import read_data, read_text, text_of
 from stretto.frontends import Source
+from stretto.frontends.tileir.sections import is_bytecode
 from stretto.frontends.triton.recognizing import is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
@@ -35,8 +36,28 @@ KernelMode = Literal["sequential"] | Mode
 SCHEMA = "stretto.kernel-simulation/1"
 
 
-def kernels_of(file: str, text: str) -> tuple[Kernel, ...]:
-    """The kernels of a text that is known to be TTIR."""
+def read_input(name: str) -> tuple[str, str | bytes]:
+    """What to call a file or stdin, and its text; bytes if it is bytecode."""
+    called, data = read_data(name)
+    return called, content(called, data)
+
+
+def content(called: str, data: str | bytes) -> str | bytes:
+    """The text of data; bytecode as it is."""
+    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
+
+
+def is_kernel(file: str, text: str | bytes) -> bool:
+    """Whether it is TTIR or bytecode; DocumentError where it is something near that is not read."""
+    return isinstance(text, bytes) or is_ttir(file, text)
+
+
+def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
+    """The kernels of TTIR or of bytecode."""
+    if isinstance(text, bytes):
+        from stretto.frontends.cutile import read_cutile  # noqa: PLC0415 - likewise
+
+        return read_cutile(file, text)
     from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
 
     beside = os.path.splitext(file)[0] + ".json"
@@ -59,12 +80,13 @@ def kernel_source(file: str, kernels: Sequence[Kernel], machine: Machine | None)
 def import_kernel(
     kernel: str | PathLike[str] | Kernel, machine: Machine | str | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """A Triton kernel as MLIR, lowered for a machine, and what is worth saying about it."""
+    """A Triton or cuTile kernel as MLIR, lowered for a machine, and what is worth saying of it."""
     if isinstance(kernel, Kernel):
         return write_kernels((kernel,), _target(machine))
-    file, text = read_text(fspath(kernel))
-    if not is_ttir(file, text):
-        raise DocumentError(file, "", "is no kernel that can be imported", "expected a .ttir file")
+    file, text = read_input(fspath(kernel))
+    if not is_kernel(file, text):
+        hint = "expected a .ttir or a .tileirbc file"
+        raise DocumentError(file, "", "is no kernel that can be imported", hint)
     return write_kernels(kernels_of(file, text), _target(machine))
 
 
@@ -134,7 +156,7 @@ def simulate_kernel(
     *,
     mode: KernelMode = "unspecialized",
 ) -> KernelSimulation:
-    """Run a whole kernel, a .ttir or a .mlir file, over its grid on NumPy arrays.
+    """Run a whole kernel, a .ttir, .tileirbc or .mlir file, over its grid on NumPy arrays.
 
     Arrays are given for pointers and descriptors, numbers for all else, by the names of the
     parameters; they are copied. Loops run by the programs of schedules made for them, and the whole
@@ -191,8 +213,8 @@ def _runnable(
         found = runnable_kernels(kernel.location.file, (kernel,), _target(machine))
         file = kernel.location.file
     else:
-        file, text = read_text(fspath(kernel))
-        if is_ttir(file, text):
+        file, text = read_input(fspath(kernel))
+        if isinstance(text, bytes) or is_kernel(file, text):
             found = runnable_kernels(file, kernels_of(file, text), _target(machine))
         else:
             found = runnable_text(file, text, None if machine is None else _target(machine))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stretto.deadline import NEVER, Deadline, cut_off, deadline_after
 from stretto.errors import DocumentError, MachineError, StrettoError
-from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.api import Report, Result
@@ -228,9 +227,10 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
+    from stretto.api.kernels import read_input
     from stretto.api.read_write import chosen, read_loops
 
-    input_file, input_text = read_text(arguments.input)
+    input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
         return _verify_attributes(arguments, input_file, input_text)
     whole = read_loops(input_file, input_text, arguments.machine)
@@ -243,7 +243,7 @@ def verify(arguments: argparse.Namespace) -> Reply:
     return _each_loop(source, arguments.machine, VerifyResult.SCHEMA, work)
 
 
-def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> Reply:
+def _verify_attributes(arguments: argparse.Namespace, file: str, text: str | bytes) -> Reply:
     """The schedules that stand in a module, as attributes of its loops."""
     from stretto.api.checking import VerifyResult
     from stretto.api.checking import verify as verified
@@ -304,13 +304,14 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     --inputs FILE.npz                   the whole kernel, on real values
     """
     from stretto.api.checking import read_document
+    from stretto.api.kernels import read_input
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
     from stretto.api.read_write import chosen, is_mlir, read_loops
 
     if arguments.inputs is not None:
         return _run_kernel(arguments)
-    file, text = read_text(arguments.input)
+    file, text = read_input(arguments.input)
     if is_mlir(text) and PROGRAM in text:
         return _run_programs(arguments, file, text)
     whole = read_loops(file, text, arguments.machine)

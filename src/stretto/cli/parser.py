@@ -5,7 +5,7 @@ stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
-stretto import KERNEL             a Triton kernel as MLIR, lowered for a machine
+stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto machines [NAME]           what a machine has
 """
 
@@ -26,8 +26,9 @@ from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
-INPUT is a Triton kernel (.ttir), MLIR with nv_tileas operations, a loop (stretto.loop/1) or a
-dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
+INPUT is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR with nv_tileas operations, a loop
+(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in
+its content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -179,7 +180,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         f"{_PROBLEM} simulated {_RUN} --no-fuse --json --output --verbose",
     ),
     "import": (
-        "Reads a Triton kernel (.ttir) and lowers it to MLIR, whole.",
+        "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
         "kernel --machine --json --output",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
@@ -269,7 +270,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": "unspecialized",
         "help": "one instruction stream, or one for each agent (default: unspecialized)",
     },
-    "kernel": _takes(given, "KERNEL", "a .ttir file as Triton writes it, or - for stdin"),
+    "kernel": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
+    ),
     "--inputs": _takes(
         given,
         "FILE.npz",

@@ -58,7 +58,8 @@ def analyse(kernel: Kernel, grid: Sequence[int | None] = ()) -> Mapping[Value, A
     """What is known of every integer, address and condition of a kernel."""
     known = _Analysis(grid)
     for parameter in kernel.parameters:
-        known.define(parameter.value, _divisible(parameter.value.type, parameter.divisibility))
+        axis = _divisible(parameter.value.type, parameter.divisibility)
+        known.define(parameter.value, bounded(axis, parameter.lower, parameter.upper))
     known.region(kernel.body)
     return known.axes
 
@@ -82,6 +83,15 @@ def nothing_known(type: Type) -> Axis:
 
 def _divisible(type: Type, by: int) -> Axis:
     return replace(nothing_known(type), divisibility=(max(1, power_of_two(by)),))
+
+
+def bounded(axis: Axis, lower: int | None, upper: int | None) -> Axis:
+    """What is known, and bounds that are promised."""
+    if lower is not None and (axis.lower is None or axis.lower < lower):
+        axis = replace(axis, lower=lower)
+    if upper is not None and (axis.upper is None or axis.upper > upper):
+        axis = replace(axis, upper=upper)
+    return axis
 
 
 def _number(type: Type, value: int) -> Axis:
@@ -588,7 +598,11 @@ def _hint(operation: Operation, operands: Sequence[Axis]) -> Axis:
         for name in ("contiguity", "divisibility", "constancy")
         if len(said := operation.integers(name)) == len(a.contiguity)
     }
-    return replace(a, **found)
+    lower, upper = (
+        said if isinstance(said := operation.attributes.get(name), int) else None
+        for name in ("lower", "upper")
+    )
+    return bounded(replace(a, **found), lower, upper)
 
 
 _RULES: dict[str, Rule] = {

@@ -84,6 +84,21 @@ class Builder:
         finally:
             self._open.pop()
 
+    @property
+    def depth(self) -> int:
+        """How many regions are open around what is written next."""
+        return len(self._open) - 1
+
+    @contextmanager
+    def outside(self, depth: int) -> Generator[None]:
+        """What is written inside stands in an outer region, before what is being written now."""
+        inner = self._open[depth + 1 :]
+        del self._open[depth + 1 :]
+        try:
+            yield
+        finally:
+            self._open += inner
+
     def finish(self, arguments: Sequence[Value] = ()) -> Region:
         """All that was written outside of any region."""
         (outermost,) = self._open

@@ -249,7 +249,10 @@ def _cat(operation: Operation) -> None:
     _same_element(operation)
     a, b = (shape_of(value.type) for value in operation.operands)
     whole = shape_of(operation.result.type)
-    _want(operation, bool(a) and a[1:] == b[1:] == whole[1:] and whole[:1] == (a[0] + b[0],))
+    axis = operation.integer("axis")
+    fits = len(a) == len(b) and 0 <= axis < len(a)
+    _want(operation, fits and whole == (*a[:axis], a[axis] + b[axis], *a[axis + 1 :]))
+    _want(operation, all(x == y for k, (x, y) in enumerate(zip(a, b, strict=True)) if k != axis))
 
 
 def _pointed(operation: Operation) -> Scalar | Tile:
@@ -289,10 +292,9 @@ def _store(operation: Operation) -> None:
 
 def _atomic(operation: Operation) -> None:
     wanted = _pointed(operation)
-    values = [value.type for value in operation.operands[1:]]
-    if operation.name == "tile.atomic_rmw":
-        _masked(operation, 2)
-        values = values[:1]
+    taken = 1 if operation.name == "tile.atomic_rmw" else 2
+    _masked(operation, 1 + taken)
+    values = [value.type for value in operation.operands[1 : 1 + taken]]
     _want(operation, all(type == wanted for type in values), "a value an address")
     _want(operation, operation.results[0].type == wanted)
 

@@ -101,7 +101,7 @@ OPERATIONS: dict[str, Signature] = {
     "tile.load": Signature((1, 3), (1, 2), (), 0, "addresses, then mask, then what else is read; may make a token"),
     "tile.store": Signature((2, 3), (0, 1), (), 0, "addresses, values, then mask"),
     "tile.atomic_rmw": Signature((2, 3), (1, 2), ("kind",), 0, "addresses, values, mask; `kind`: add, fadd, max, min, umax, umin, and, or, xor, exch"),
-    "tile.atomic_cas": Signature((3, 3), (1, 2), (), 0, "addresses, expected, new"),
+    "tile.atomic_cas": Signature((3, 4), (1, 2), (), 0, "addresses, expected, new, then mask"),
     "tile.pointer_to_int": _UNARY,
     "tile.int_to_pointer": _UNARY,
     "tile.view": Signature((1, None), (1, 1), (), 0, "address, then the sizes that the type leaves open (all if it states none), then such strides"),
@@ -118,7 +118,7 @@ OPERATIONS: dict[str, Signature] = {
     "tile.yield": Signature((1, None), (0, 0)),
     # What is known, and what is only said.
     "tile.assume": _row(1, 1, 0, "that a condition holds"),
-    "tile.hint": _row(1, 1, 1, "the same value, of which `divisibility`, `contiguity` or `constancy` is promised"),
+    "tile.hint": _row(1, 1, 1, "the same value, of which `divisibility`, `contiguity`, `constancy`, `lower` or `upper` is promised"),
     "tile.assert": Signature((1, 1), (0, 0), (), 0, "a condition; `message`"),
     "tile.barrier": Signature((0, 0), (0, 0), (), 0, "all threads meet"),
     "tile.token": Signature((0, None), (1, 1), (), 0, "order: after all of these"),

@@ -120,6 +120,10 @@ class Parameter:
     value: Value
     divisibility: int = 1
     """An address is divisible by this many bytes, an integer by this."""
+    lower: int | None = None
+    """An integer is no smaller."""
+    upper: int | None = None
+    """An integer is no larger."""
 
     @property
     def name(self) -> str:

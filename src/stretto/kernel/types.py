@@ -83,8 +83,6 @@ class View:
     """Of the whole tensor, where the type says it; None where it is known at run time only."""
     strides: tuple[int | None, ...] = ()
     """In elements, likewise."""
-    order: tuple[int, ...] = ()
-    """Which dimension of the tensor each dimension of the tile runs along; empty: the same."""
     padding: str = "zero"
     """What is read outside of the tensor: zero, nan, neg_inf, pos_inf, neg_zero, undefined."""
 

@@ -145,6 +145,7 @@ OPCODES: dict[str, Opcode] = {
             "int_to_pointer",
             "join",
             "cat",
+            "extract",
             "split",
             "assume",
             "assert",

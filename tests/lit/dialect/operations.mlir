@@ -266,6 +266,26 @@ func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, 
   %left, %right = nv_tileas.split %joined : tensor<16x2xf16> -> tensor<16xf16>, tensor<16xf16>
   // CHECK: %long = nv_tileas.cat %left, %right : tensor<16xf16>, tensor<16xf16> -> tensor<32xf16>
   %long = nv_tileas.cat %left, %right : tensor<16xf16>, tensor<16xf16> -> tensor<32xf16>
+  // CHECK: %masked_swap = nv_tileas.pointer.atomic_cas %at, %o, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  %masked_swap = nv_tileas.pointer.atomic_cas %at, %o, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  // CHECK: %wide = nv_tileas.cat %joined, %joined {axis = 1 : i64} : tensor<16x2xf16>, tensor<16x2xf16> -> tensor<16x4xf16>
+  %wide = nv_tileas.cat %joined, %joined {axis = 1 : i64} : tensor<16x2xf16>, tensor<16x2xf16> -> tensor<16x4xf16>
+  // CHECK: %wider = nv_tileas.arith.extsi %range : tensor<16xi32> -> tensor<16xi64>
+  %wider = nv_tileas.arith.extsi %range : tensor<16xi32> -> tensor<16xi64>
+  // CHECK: %zeros = nv_tileas.arith.extui %range : tensor<16xi32> -> tensor<16xi64>
+  %zeros = nv_tileas.arith.extui %range : tensor<16xi32> -> tensor<16xi64>
+  // CHECK: %narrower = nv_tileas.arith.trunci %wider : tensor<16xi64> -> tensor<16xi32>
+  %narrower = nv_tileas.arith.trunci %wider : tensor<16xi64> -> tensor<16xi32>
+  // CHECK: %unsigned = nv_tileas.arith.uitofp %range : tensor<16xi32> -> tensor<16xf32>
+  %unsigned = nv_tileas.arith.uitofp %range : tensor<16xi32> -> tensor<16xf32>
+  // CHECK: %rounded = nv_tileas.arith.fptoui %unsigned : tensor<16xf32> -> tensor<16xi32>
+  %rounded = nv_tileas.arith.fptoui %unsigned : tensor<16xf32> -> tensor<16xi32>
+  // CHECK: %indices = nv_tileas.arith.index_cast %range : tensor<16xi32> -> tensor<16xindex>
+  %indices = nv_tileas.arith.index_cast %range : tensor<16xi32> -> tensor<16xindex>
+  // CHECK: %part = nv_tileas.extract %long[%index : i32] : tensor<32xf16> -> tensor<1xf16>
+  %part = nv_tileas.extract %long [%index : i32] : tensor<32xf16> -> tensor<1xf16>
+  // CHECK: %element = nv_tileas.extract %part : tensor<1xf16> -> f16
+  %element = nv_tileas.extract %part : tensor<1xf16> -> f16
   // CHECK: nv_tileas.assume %yes : i1
   nv_tileas.assume %yes : i1
   // CHECK: nv_tileas.assert %yes {message = "even"} : i1

@@ -288,7 +288,13 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
             ("extf", "To a wider floating-point element."),
             ("truncf", "To a narrower floating-point element."),
             ("sitofp", "From integers to floating point."),
+            ("uitofp", "From integers without a sign to floating point."),
             ("fptosi", "From floating point to integers."),
+            ("fptoui", "From floating point to integers without a sign."),
+            ("extsi", "To a wider integer element, with its sign."),
+            ("extui", "To a wider integer element, with zeros."),
+            ("trunci", "To a narrower integer element."),
+            ("index_cast", "From indices to integers, or back."),
         )
     ),
     define(_Ternary, "math.fma", "a * b + c."),

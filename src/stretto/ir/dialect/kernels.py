@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -231,10 +231,12 @@ class AtomicCasOp(IRDLOperation):
     address = operand_def(NUMBERS)
     expected = operand_def(NUMBERS)
     value = operand_def(NUMBERS)
+    mask = opt_operand_def(NUMBERS)
     result = result_def(NUMBERS)
 
+    irdl_options = (_SEGMENTS, ParsePropInAttrDict())
     assembly_format = (
-        "$address `,` $expected `,` $value attr-dict "
+        "$address `,` $expected `,` $value (`mask` $mask^ `:` type($mask))? attr-dict "
         "`:` type($address) `,` type($expected) `,` type($value) `->` type($result)"
     )
 
@@ -262,6 +264,37 @@ class _OnCondition(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$condition attr-dict `:` type($condition)"
+
+
+@irdl_op_definition
+class CatOp(IRDLOperation):
+    """Two tiles one after the other along a dimension: the first unless stated."""
+
+    name = "nv_tileas.cat"
+
+    a = operand_def(REGISTER)
+    b = operand_def(REGISTER)
+    axis = opt_prop_def(base(IntegerAttr))
+    result = result_def(REGISTER)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+
+
+@irdl_op_definition
+class ExtractOp(IRDLOperation):
+    """A part of a tile by its index, counted in parts; the only element without one."""
+
+    name = "nv_tileas.extract"
+
+    source = operand_def(REGISTER)
+    indices = var_operand_def(base(IntegerType) | base(IndexType))
+    result = result_def(NUMBERS)
+
+    assembly_format = (
+        "$source (`[` $indices^ `:` type($indices) `]`)? attr-dict "
+        "`:` type($source) `->` type($result)"
+    )
 
 
 @irdl_op_definition
@@ -339,7 +372,8 @@ OPERATIONS = (
     define(_Cast, "pointer_to_int", "An address as a number."),
     define(_Cast, "int_to_pointer", "A number as an address."),
     define(_Two, "join", "Two tiles along a new last dimension."),
-    define(_Two, "cat", "Two tiles one after the other along the first dimension."),
+    CatOp,
+    ExtractOp,
     SplitOp,
     define(_OnCondition, "assume", "That a condition holds is promised."),
     define(_OnCondition, "assert", "That a condition holds is claimed."),

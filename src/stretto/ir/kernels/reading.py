@@ -112,9 +112,14 @@ class _Reader:
         parameters: list[tree.Parameter] = []
         for i, argument in enumerate(block.args):
             said = promised[i] if i < len(promised) else DictionaryAttr({})
-            divisor = said.data.get(f"{STATED}divisibility")
-            whole = divisor.value.data if isa(divisor, IntegerAttr) else 1
-            parameters.append(tree.Parameter(self._define(argument), whole))
+            divisor, lower, upper = (
+                number.value.data
+                if isa(number := said.data.get(f"{STATED}{name}"), IntegerAttr)
+                else None
+                for name in ("divisibility", "lower", "upper")
+            )
+            value = self._define(argument)
+            parameters.append(tree.Parameter(value, divisor or 1, lower, upper))
         body = self._block(block)
         kernel = tree.Kernel(
             self._function.sym_name.data, tuple(parameters), body, self._place(self._function)

@@ -6,7 +6,7 @@ Operation("nv_tileas.async.tcgen05_mma", (%a, %b, %c), ..., groups=(1, 1, 1, 0, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import cast
 
@@ -108,9 +108,7 @@ class _Writer:
         self._fill(block, self._kernel.body)
         promised = [
             DictionaryAttr(
-                {f"{STATED}divisibility": IntegerAttr(p.divisibility, i64)}
-                if p.divisibility > 1
-                else {}
+                {f"{STATED}{name}": IntegerAttr(number, i64) for name, number in _promised(p)}
             )
             for p in parameters
         ]
@@ -183,6 +181,16 @@ class _Writer:
             elif name in _LOOP_NOTES:
                 attributes[f"tt.{name}"] = to_attribute(value)
         return properties, attributes
+
+
+def _promised(parameter: tree.Parameter) -> Iterator[tuple[str, int]]:
+    """What is known of a parameter from outside."""
+    if parameter.divisibility > 1:
+        yield "divisibility", parameter.divisibility
+    if parameter.lower is not None:
+        yield "lower", parameter.lower
+    if parameter.upper is not None:
+        yield "upper", parameter.upper
 
 
 def _row(facts: tuple[tuple[str, int], ...]) -> dict[str, object]:

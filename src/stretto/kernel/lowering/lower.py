@@ -19,6 +19,7 @@ from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.written import (
     ALLOCATE,
+    ATOMICS,
     BY_TILES,
     COMBINED,
     COPY,
@@ -28,11 +29,13 @@ from stretto.kernel.lowering.written import (
     LOAD,
     NARROW,
     OURS,
+    PART,
     REDUCE,
     REFUSED,
     RENAMED,
     SCAN,
     SELECT,
+    SPREAD,
     STORE,
     TMA_LOAD,
     TMA_STORE,
@@ -190,6 +193,8 @@ class _Lowering:
                 self._load(operation)
             case "tile.store":
                 self._store(operation)
+            case _ if operation.name in ATOMICS:
+                self._atomic(operation)
             case "tile.dot":
                 self._dot(operation)
             case "tile.reduce" | "tile.scan":
@@ -236,6 +241,10 @@ class _Lowering:
             if REGISTERS not in home:
                 return
         registers = self._registers(source)
+        if not isinstance(result.type, Tile):
+            kind = PART
+        elif not isinstance(registers.type, Tile):
+            kind = SPREAD
         seen = self._ours(kind, (registers,), result.type, result.name, **said)
         self._homes.in_registers(result, seen)
 
@@ -351,6 +360,21 @@ class _Lowering:
             )
             self._homes.remember(loaded, buffer)
             self._homes.put(result, STAGING, loaded)
+        self._token(operation)
+
+    def _atomic(self, operation: Operation) -> None:
+        """Reads, combines, writes; the mask is a group of its own."""
+        taken = 2 if operation.name == "tile.atomic_rmw" else 3
+        groups = (*(1,) * taken, len(operation.operands) - taken)
+        result = operation.results[0]
+        made = self._out.add(
+            OURS + ATOMICS[operation.name],
+            [self._registers(value) for value in operation.operands],
+            (result.type,),
+            {**operation.attributes, "groups": groups},
+            names=(result.name,),
+        )
+        self._homes.in_registers(result, made.result)
         self._token(operation)
 
     def _copied(self, operation: Operation) -> Copying:

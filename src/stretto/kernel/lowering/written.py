@@ -13,6 +13,7 @@ TRANSPOSE, VIEW = "transpose", "view"
 DESCRIPTOR = "tensor_view"
 TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
 LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
+PART, SPREAD = "extract", "splat"
 TOKEN = "token"
 NARROW = "arith.trunci"
 SELECT = "arith.select"
@@ -45,8 +46,6 @@ RENAMED = {
     "tile.split": "split",
     "tile.cat": "cat",
     "tile.extract": "extract",
-    "tile.atomic_rmw": "pointer.atomic_rmw",
-    "tile.atomic_cas": "pointer.atomic_cas",
     "tile.assume": "assume",
     "tile.assert": "assert",
     "tile.token": "token",
@@ -55,5 +54,14 @@ RENAMED = {
 """Those that take registers and make registers."""
 
 
-BY_TILES = ("arith.cmpi", "arith.cmpf", "arith.select")
+ATOMICS = {"tile.atomic_rmw": "pointer.atomic_rmw", "tile.atomic_cas": "pointer.atomic_cas"}
+"""With a mask or without."""
+
+BY_TILES = frozenset(
+    f"arith.{name}"
+    for name in (
+        "cmpi", "cmpf", "select", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi",
+        "fptoui", "index_cast",
+    )
+)  # fmt: skip
 """Those that MLIR's own dialects have for tiles in another form, or not at all in xDSL."""

@@ -216,7 +216,8 @@ class Evaluator:
         swap = kind_of(operation) == "pointer.atomic_cas"
         value = np.broadcast_to(np.asarray(rest[1 if swap else 0]), offsets.shape)
         expected = np.broadcast_to(np.asarray(rest[0]), offsets.shape) if swap else None
-        mask = None if swap or len(rest) < 2 else np.broadcast_to(rest[1], offsets.shape)
+        masks = rest[2 if swap else 1 :]
+        mask = np.broadcast_to(masks[0], offsets.shape) if masks else None
         for at in np.ndindex(offsets.shape):
             if mask is not None and not mask[at]:
                 continue
@@ -234,6 +235,24 @@ class Evaluator:
         """Two halves."""
         del operation
         return operands[0][..., 0], operands[0][..., 1]
+
+    def join(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Two tiles along a new last dimension."""
+        del operation
+        return (np.stack([np.asarray(tile) for tile in operands], axis=-1),)
+
+    def cat(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Two tiles one after the other."""
+        tiles = [np.asarray(tile) for tile in operands]
+        return (np.concatenate(tiles, axis=operation.integer("axis", 0)),)
+
+    def extract(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """A part of a tile, or its only element."""
+        source, *indices = operands
+        shape = shape_of(operation.result.type)
+        at = zip(_whole(indices), shape, strict=True) if indices else ()
+        part = np.asarray(source)[tuple(slice(k * size, (k + 1) * size) for k, size in at)]
+        return (part.reshape(shape),)
 
     def nothing(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Order alone."""
@@ -478,6 +497,9 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "pointer.atomic_rmw": Evaluator.atomic,
     "pointer.atomic_cas": Evaluator.atomic,
     "split": Evaluator.split,
+    "join": Evaluator.join,
+    "cat": Evaluator.cat,
+    "extract": Evaluator.extract,
     "assume": Evaluator.check,
     "assert": Evaluator.check,
     "token": Evaluator.nothing,
