@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep test-oracle test-cutile lint format examples docs bench bench-quality bench-exact clean
+.PHONY: setup demo test test-deep test-oracle test-cutile lint format examples docs bench bench-quality bench-exact bench-speed performance clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml requirements.txt
+$(READY): pyproject.toml requirements.txt hatch_build.py src/stretto/generate/kernel/compiled.pyx
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Stretto needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
@@ -79,6 +79,18 @@ bench-quality: setup
 # Proofs of the exact solver, and the textbook formulation beside them.
 bench-exact: setup
 	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST))
+
+# Speed at every size beside a C++ iterative modulo scheduler, which it builds with $(CXX); a few
+# minutes. SPEED has further options (--quick, --sizes 30 100, ...); CORPUS, if you have one, is a
+# folder with hatschet/ and tile-ddg/ in it, BEST the published II of each of its graphs as JSON.
+bench-speed: setup
+	CXX="$(CXX)" $(BIN)/python benchmarks/speed.py $(SPEED)
+	$(if $(CORPUS),CXX="$(CXX)" $(BIN)/python benchmarks/speed_graphs.py --hatschet $(CORPUS)/hatschet \
+	  --tiles $(CORPUS)/tile-ddg $(if $(BEST),--best $(BEST)))
+
+# Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
+performance: setup
+	$(BIN)/python benchmarks/speed_page.py
 
 clean:
 	rm -rf .venv .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -12,9 +12,9 @@ from generated import Problem as Generated
 from generated import problems
 from stretto.bounds import closure, compute_bounds, earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.ladder.packing import stretches
+from stretto.generate.kernel import Twin, core_of
+from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
-from stretto.generate.ladder.recurrences import recurrences
 from stretto.generate.ladder.rings import least_bytes, least_depths, with_caps
 from stretto.generate.ladder.storage import bytes_needed, overflow, ring_depth
 from stretto.generate.ladder.tighten import tighten
@@ -87,12 +87,16 @@ def test_recurrence_distances_are_the_closure(generated: Generated, more: int) -
     problem = compiled(generated)
     ii = mii(problem) + more
     table = closure(problem.loop, ii)
-    for recurrence in recurrences(problem, ii):
-        for a, src in enumerate(recurrence.members):
-            for b, dst in enumerate(recurrence.members):
+    core = core_of(problem)
+    twin = Twin(core)
+    assert twin.at(ii, core.segments(ii), core.floors(ii))
+    for members, apart in zip(core.recurrences, twin.distances, strict=True):
+        assert apart is not None
+        for a, src in enumerate(members):
+            for b, dst in enumerate(members):
                 if a != b:
-                    expected = table.distance(problem.names[src], problem.names[dst])
-                    assert recurrence.apart[a][b] == expected
+                    of = problem.names[core.nodes[src][0]], problem.names[core.nodes[dst][0]]
+                    assert apart[a][b] == table.distance(*of)
 
 
 @given(st.integers(1, 40), st.data())

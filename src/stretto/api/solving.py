@@ -137,6 +137,7 @@ def schedule(
     serial_threshold: int = 2,
     strict: bool = False,
     without: Iterable[str] = (),
+    effort: str = "normal",
     prove: bool = False,
     objective: str = OBJECTIVE,
     work_limit: float = WORK,
@@ -151,6 +152,8 @@ def schedule(
     last II tried (default: that of the serial schedule), `max_stages` the most stages allowed.
     Loops of fewer than `serial_threshold` operations are scheduled serially. `strict` fails where
     a constraint is not honoured. `without` leaves out rungs (``rau``) and arms (``arm:fuse``).
+    `effort`, ``quick``, ``normal`` or ``thorough``, says how much work the search is worth: most
+    loops are at their bound after little, and then all three give the same answer.
 
     Generator ``exact``, or `prove` with any other, has the solver prove the II or improve on it,
     and then minimize stages, bytes and registers up to `objective`; it takes `work_limit` units of
@@ -166,6 +169,7 @@ def schedule(
         serial_threshold,
         strict,
         frozenset(without),
+        effort=effort,
         deadline=deadline_of(time_limit),
     )
     goal_of(objective)  # an error where there is none of this name

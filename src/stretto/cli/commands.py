@@ -156,6 +156,7 @@ def schedule(arguments: argparse.Namespace) -> Reply:
                     serial_threshold=arguments.serial_threshold,
                     strict=arguments.strict,
                     without=arguments.without,
+                    effort=arguments.effort,
                     prove=arguments.prove,
                     objective=arguments.objective,
                     work_limit=arguments.work_limit,

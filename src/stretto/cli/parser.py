@@ -154,7 +154,7 @@ def make_parser() -> Parser:
 
 
 _PROBLEM = "input --machine --loop --max-stages"
-_SEARCH = "--serial-threshold --no-fuse --strict --without --json --output --verbose"
+_SEARCH = "--serial-threshold --no-fuse --strict --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
@@ -263,6 +263,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         action="append",
         default=[],
     ),
+    "--effort": {
+        "choices": ("quick", "normal", "thorough"),
+        "default": "normal",
+        "help": "how much work the search is worth (default: normal)",
+    },
     "--ii": _takes(interval, "N", "the II to explain (default: one below the best)"),
     "--iterations": _takes(natural, "N", "the trip count (default: enough for a steady state)"),
     "--mode": {

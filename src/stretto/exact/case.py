@@ -7,6 +7,7 @@ Nothing here depends on an II, and nothing is decided: one case serves every II 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
+from stretto.problem.contract import Contracted, contracted, idle
 from stretto.solution import Schedule
 from stretto.solution.views import knot
 from stretto.vocabulary.spaces import SPACES
@@ -117,6 +119,40 @@ class Case:
             longest[d.src, d.dst, d.distance] if k < len(self._free) else None
             for k, d in enumerate(self.dependences)
         )
+
+    @cached_property
+    def rest(self) -> Contracted:
+        """The dependences with what holds nothing folded away; see `heart`."""
+        found = contracted(self.problem)
+        if not self.problem.depths:  # limits count from the first start, whoever has it
+            found.fold(idle(self.problem), self.deadline)
+        return found
+
+    @property
+    def contractible(self) -> bool:
+        """Whether there is anything to fold away, and no question about a latency."""
+        return not self.latencies and bool(self.rest.gone)
+
+    @property
+    def heart(self) -> Iterator[tuple[int, int, int, int]]:
+        """(source, destination, latency, distance) between those that hold something."""
+        for src, steps in enumerate(self.rest.out):
+            for dst, pairs in steps.items():
+                for latency, distance in pairs:
+                    yield src, dst, latency, distance
+
+    def filled(self, ii: int, starts: Sequence[int]) -> list[int]:
+        """Starts of those that hold something, and of the rest."""
+        lead = self.rest.lead
+        needed = [
+            latency - ii * distance - starts[i]
+            for i, paths in lead.items()
+            for latency, distance in paths
+        ]
+        shift = -(-max([0, *needed]) // ii) * ii
+        found = [start + shift for start in starts]
+        self.rest.place(ii, found)
+        return found
 
     def knotted(self, solution: Solution) -> bool:
         """Whether operations that take no time wait for each other in one cycle."""

@@ -22,7 +22,7 @@ refutation to be a proof is told in horizon.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -51,6 +51,8 @@ class Model:
     """Whether every reason has a literal that switches its constraints."""
     stages: int | None = None
     """A stage count that is not to be exceeded, beside the user's limit."""
+    contracted: bool = False
+    """Whether what holds nothing is left out: enough to find or to refute a schedule."""
     late: bool = False
     """Whether operations may stand anywhere in `stages`, later than any rule asks of them."""
     cp: cp_model.CpModel = field(default_factory=cp_model.CpModel)
@@ -67,6 +69,10 @@ class Model:
     anchor: Anchor | None = None
     """The hold that fixes how far rows are turned; None: they may not be."""
 
+    @property
+    def _left_out(self) -> Container[int]:
+        return self.case.rest.gone if self.contracted else ()
+
     def __post_init__(self) -> None:
         self.case.deadline.check()
         self._places()
@@ -79,7 +85,7 @@ class Model:
         self._storage()
         if not self.conditional:
             for members in twins(self.case):
-                for i, j in pairwise(members):
+                for i, j in pairwise([i for i in members if i not in self._left_out]):
                     self.cp.add(self.start[i] <= self.start[j])
 
     def enforce(self, constraint: cp_model.Constraint, reason: Reason) -> None:
@@ -104,6 +110,12 @@ class Model:
         self._check_range()
         most = None if self.stages is None else self.stages - (self.anchor is None)
         for i in range(case.size):
+            if i in self._left_out:
+                fixed = self.cp.new_constant(0)
+                self.cycle.append(fixed)
+                self.stage.append(fixed)
+                self.start.append(fixed + 0)
+                continue
             first, last = 0, ii - 1
             if self.anchor is not None and self.anchor.op == i:
                 first = last = self.anchor.cycle
@@ -114,8 +126,9 @@ class Model:
             self.stage.append(stage)
             self.start.append(stage * ii + self.cycle[i])
         if self.anchor is not None:
-            for start in self.start:
-                self.cp.add(start >= self.origin)
+            for i, start in enumerate(self.start):
+                if i not in self._left_out:
+                    self.cp.add(start >= self.origin)
         for reader, writer in case.problem.instant_pairs if case.spaced else ():
             self.cp.add(self.cycle[reader] != self.cycle[writer])
 
@@ -139,6 +152,11 @@ class Model:
 
     def _dependence(self) -> None:
         """``start[dst] >= start[src] + latency - II × distance``."""
+        if self.contracted:
+            for src, dst, latency, distance in self.case.heart:
+                self.case.deadline.check()
+                self.cp.add(self.start[dst] >= self.start[src] + latency - self.ii * distance)
+            return
         for k, (src, dst, d) in enumerate(self.case.edges):
             self.case.deadline.check()
             needed = d.latency - self.ii * d.distance
@@ -274,6 +292,8 @@ class Model:
     def read(self, value: Callable[[cp_model.LinearExprT], int]) -> Solution:
         """The schedule of a solved model, its first stage being 0."""
         starts = [value(start) for start in self.start]
+        if self.contracted:
+            starts = self.case.filled(self.ii, starts)
         first = min(starts)
         back = first if self.anchor is not None else first - first % self.ii
         fused: list[tuple[int, ...]] = []

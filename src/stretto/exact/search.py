@@ -123,7 +123,7 @@ class _Search:
         self.progress(Event(II.name, ii, self.lower, best))
         if self._refuted_again(ii):
             return False
-        outcome = solve(Model(self.case, ii), self.clock, SHARE)
+        outcome = solve(Model(self.case, ii, contracted=self.case.contractible), self.clock, SHARE)
         if outcome.solution is not None:
             self.best = outcome.solution
             return True

@@ -28,8 +28,10 @@ RUNGS = (
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 
-LARGE = 200
-"""Loops of more operations are searched in coarser steps, by the quickest plans, without arms."""
+EFFORTS = {"quick": 100, "normal": 800, "thorough": 8_000}
+"""Steps of search that each operation of a small loop is worth."""
+SMALL = 1_000
+"""Operations from which on a loop's work grows no more in proportion: at this size it is half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Options:
     """Rungs (``rau``) and arms (``arm:fuse``) to leave out, to see what they are worth."""
     quick: bool = False
     """Look for an upper end only: somebody else will improve on it."""
+    effort: str = "normal"
+    """How much work a loop is worth: one of EFFORTS."""
     deadline: Deadline = NEVER
     """When to stop looking, whatever is left to try."""
 
@@ -80,6 +84,30 @@ class Problem(Compiled):
             found.setdefault(reader, set()).add(writer)
             found.setdefault(writer, set()).add(reader)
         return {i: frozenset(others) for i, others in found.items()}
+
+    @cached_property
+    def staged(self) -> bool:
+        """Whether some operation has a last stage, or a group to share its stage with."""
+        return bool(self.members) or any(stage is not None for stage in self.max_stage)
+
+    @cached_property
+    def repeats(self) -> frozenset[int]:
+        """Operations with several uses of one slot, which may meet each other at some II."""
+        return frozenset(
+            i
+            for i, vector in enumerate(self.vectors)
+            if len(vector.uses) > len({use.slot for use in vector.uses})
+        )
+
+    @property
+    def work(self) -> int:
+        """Steps of search that the loop is worth, at its effort.
+
+        A step looks at every claim of an operation; of operations with many, fewer are worth it.
+        """
+        claims = sum(map(len, self.claims))
+        steps = EFFORTS[self.options.effort] * self.size * SMALL // (SMALL + self.size)
+        return max(200, steps * 2 * self.size // max(2 * self.size, claims))
 
     @cached_property
     def recurrences(self) -> tuple[tuple[int, ...], ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from stretto.limits import NUMBER_DIGITS
@@ -223,7 +224,7 @@ class Constraint:
     """Seat it last."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Op:
     """One operation of the loop body."""
 
@@ -251,7 +252,7 @@ class Op:
         """Whether its costs are known."""
         return self.uses is not None and self.latency is not None
 
-    @property
+    @cached_property
     def vector(self) -> ResourceVector:
         """What it holds and draws."""
         if self.uses is None:
@@ -265,7 +266,7 @@ class Op:
             raise ValueError(f"`{self.name}` has no latency yet; classify the loop first")
         return self.latency
 
-    @property
+    @cached_property
     def completion(self) -> int:
         """Cycles after its start when it is wholly done: result ready, slots free."""
         return max(self.ready, self.vector.end)

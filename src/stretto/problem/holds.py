@@ -80,21 +80,26 @@ class Holds:
     @cached_property
     def claims(self) -> tuple[tuple[Claim, ...], ...]:
         """By operation; what takes no time or nothing is left out."""
-        number = {(column.kind, column.name): i for i, column in enumerate(self.columns)}
-        return tuple(
-            (
-                *(
-                    Claim(number["slot", u.slot], u.offset, u.duration, u.occupancy)
-                    for u in vector.uses
-                    if u.duration and u.occupancy and ("slot", u.slot) in number
-                ),
-                *(
-                    Claim(number["pool", d.pool], 0, vector.duration, d.units)
-                    for d in vector.demands
-                    if d.units and vector.duration
-                ),
-            )
-            for vector in self.vectors
+        return tuple(map(self.claims_of, self.vectors))
+
+    @cached_property
+    def _number(self) -> dict[tuple[Kind, str], int]:
+        return {(column.kind, column.name): i for i, column in enumerate(self.columns)}
+
+    def claims_of(self, vector: ResourceVector) -> tuple[Claim, ...]:
+        """What a vector takes of what is limited."""
+        number = self._number
+        return (
+            *(
+                Claim(number["slot", u.slot], u.offset, u.duration, u.occupancy)
+                for u in vector.uses
+                if u.duration and u.occupancy and ("slot", u.slot) in number
+            ),
+            *(
+                Claim(number["pool", d.pool], 0, vector.duration, d.units)
+                for d in vector.demands
+                if d.units and vector.duration
+            ),
         )
 
     @cached_property

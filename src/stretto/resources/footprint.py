@@ -22,7 +22,7 @@ to the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -161,15 +161,18 @@ def fold(vector: ResourceVector, ii: int, columns: Columns, machine: str) -> Fol
     guards: list[Guard] = []
     for column, of_column in holds.items():
         limit = columns.limits[column]
-        for offset, length, amount in _wind(of_column, ii):
+        for offset, length, amount in wind(of_column, ii):
             segments.append(Segment(column, offset, length, amount))
             if limit is not None:
                 guards.append(Guard(column, offset, length, limit - amount))
     return Fold(tuple(segments), tuple(guards))
 
 
-def _wind(holds: Iterable[tuple[int, int, int]], ii: int) -> list[tuple[int, int, int]]:
+def wind(holds: Sequence[tuple[int, int, int]], ii: int) -> Sequence[tuple[int, int, int]]:
     """Disjoint (offset, length, amount) of holds given as (offset, duration, amount)."""
+    if len(holds) == 1 and holds[0][1] < ii:  # as it is
+        offset, duration, amount = holds[0]
+        return ((offset % ii, duration, amount),) if duration and amount else ()
     spans = ((amount, offset, offset + duration) for offset, duration, amount in holds)
     cycles, amounts = profile(spans, ii)
     pieces: list[tuple[int, int, int]] = []

@@ -17,7 +17,7 @@ from stretto.exact.objectives import goal_of
 from stretto.exact.objectives.ii import GOAL as II
 from stretto.exact.options import Event, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
-from stretto.generate.problem import ARMS, LARGE, RUNGS, Options, Problem, for_search
+from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
@@ -132,6 +132,8 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
     for part in sorted(options.without):
         if part not in PARTS:
             raise StrettoError(f"without: no part `{part}`; known: {', '.join(PARTS)}")
+    if options.effort not in EFFORTS:
+        raise StrettoError(f"no effort `{options.effort}`; known: {', '.join(EFFORTS)}")
     for name in ("max_ii", "max_stages", "serial_threshold"):
         number: int | None = getattr(options, name)
         if number is not None and number < 1:
@@ -177,12 +179,9 @@ class Job:
         placement = found.placement
         assert placement is not None
         names = self.problem.names
-        coarse = len(names) > LARGE
-        told = f"more than {LARGE} operations: searched in coarse steps, without the arms"
         return self.verified(
             self.chosen,
             placement.schedule,
-            warnings=(told,) if coarse and placement.ii > self.bounds.mii else (),
             seated_by={names[i]: by for i, by in placement.seated_by.items()},
             refused=found.refused,
         )

@@ -1,118 +1,350 @@
-"""Rau refinement: iterative modulo scheduling, the first rung of the ladder.
+"""Rau refinement: iterative modulo scheduling on the heart of the problem, the ladder's first rung.
 
-    for each plan:  recurrences as blocks ─► the rest by priority, pushing out what is in the way
-                    ─► stages ─► fillers as late as pays ─► do the rings fit?
+    for each plan:  seats on the heart ─► all starts ─► stage rules ─► fillers as late as pays
+                    ─► do the rings fit?
 
-After B. R. Rau, "Iterative modulo scheduling" (MICRO 1994): operations are seated by priority,
-one that finds no seat takes one by force, and what it pushes out is seated again, within a budget.
-What differs: seats are sought by cycle and stages follow (`packing.py`); recurrences are seated
-first, by their longest-path distances (after R. Huff, "Lifetime-sensitive modulo scheduling", PLDI
-1993); operations that found no seat come earlier in the next plan; and when rings overflow, their
-depths are capped and the capped problem is solved (`rings.py`). All budgets are counts.
+    textbook   by start, height first, the next cycle by force
+    height     by cycle, height first; stages follow
+    weighed    by start; by force where it costs least
+    density    by cycle, what is hardest to fit first;   tight: into the tightest gaps
+    learned    by cycle and by start in turn, with what the plans before have learned
+
+Where operations may share a hold, the plans are tried with sets chosen beforehand, too; and when
+rings overflow, their depths are capped and the capped problem is solved (`rings.py`). Work is
+counted in steps, one seat sought each; the clock only cuts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, seats_of
+from stretto.generate.kernel.sharing import shared_sets
 from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.ladder.packing import Packing, Plan
-from stretto.generate.ladder.recurrences import recurrences
 from stretto.generate.ladder.rings import capped
 from stretto.generate.ladder.storage import overflow
 from stretto.generate.ladder.tighten import tighten
-from stretto.generate.problem import LARGE, Problem
+from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
-from stretto.problem.paths import earliest, heights, stages
 from stretto.resources import ReservationTable
 from stretto.solution import Refusal
 
 RUNG = "rau"
+CHUNK = 2_000
+"""Steps between two looks at the clock."""
+TEXTBOOK, WEIGHED, LONG = 6, 20, 60
+"""Seats that a plan by start may take, for each node."""
+ROUNDS = 8
+"""Times that all seats are moved earlier to save a stage."""
 
 
-def refine(problem: Problem, ii: int, effort: int = 6) -> Attempt:
-    """A complete placement at this II whose rings fit, or how far it came.
+@dataclass(slots=True)
+class Work:
+    """What is left to spend, in steps."""
 
-    `effort`: plans tried with what the ones before have learned, after the first three. The II is
-    one at which every operation fits by itself (`never_fits`).
-    """
-    first = _solve(problem, ii, effort)
-    if first.placement is None or first.refusal is None:
-        return first
-    # Complete, but the rings overflow: hold them to depths that fit and solve that.
-    for variant in capped(problem, ii, first.placement.whole()):
-        attempt = _solve(variant, ii, effort)
-        if attempt.placement is not None and attempt.refusal is None:
-            return Attempt(_back(problem, attempt.placement), attempt.partial, None)
-    return Attempt(None, first.placement, first.refusal)
+    left: int
+
+    def part(self, steps: int) -> Work:
+        """A part of it, to be given back by `spend`."""
+        return Work(min(steps, self.left))
+
+    def spend(self, steps: int) -> None:
+        """So much less."""
+        self.left -= steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to go about it: begins a run on the seats; `by_cycle`: stages follow."""
+
+    name: str
+    begin: Callable[[Seats], None]
+    by_cycle: bool
+
+
+@dataclass(slots=True)
+class Refiner:
+    """The hearts of a problem and their seats, kept over all IIs that are tried."""
+
+    problem: Problem
+    first_ii: int
+    last_ii: int
+    _variants: list[tuple[Core, Seats]] = field(default_factory=list[tuple[Core, Seats]])
+
+    def variants(self, ii: int) -> list[tuple[Core, Seats]]:
+        """The heart with shared holds first where only that may do, else the plain one."""
+        if not self._variants:
+            plain = core_of(self.problem)
+            self._variants.append((plain, seats_of(plain, self.last_ii)))
+            sets = shared_sets(self.problem, self.first_ii)
+            if sets:
+                shared = core_of(self.problem, sets)
+                self._variants.append((shared, seats_of(shared, self.last_ii)))
+        if len(self._variants) > 1 and _crowded(self._variants[0][0], ii):
+            return self._variants[:0:-1]
+        return self._variants
+
+    def refine(self, ii: int, work: Work) -> Attempt:
+        """A complete placement at this II whose rings fit, or how far it came.
+
+        The II is one at which every operation fits by itself (`never_fits`).
+        """
+        first = self._solve(ii, work)
+        if first.placement is None or first.refusal is None:
+            return first
+        # Complete, but the rings overflow: hold them to depths that fit and solve that.
+        problem = self.problem
+        for variant in capped(problem, ii, first.placement.whole()):
+            again = Refiner(variant, self.first_ii, self.last_ii)
+            attempt = again._solve(ii, work)
+            if attempt.placement is not None and attempt.refusal is None:
+                placement = attempt.placement
+                back = Partial.of(problem, ii, placement.whole(), placement.fused.values(), RUNG)
+                return Attempt(back, back, None)
+            if work.left <= 0:
+                break
+        return Attempt(None, first.placement, first.refusal)
+
+    def leaner(self, placement: Partial, work: Work) -> Partial:
+        """A placement at the same II of fewer stages, where some work finds one.
+
+        First what plans by start find from nothing; then, from the placement itself, who stands
+        beyond ever fewer stages is seated anew.
+        """
+        best, ii = placement, placement.ii
+        for core, seats in self.variants(ii):
+            if not seats.at(ii, core.segments(ii), core.floors(ii)):
+                continue
+            height = seats.heights()
+            least = max(seats.earliest(), default=0) // ii + 1
+            for plan in (_textbook(height, core, TEXTBOOK), _weighed(height, core, LONG)):
+                if best.stage_count > least and _run(self.problem, seats, plan, work):
+                    best = self._better(core, seats, plan, best)
+            best = self._shortened(core, seats, best, least, work)
+        return best
+
+    def _shortened(
+        self, core: Core, seats: Seats, best: Partial, least: int, work: Work
+    ) -> Partial:
+        """Fewer stages, halving what lies between the fewest that failed and what is at hand."""
+        nodes = [ops[0] for ops in core.nodes]
+        if set(core.fused()) != set(best.fused.values()):
+            return best  # another heart's
+        failed = least - 1
+        while best.stage_count > failed + 1 and work.left > 0:
+            stages = (failed + best.stage_count) // 2
+            plan = _shorter(best.whole(), nodes, stages)
+            before = best.stage_count
+            if _run(self.problem, seats, plan, work):
+                best = self._better(core, seats, plan, best)
+            if best.stage_count >= before:
+                failed = stages
+        return best
+
+    def _better(self, core: Core, seats: Seats, plan: _Plan, best: Partial) -> Partial:
+        found, why = self._finish(core, seats, plan)
+        if found is not None and why is None and found.stage_count < best.stage_count:
+            return found
+        return best
+
+    def _solve(self, ii: int, work: Work) -> Attempt:
+        """Try the plans in turn. A complete placement that overflows comes with a refusal."""
+        problem = self.problem
+        reached: tuple[Core, list[int | None], int] | None = None
+        seated = -1
+        refusal: Refusal | None = None
+        overflowing: Attempt | None = None
+        for core, seats in self.variants(ii):
+            if not seats.at(ii, core.segments(ii), core.floors(ii)):
+                continue
+            for plan in _plans(core, seats):
+                if work.left <= 0:
+                    break
+                done = _run(problem, seats, plan, work)
+                if done:
+                    partial, why = self._finish(core, seats, plan)
+                    if partial is not None and why is None:
+                        return Attempt(partial, partial, None)
+                    if partial is not None and overflowing is None:
+                        overflowing = Attempt(partial, partial, why)
+                    refusal = refusal or why
+                else:
+                    starts = seats.starts()
+                    count = len(starts) - starts.count(None)
+                    if count > seated:
+                        seated, reached = count, (core, starts, seats.failed)
+            if overflowing is not None:
+                break
+        if overflowing is not None:
+            return overflowing
+        if reached is None:
+            empty = Partial(problem, ii)
+            told = refusal or Refusal(ii, "not tried: no work was left for it", rung=RUNG)
+            return Attempt(None, empty, told)
+        core, starts, failed = reached
+        partial = Partial.of_core(problem, ii, core, starts, RUNG)
+        told = refusal_for(partial, core.nodes[max(failed, 0)][0], RUNG)
+        return Attempt(None, partial, told)
+
+    def _finish(
+        self, core: Core, seats: Seats, plan: _Plan
+    ) -> tuple[Partial | None, Refusal | None]:
+        """The placement of finished seats, and what is wrong with it, if anything."""
+        problem, ii = self.problem, seats.ii
+        if plan.by_cycle and not seats.staged():
+            told = "the cycles of a recurrence ask for a stage too many"
+            return None, Refusal(ii, told, rung=RUNG)
+        starts = _whole(seats)
+        if plan.by_cycle:
+            seats.compact(ROUNDS)
+            lean = _whole(seats)
+            if max(lean) // ii - min(lean) // ii < max(starts) // ii - min(starts) // ii:
+                starts = lean
+        partial = Partial.of(problem, ii, core.expand(ii, starts), core.fused(), RUNG)
+        broken = _stage_rules(partial)
+        if broken is not None:
+            return None, broken
+        if not partial.fused:
+            tighten(partial, RUNG)
+        too_much = overflow(problem, ii, partial.whole())
+        return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
+
+
+def refine(problem: Problem, ii: int, steps: int = 4_000) -> Attempt:
+    """A complete placement at one II whose rings fit, or how far so many steps came."""
+    return Refiner(problem, ii, ii).refine(ii, Work(steps))
 
 
 def never_fits(problem: Problem, ii: int) -> Refusal | None:
     """An operation that meets itself: its holds, wound around the II, exceed what there is."""
-    table = ReservationTable(problem.machine, ii)
+    table: ReservationTable | None = None
     for i, vector in enumerate(problem.vectors):
+        if vector.end <= ii and i not in problem.repeats:
+            continue
         problem.deadline.check()
-        winds = vector.end > ii or len(vector.uses) > len({use.slot for use in vector.uses})
-        conflict = table.conflict(vector, 0, problem.names[i]) if winds else None
+        table = table or ReservationTable(problem.machine, ii)
+        conflict = table.conflict(vector, 0, problem.names[i])
         if conflict is not None:
             return Refusal(ii, str(conflict), proved=True, op=problem.names[i], uses=vector.uses)
     return None
 
 
-def _back(problem: Problem, placement: Partial) -> Partial:
-    """A placement of a capped variant, as one of the problem itself."""
-    return Partial.adopt(problem, placement.table, placement.starts, RUNG)
+def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
+    """From a complete placement on, to so many stages."""
+
+    def begin(seats: Seats) -> None:
+        seats.put([starts[i] for i in nodes])
+        seats.shorten(stages, WEIGHED * seats.size)
+
+    return _Plan("shorter", begin, False)
 
 
-def _solve(problem: Problem, ii: int, effort: int) -> Attempt:
-    """Try the plans in turn. A complete placement that overflows comes with a refusal."""
-    asap = earliest(problem.between, ii, problem.deadline)
-    rigid = recurrences(problem, ii)
-    blame = [0] * problem.size
-    best = Partial(problem, ii)
-    refusal: Refusal | None = None
-    overflowing: Attempt | None = None
-    for plan in _plans(problem, ii, effort):
-        packing = Packing.empty(problem, ii, rigid, asap, blame)
-        done = packing.run(plan)
-        partial, why = _finish(problem, packing, done)
-        if partial is not None and why is None:
-            return Attempt(partial, partial, None)
-        if partial is not None and overflowing is None:
-            overflowing = Attempt(partial, partial, why)
-        elif not done:
-            reached = Partial.adopt(problem, packing.table, packing.starts, RUNG)
-            if refusal is None or reached.count > best.count:
-                best = reached
-                refusal = refusal_for(reached, packing.failed, RUNG)
-        elif why is not None and refusal is None:
-            refusal = why
-    return overflowing or Attempt(None, best, refusal)
+def _whole(seats: Seats) -> list[int]:
+    return [start for start in seats.starts() if start is not None]
 
 
-def _finish(
-    problem: Problem, packing: Packing, done: bool
-) -> tuple[Partial | None, Refusal | None]:
-    """The placement of finished cycles, and what is wrong with it, if anything."""
-    ii = packing.ii
-    seated = [start for start in packing.starts if start is not None]
-    if not done or len(seated) < problem.size:
-        return None, None
-    starts = stages(problem.between, ii, seated, problem.deadline)
-    if starts is None:
-        return None, Refusal(ii, "the cycles of a recurrence ask for a stage too many", rung=RUNG)
-    partial = Partial.adopt(problem, packing.table, starts, RUNG)
-    broken = _stage_rules(partial)
-    if broken is not None:
-        return None, broken
-    tighten(partial, RUNG)
-    too_much = overflow(problem, ii, partial.whole())
-    return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
+def _crowded(core: Core, ii: int) -> bool:
+    """Whether some column has too much to hold at this II, were nothing shared."""
+    held = [0] * len(core.limits)
+    for claims in core.claims:
+        for column, _, duration, amount in claims:
+            held[column] += duration * amount
+    return any(total > limit * ii for total, limit in zip(held, core.limits, strict=True))
+
+
+# Plans ------------------------------------------------------------------------------------
+
+
+def _run(problem: Problem, seats: Seats, plan: _Plan, work: Work) -> bool:
+    """Run one plan to its end, or to the end of the work; whether all are seated."""
+    before = seats.spent
+    plan.begin(seats)
+    verdict = MORE
+    while verdict == MORE and seats.spent - before < work.left:
+        problem.deadline.check()
+        verdict = seats.run(min(CHUNK, work.left - (seats.spent - before)))
+    work.spend(max(seats.spent - before, seats.size // 4))
+    return verdict == DONE
+
+
+def _textbook(height: Sequence[int], core: Core, budget: int) -> _Plan:
+    seats = budget * core.size
+    return _Plan("textbook", lambda s: s.iterate(height, seats, False), False)
+
+
+def _weighed(height: Sequence[int], core: Core, budget: int) -> _Plan:
+    seats = budget * core.size
+    return _Plan("weighed", lambda s: s.iterate(height, seats, True), False)
+
+
+def _packed(
+    name: str, priority: Sequence[int], evictions: int, *, tight: bool = False, late: bool = False
+) -> _Plan:
+    return _Plan(name, lambda s: s.pack(priority, tight, late, evictions), True)
+
+
+def _plans(core: Core, seats: Seats) -> Iterator[_Plan]:
+    """Plans without end, the quickest first."""
+    height = seats.heights()
+    few, many = core.size + 20, 4 * core.size + 40
+    yield _textbook(height, core, TEXTBOOK)
+    if seats.packable:
+        yield _packed("height", height, few)
+    yield _weighed(height, core, TEXTBOOK)
+    hard = _density(core)
+    if seats.packable:
+        yield _packed("density", hard, few)
+        yield _packed("tight", hard, few, tight=True)
+    yield _weighed(height, core, WEIGHED)
+    turn = 0
+    while True:
+        if seats.packable:
+            for _ in range(4):
+                priority = _shaken(height if turn % 2 else hard, turn)
+                tight, late = turn % 3 == 1, turn % 4 == 2
+                yield _packed(f"learned {turn}", priority, many, tight=tight, late=late)
+                turn += 1
+        yield _weighed(_shaken(height, turn), core, LONG)
+        if not seats.packable or turn % 8 == 4:
+            yield _textbook(_shaken(height, turn), core, LONG)
+        turn += 1
+
+
+def _shaken(priority: Sequence[int], turn: int) -> Sequence[int]:
+    """Priorities moved by up to a fifth either way, differently each turn and always the same."""
+    if turn < 2:
+        return priority
+    return [
+        value * (80 + (i * 2654435761 + turn * 40503) % 65521 % 41) // 100
+        for i, value in enumerate(priority)
+    ]
+
+
+def _density(core: Core) -> Sequence[int]:
+    """How much a node holds of what is scarce: cycles, weighed by how full the column is."""
+    held = [0] * len(core.limits)
+    for claims in core.claims:
+        for column, _, duration, amount in claims:
+            held[column] += duration * amount
+    load = [
+        total // limit if limit else total for total, limit in zip(held, core.limits, strict=True)
+    ]
+    fullest = max(load, default=0) or 1
+    return [
+        sum(
+            duration * amount * 100 * load[column] // fullest
+            for column, _, duration, amount in claims
+        )
+        for claims in core.claims
+    ]
 
 
 def _stage_rules(partial: Partial) -> Refusal | None:
     """Depth limits and groups, which cycles alone do not see."""
     problem, ii = partial.problem, partial.ii
+    if not problem.staged:
+        return None
     starts = partial.whole()
     for i, last in enumerate(problem.max_stage):
         if last is not None and starts[i] // ii > last:
@@ -142,50 +374,3 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 stage=starts[late] // ii,
             )
     return None
-
-
-def _plans(problem: Problem, ii: int, effort: int) -> Iterator[Plan]:
-    """Priorities to try: what waits longest first; what is hardest to fit first; both ways."""
-    height = heights(problem.between, problem.completion, ii, problem.deadline)
-    hard = _density(problem)
-    few, many = min(problem.size + 10, 60), min(4 * problem.size, 400) + 40
-    yield Plan("height", height, evictions=few)
-    yield Plan("density", hard, evictions=few)
-    if problem.size > LARGE:
-        return
-    yield Plan("tight", hard, tight=True, evictions=few)
-    for turn in range(effort):
-        yield Plan(
-            f"learned {turn}",
-            _shaken(height if turn % 2 else hard, turn),
-            tight=turn % 3 == 1,
-            late=turn % 4 == 2,
-            evictions=many,
-        )
-
-
-def _shaken(priority: Sequence[int], turn: int) -> Sequence[int]:
-    """Priorities moved by up to a fifth either way, differently each turn and always the same."""
-    if turn < 2:
-        return priority
-    return [
-        value * (80 + (i * 2654435761 + turn * 40503) % 65521 % 41) // 100
-        for i, value in enumerate(priority)
-    ]
-
-
-def _density(problem: Problem) -> Sequence[int]:
-    """How much an operation holds of what is scarce: cycles, weighed by how full the slot is."""
-    total: dict[str, int] = {}
-    for vector in problem.vectors:
-        for use in vector.uses:
-            total[use.slot] = total.get(use.slot, 0) + use.duration * use.occupancy
-    load: dict[str, int] = {}
-    for slot, held in total.items():
-        capacity = problem.machine.slot(slot).capacity
-        load[slot] = 0 if capacity is None else held // capacity
-    fullest = max(load.values(), default=0) or 1
-    return [
-        sum(use.duration * use.occupancy * 100 * load[use.slot] // fullest for use in vector.uses)
-        for vector in problem.vectors
-    ]

@@ -30,11 +30,15 @@ from stretto.solution import views
 class SerialResult:
     """A legal schedule of one stage."""
 
+    problem: Problem
     starts: list[int]
     """By operation number."""
     ii: int
-    warnings: tuple[str, ...] = ()
-    """Constraints it does not honour."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Constraints it does not honour: seating last, and spills; worked out when asked."""
+        return _unhonoured(self.problem, self.ii, self.starts)
 
 
 class SerialError(InfeasibleError):
@@ -60,10 +64,10 @@ def serial(problem: Problem) -> SerialResult:
     if too_much:
         rings = _rings(problem, ii, starts)
         raise SerialError(ii, f"serially, at II {ii}, {too_much} ({rings})")
-    warnings = _unhonoured(problem, ii, starts)
-    if warnings and problem.options.strict:
-        raise SerialError(ii, "; ".join(warnings))
-    return SerialResult(starts, ii, warnings)
+    result = SerialResult(problem, starts, ii)
+    if problem.options.strict and result.warnings:
+        raise SerialError(ii, "; ".join(result.warnings))
+    return result
 
 
 def _walk(problem: Problem) -> list[int]:

@@ -1,14 +1,16 @@
 """The II search: quickly to an upper end, then again wherever a smaller II may be had.
 
+    MII ✗                                 first at the bound itself: most loops end here
     MII ✗ +1 ✗ +2 ✗ +4 ✓                 quick tries, ever wider apart, give an upper end
              +3 ✗                         those between halve what is left
-    MII … ✗✗✗✗      ✗✗ below the best     thorough tries: up from the bound, down from the best
-    MII ✗✗✗✗✗✗✗✗✗✗✗✗✗                     and every II not tried yet, in order, while work is left
+    MII ✗ thorough      ✗✗ below the best what work is left: at the bound, then down from the best
+    MII ✗✗✗✗✗✗✗✗✗✗✗✗✗                     and every II not tried yet, in order
 
 Feasibility is not monotone in the II. The wide steps only find an upper end soon; whatever is left
 out by them is tried afterwards, and IIs that the work allowed does not reach are said to be
 untried. The one threshold that is monotone, the bytes that any schedule needs, refuses whole runs
-of IIs with a proof. All limits are counts, so the same loop always gets the same answer.
+of IIs with a proof. All limits are counts, so the same loop always gets the same answer; the work
+that a loop is worth grows with its size, ever more slowly, and with `--effort`.
 """
 
 from __future__ import annotations
@@ -19,24 +21,22 @@ from dataclasses import dataclass, field
 from stretto.deadline import OverdueError
 from stretto.generate.ladder.attempt import Attempt
 from stretto.generate.ladder.climb import climb
-from stretto.generate.ladder.rau import never_fits, refine
-from stretto.generate.problem import LARGE, Problem
+from stretto.generate.ladder.rau import Refiner, Work, never_fits
+from stretto.generate.problem import Problem
 from stretto.generate.search.memory import enough_memory, starved
 from stretto.generate.seating.partial import Partial
 from stretto.solution import Bounds, Refusal
 
-AT_THE_BOUND, UP, DOWN = 24, 12, 4
-"""Learned plans of a thorough try: at the bound itself, then up from it and down from the best."""
-FROM_BELOW = 4
-"""Thorough tries up from the lower bound."""
+AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
+"""Steps for each operation of a try: at the bound, to find an upper end, between the two."""
+LEAN = 120
+"""Steps for each operation to save stages at the II found."""
+THOROUGH = 3
+"""What is left after that is divided: this part of it at the bound, as much below the best."""
 FROM_ABOVE = 5
-"""Thorough tries down from the best II that may fail in a row."""
-THOROUGH_WORK = 200_000
-"""Thorough tries × operations squared that one loop is worth."""
-QUICK_WORK = 3_000
-"""Quick tries × operations that one loop is worth after the upper end is known."""
-COARSE = 100
-"""Large loops are searched in steps of this part of the bound."""
+"""Tries down from the best II that may fail in a row."""
+ARMS = 10
+"""What the arms take, in steps of refinement: so many for each operation squared."""
 
 WORK_OVER = "not tried: the work allowed was spent elsewhere"
 TIME_OVER = "not tried: the time limit came first"
@@ -64,8 +64,10 @@ def search(
 ) -> Found:
     """The smallest II at which a placement is found, from the MII to the last that is allowed."""
     last = problem.options.max_ii if problem.options.max_ii is not None else serial_ii
-    hunt = _Hunt(problem, progress or (lambda _: None))
     first = bounds.mii
+    hunt = _Hunt(
+        problem, progress or (lambda _: None), Refiner(problem, first, last), Work(problem.work)
+    )
     stopped = overdue = False
     try:
         enough = enough_memory(problem, first, last)
@@ -76,6 +78,7 @@ def search(
             if not problem.options.quick:
                 hunt.improve(enough, last)
                 hunt.fill(enough, last)
+            hunt.lean()
     except KeyboardInterrupt:
         stopped = True
     except OverdueError:
@@ -91,6 +94,8 @@ class _Hunt:
 
     problem: Problem
     progress: Progress
+    refiner: Refiner
+    work: Work
     best: Partial | None = None
     ii: int | None = None
     refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
@@ -99,13 +104,13 @@ class _Hunt:
         self.refused[refusal.ii] = refusal
         self.progress(refusal)
 
-    def attempt(self, ii: int, effort: int | None) -> bool:
-        """Whether a placement is found at this II; it is then the best. No effort: a quick try."""
+    def attempt(self, ii: int, steps: int, *, arms: bool = False) -> bool:
+        """Whether so many steps find a placement at this II; it is then the best."""
         alone = never_fits(self.problem, ii)
         if alone is not None:
             self.refuse(alone)
             return False
-        attempt = _try(self.problem, ii, effort)
+        attempt = self._try(ii, steps, arms)
         if attempt.placement is not None:
             self.best, self.ii = attempt.placement, ii
             self.progress(ii)
@@ -114,53 +119,69 @@ class _Hunt:
             self.refuse(attempt.refusal)
         return False
 
+    def _try(self, ii: int, steps: int, arms: bool) -> Attempt:
+        """Refinement; and where the arms may see what it does not, the whole ladder."""
+
+        def refine(_: Problem, at: int) -> Attempt:
+            most = max(steps, self.problem.size)
+            work = Work(most)
+            attempt = self.refiner.refine(at, work)
+            self.work.spend(most - work.left)
+            return attempt
+
+        if self.problem.wants("rau") and not arms:
+            return refine(self.problem, ii)
+        self.work.spend(ARMS * self.problem.size**2)
+        return climb(self.problem, ii, refine)
+
     def gallop(self, first: int, last: int) -> None:
         """Quick tries: wider and wider to the first that succeeds, then halving back."""
-        failed, gap = first - 1, 0
-        least = 1 if self.problem.size <= LARGE else max(1, first // COARSE)
-        while not self.attempt(min(first + gap, last), None):
+        size = self.problem.size
+        failed, gap, best = first - 1, 0, last
+        while not self.attempt(min(first + gap, last), (QUICK if gap else AT_THE_BOUND) * size):
             failed = min(first + gap, last)
             if failed == last:
                 return
-            gap = max(least, 2 * gap)
+            gap = max(1, 2 * gap)
         best = self.ii or last
-        while failed + least < best:
+        while failed + 1 < best and self.work.left > 0:
             middle = (failed + best) // 2
-            if self.attempt(middle, None):
+            if self.attempt(middle, MIDDLE * size):
                 best = middle
             else:
                 failed = middle
 
     def improve(self, first: int, last: int) -> None:
-        """Thorough tries: up from the bound, then down from the best, while they are worth it."""
-        size = self.problem.size
-        if size > LARGE:
-            return
+        """What is left of the work: at the bound, then down from the best."""
         best = last + 1 if self.ii is None else self.ii
-        left = min(24, THOROUGH_WORK // size**2)
-        for ii in range(first, min(first + FROM_BELOW, best, first + left)):
-            left -= 1
-            if self.attempt(ii, AT_THE_BOUND if ii == first else min(UP, 600 // size + 1)):
-                return
-        failures = 0
-        ii = best - 1
-        while ii >= first + FROM_BELOW and left > 0 and failures < FROM_ABOVE:
-            failures = 0 if self.attempt(ii, min(DOWN, 600 // size + 1)) else failures + 1
-            left -= 1
+        if best <= first:
+            return
+        if self.attempt(first, self.work.left // THOROUGH, arms=self.affords_arms):
+            return
+        failures, ii = 0, best - 1
+        each = self.work.left // THOROUGH // FROM_ABOVE
+        while ii > first and self.work.left > 0 and failures < FROM_ABOVE:
+            found = self.attempt(ii, each, arms=self.affords_arms and failures == 0)
+            failures = 0 if found else failures + 1
             ii -= 1
 
+    @property
+    def affords_arms(self) -> bool:
+        """Whether the arms may see what refinement does not, and the work left suffices."""
+        return _needs_arms(self.problem) and ARMS * self.problem.size**2 < self.work.left
+
     def fill(self, first: int, last: int) -> None:
-        """Quick tries of every II that nobody looked at, in order: the first found is the best."""
-        if self.problem.size > LARGE:
-            return
-        left = QUICK_WORK // self.problem.size
+        """Tries of every II that nobody looked at, in order: the first found is the best."""
         for ii in range(first, last + 1 if self.ii is None else self.ii):
-            if left <= 0:
+            if self.work.left <= 0:
                 return
-            if ii not in self.refused:
-                left -= 1
-                if self.attempt(ii, None):
-                    return
+            if ii not in self.refused and self.attempt(ii, MIDDLE * self.problem.size):
+                return
+
+    def lean(self) -> None:
+        """Fewer stages at the II found, where a little work saves some."""
+        if self.best is not None and self.problem.wants("rau"):
+            self.best = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""
@@ -177,15 +198,7 @@ class _Hunt:
         return tuple(told)
 
 
-def _try(problem: Problem, ii: int, effort: int | None) -> Attempt:
-    """The whole ladder; for a quick try of a loop that needs no arms, and if large, one rung."""
-    plain = effort is None and (problem.size > LARGE or not _needs_arms(problem))
-    if plain and problem.wants("rau"):
-        return refine(problem, ii, 0)
-    return climb(problem, ii, lambda p, i: refine(p, i, effort or 0))
-
-
 def _needs_arms(problem: Problem) -> bool:
     """Whether the loop has what seating by cycle alone does not see."""
     fusable = any(len(members) > 1 for members in problem.fusion.alike.values())
-    return fusable or bool(problem.members) or any(s is not None for s in problem.max_stage)
+    return fusable or problem.staged or any(problem.pending)

@@ -74,10 +74,10 @@ def may_fuse(partial: Partial, members: Sequence[int]) -> bool:
         for arc in problem.succs[i]:
             if arc.other in chosen and arc.latency > partial.ii * arc.distance:
                 return False
-    return not _returns(problem, {**partial.fused, members[0]: tuple(members)}, members)
+    return not closes_cycle(problem, {**partial.fused, members[0]: tuple(members)}, members)
 
 
-def _returns(
+def closes_cycle(
     problem: Problem, fused: Mapping[int, tuple[int, ...]], members: Sequence[int]
 ) -> bool:
     """Whether distance-0 dependences lead from a group back to it, other groups being one node."""

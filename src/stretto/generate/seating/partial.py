@@ -8,7 +8,8 @@ group. Fused operations are seated together: one start, one hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from stretto.generate.problem import Problem
 from stretto.loop import Demand, ResourceVector
@@ -17,6 +18,9 @@ from stretto.problem.paths import not_after, not_before
 from stretto.resources import ReservationTable
 from stretto.solution import Schedule
 
+if TYPE_CHECKING:
+    from stretto.generate.kernel.core import Core
+
 UNBOUNDED = 1 << 62
 """A latest start that nothing limits; compared, never added to."""
 
@@ -24,10 +28,10 @@ UNBOUNDED = 1 << 62
 class Partial:
     """Seats and holds at one II."""
 
-    def __init__(self, problem: Problem, ii: int, table: ReservationTable | None = None) -> None:
+    def __init__(self, problem: Problem, ii: int) -> None:
         self.problem = problem
         self.ii = ii
-        self.table = ReservationTable(problem.machine, ii) if table is None else table
+        self._table: ReservationTable | None = None
         self.starts: list[int | None] = [None] * problem.size
         self.seated_by: dict[int, tuple[str, str]] = {}
         """Operation to the rung and arm that seated it."""
@@ -36,16 +40,47 @@ class Partial:
         self._leader: dict[int, int] = {}
 
     @classmethod
-    def adopt(
-        cls, problem: Problem, table: ReservationTable, starts: Sequence[int | None], rung: str
+    def of(
+        cls,
+        problem: Problem,
+        ii: int,
+        starts: Sequence[int | None],
+        fused: Iterable[Sequence[int]],
+        rung: str,
     ) -> Partial:
-        """A placement whose holds already stand in a table, whole stages apart or not."""
-        partial = cls(problem, table.ii, table)
-        partial.starts = list(starts)
-        for i, start in enumerate(starts):
-            if start is not None:
-                partial.seated_by[i] = (rung, "")
+        """A placement with these starts, which fit; fused operations share one."""
+        partial = cls(problem, ii)
+        low = min((start for start in starts if start is not None), default=0)
+        shift = -(low // ii) * ii if low < 0 else 0
+        partial.starts = [None if start is None else start + shift for start in starts]
+        by = (rung, "")
+        partial.seated_by = {i: by for i, start in enumerate(starts) if start is not None}
+        for members in fused:
+            if starts[members[0]] is not None:
+                partial._join(members)
         return partial
+
+    @property
+    def table(self) -> ReservationTable:
+        """What the seated hold; made when it is first asked for."""
+        if self._table is None:
+            self._table = ReservationTable(self.problem.machine, self.ii)
+            for i, start in enumerate(self.starts):
+                if start is not None and self._leader.get(i, i) == i:
+                    vector = fused_vector(self.problem, self.fused.get(i, (i,)))
+                    self._table.commit(self.problem.names[i], vector, start)
+        return self._table
+
+    @classmethod
+    def of_core(
+        cls, problem: Problem, ii: int, core: Core, starts: Sequence[int | None], rung: str
+    ) -> Partial:
+        """What was seated of a problem's heart."""
+        found: list[int | None] = [None] * problem.size
+        for ops, start in zip(core.nodes, starts, strict=True):
+            for i in ops:
+                found[i] = start
+        return cls.of(problem, ii, found, core.fused(), rung)
 
     @property
     def count(self) -> int:
@@ -56,6 +91,11 @@ class Partial:
     def complete(self) -> bool:
         """Whether all are."""
         return self.count == self.problem.size
+
+    @property
+    def stage_count(self) -> int:
+        """Stages of a complete placement."""
+        return max(self.whole()) // self.ii + 1
 
     def window(self, i: int, *, grouped: bool = True) -> tuple[int, int]:
         """First and last start that seated neighbours, depth and group allow; may be empty.
@@ -92,8 +132,11 @@ class Partial:
             self.starts[i] = start
             self.seated_by[i] = (rung, arm)
         if len(members) > 1:
-            self.fused[leader] = tuple(members)
-            self._leader.update(dict.fromkeys(members, leader))
+            self._join(members)
+
+    def _join(self, members: Sequence[int]) -> None:
+        self.fused[members[0]] = tuple(members)
+        self._leader.update(dict.fromkeys(members, members[0]))
 
     def unseat(self, i: int) -> tuple[int, ...]:
         """Unseat an operation and all that are fused with it; those that were."""

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from stretto.errors import StrettoError
-from stretto.generate.problem import Options
+from stretto.generate.problem import EFFORTS, Options
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
 from stretto.ir.passes.published import publish, withdraw
@@ -51,12 +51,16 @@ class GenerateSchedule(ModulePass):
     """Whether operations may share a hold."""
     serial_threshold: int = 2
     """Loops of fewer operations are scheduled serially."""
+    effort: str = "normal"
+    """How much work the search is worth: ``quick``, ``normal`` or ``thorough``."""
     strict: bool = False
     """A loop that is left alone, or a constraint that is not honoured, is an error."""
 
     def __post_init__(self) -> None:
         if self.max_ii is not None and self.max_ii > ITERATION_CYCLES:
             raise ValueError(f"max-ii is {self.max_ii}; at most {ITERATION_CYCLES} is allowed")
+        if self.effort not in EFFORTS:
+            raise ValueError(f"no effort `{self.effort}`; known: {', '.join(EFFORTS)}")
         check_options(
             self.machine,
             max_ii=self.max_ii,
@@ -105,7 +109,14 @@ class GenerateSchedule(ModulePass):
         return []
 
     def _options(self) -> Options:
-        return Options(self.max_ii, self.max_stages, self.fuse, self.serial_threshold, self.strict)
+        return Options(
+            self.max_ii,
+            self.max_stages,
+            self.fuse,
+            self.serial_threshold,
+            self.strict,
+            effort=self.effort,
+        )
 
     def _left_alone(self, speaker: Speaker, why: str) -> list[Diagnostic]:
         """A loop that has no schedule, or none was found."""

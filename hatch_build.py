@@ -1,0 +1,50 @@
+"""Build hook: compile the seating loops where a C compiler is at hand; without one, Python runs."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+MODULE = "stretto.generate.kernel.compiled"
+SOURCE = Path("src/stretto/generate/kernel/compiled.pyx")
+
+
+class CompileHook(BuildHookInterface[Any]):
+    """Puts the compiled module beside its source, in wheels and in editable installs."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        """Compile; a machine without a compiler gets the Python twin, and is told so."""
+        if self.target_name != "wheel":
+            return
+        root = Path(self.root)
+        try:
+            built = _compile(root)
+        except Exception as error:  # whatever a compiler says: the twin does it
+            told = f"stretto: not compiled, the Python twin will run ({error})"
+            print(told, file=sys.stderr)  # noqa: T201 - a build tells on the terminal
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["force_include"][str(built)] = str(Path("stretto/generate/kernel") / built.name)
+
+
+def _compile(root: Path) -> Path:
+    cython = import_module("Cython.Build")
+    setuptools = import_module("setuptools")
+    build_ext = import_module("setuptools.command.build_ext").build_ext
+    scratch = root / "build" / "kernel"
+    extension = setuptools.Extension(MODULE, [str(root / SOURCE)], extra_compile_args=["-O3"])
+    modules = cython.cythonize([extension], build_dir=str(scratch), quiet=True)
+    command = build_ext(setuptools.Distribution({"ext_modules": modules}))
+    command.build_temp = str(scratch)
+    command.build_lib = str(scratch)
+    command.ensure_finalized()
+    command.run()
+    made = Path(command.get_ext_fullpath(MODULE))
+    beside = root / SOURCE.parent / made.name
+    beside.write_bytes(made.read_bytes())
+    return beside

@@ -1,0 +1,35 @@
+"""The seating loops: compiled where a compiler was at hand, and their twin in Python.
+
+Problem ──► Core (what holds something) ──► Seats ──► starts ──► Core.expand ──► all starts
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from stretto.generate.kernel.core import Core, core_of
+from stretto.generate.kernel.twin import DONE, FAILED, MORE
+from stretto.generate.kernel.twin import Seats as Twin
+
+Compiled: type[Twin] | None
+"""The compiled loops; None: nothing was compiled on this machine."""
+try:
+    Compiled = import_module("stretto.generate.kernel.compiled").Seats
+except ImportError:
+    Compiled = None
+
+CELLS = 1 << 24
+"""Counts that the compiled loops may keep, columns × II; a longer II goes to the twin."""
+
+Seats = Twin
+"""What both are."""
+
+
+def seats_of(core: Core, longest_ii: int) -> Seats:
+    """The seating loops for a problem whose II may come to so much."""
+    if Compiled is None or len(core.limits) * longest_ii > CELLS:
+        return Twin(core)
+    return Compiled(core)
+
+
+__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "Seats", "Twin", "core_of", "seats_of"]

@@ -1,0 +1,217 @@
+"""The heart of a problem: the operations that hold something, and what lies between them.
+
+    load ─8─► view ─0─► cast ─2─► mma        load ─10─► mma         no holds: latency
+    read0 ┐
+    read1 ├ fused ─► mma                     read0 ─► mma           one hold: one node
+
+Search runs on the heart; `Core.expand` puts the rest back: fused operations where their leader is,
+and what holds nothing as early as those it waits for allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import fused_vector
+from stretto.problem import Claim, strong_components
+from stretto.problem.contract import Contracted, contracted, idle
+from stretto.resources.footprint import wind
+
+Step = tuple[int, int, int]
+"""(other node, latency, distance)."""
+Segment = tuple[int, int, int, int]
+"""(column, offset, length, amount) around the II."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """A problem by node, for the seating loops; nothing in it depends on an II."""
+
+    problem: Problem
+    nodes: tuple[tuple[int, ...], ...]
+    """By node: the operations it stands for; several if they are fused."""
+    claims: tuple[tuple[Claim, ...], ...]
+    limits: tuple[int, ...]
+    order: tuple[int, ...]
+    """Nodes in distance-0 topological order."""
+    succs: tuple[tuple[Step, ...], ...]
+    completion: tuple[int, ...]
+    lead: tuple[tuple[tuple[int, int], ...], ...]
+    """By node: (latency, distance) of paths to it that begin with what holds nothing."""
+    rest: Contracted
+    """What was folded away."""
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @cached_property
+    def preds(self) -> tuple[tuple[Step, ...], ...]:
+        """The dependences by their destination."""
+        found: list[list[Step]] = [[] for _ in self.nodes]
+        for node, steps in enumerate(self.succs):
+            for other, latency, distance in steps:
+                found[other].append((node, latency, distance))
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def recurrences(self) -> tuple[tuple[int, ...], ...]:
+        """Nodes that wait for each other around a cycle, each set in topological order."""
+        rank = {node: position for position, node in enumerate(self.order)}
+        found = [
+            tuple(sorted(members, key=rank.__getitem__))
+            for members in strong_components([[s[0] for s in steps] for steps in self.succs])
+            if len(members) > 1
+        ]
+        return tuple(sorted(found, key=lambda members: rank[members[0]]))
+
+    @cached_property
+    def max_stage(self) -> tuple[int | None, ...]:
+        """Last stage allowed."""
+        limits = self.problem.max_stage
+        return tuple(
+            min((stage for i in ops if (stage := limits[i]) is not None), default=None)
+            for ops in self.nodes
+        )
+
+    @cached_property
+    def group(self) -> tuple[int | None, ...]:
+        """The leader group of each node."""
+        found: list[int | None] = [None] * self.size
+        for number, members in enumerate(self.members):
+            for node in members:
+                found[node] = number
+        return tuple(found)
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Nodes of each leader group; groups that share a fused node are one."""
+        home = {i: node for node, ops in enumerate(self.nodes) for i in ops}
+        joined: list[set[int]] = []
+        for members in self.problem.members:
+            nodes = {home[i] for i in members}
+            for other in [group for group in joined if group & nodes]:
+                joined.remove(other)
+                nodes |= other
+            joined.append(nodes)
+        return tuple(tuple(sorted(nodes)) for nodes in joined)
+
+    @cached_property
+    def pending(self) -> tuple[bool, ...]:
+        """Whether a node is to be seated last."""
+        return tuple(any(self.problem.pending[i] for i in ops) for ops in self.nodes)
+
+    @cached_property
+    def _plain(self) -> tuple[int, tuple[tuple[Segment, ...], ...]]:
+        """The claims as they are, and the first II at which they need no winding; 0: none."""
+        enough = 1
+        for claims in self.claims:
+            if len({claim.column for claim in claims}) < len(claims):
+                return 0, ()
+            for claim in claims:
+                enough = max(enough, claim.offset + 1, claim.duration)
+        return enough, tuple(tuple(map(tuple, claims)) for claims in self.claims)  # type: ignore[misc]
+
+    def segments(self, ii: int) -> tuple[tuple[Segment, ...], ...]:
+        """What each node takes in each modulo cycle, in pieces that do not overlap."""
+        enough, plain = self._plain
+        if enough and ii >= enough:
+            return plain
+        return tuple(tuple(wound(claims, ii)) for claims in self.claims)
+
+    def floors(self, ii: int) -> list[int]:
+        """The first start that what was folded away leaves each node."""
+        return [
+            max((latency - ii * distance for latency, distance in paths), default=0) if paths else 0
+            for paths in self.lead
+        ]
+
+    def expand(self, ii: int, starts: Sequence[int]) -> list[int]:
+        """Starts of all operations from those of the nodes."""
+        found = [0] * self.problem.size
+        for ops, start in zip(self.nodes, starts, strict=True):
+            for i in ops:
+                found[i] = start
+        self.rest.place(ii, found)
+        return found
+
+    def fused(self) -> list[tuple[int, ...]]:
+        """The operations that share a hold."""
+        return [ops for ops in self.nodes if len(ops) > 1]
+
+
+def core_of(problem: Problem, fused: Iterable[Sequence[int]] = ()) -> Core:
+    """The heart of a problem, with some sets of operations fused."""
+    leader = list(range(problem.size))
+    together = {members[0]: tuple(members) for members in fused}
+    for members in together.values():
+        for i in members:
+            leader[i] = members[0]
+    arcs = contracted(problem, leader)
+    arcs.fold(idle(problem), problem.deadline)
+    kept = [i for i in problem.graph.order if leader[i] == i and i not in arcs.gone]
+    kept = _topological(kept, arcs) if together else kept
+    ordered = sorted(kept)
+    number = {i: k for k, i in enumerate(ordered)}
+    nodes = tuple(together.get(i, (i,)) for i in ordered)
+    succs = tuple(
+        tuple(
+            (number[other], latency, distance)
+            for other, pairs in arcs.out[i].items()
+            for latency, distance in pairs
+        )
+        for i in ordered
+    )
+    return Core(
+        problem,
+        nodes,
+        tuple(_claims(problem, ops) for ops in nodes),
+        problem.holds.limits,
+        tuple(number[i] for i in kept),
+        succs,
+        tuple(arcs.tail[i] for i in ordered),
+        tuple(tuple(arcs.lead.get(i, ())) for i in ordered),
+        arcs,
+    )
+
+
+def _topological(kept: Sequence[int], arcs: Contracted) -> list[int]:
+    """Nodes in distance-0 topological order, as near to the order given as it allows."""
+    inside = {
+        i: [dst for dst, pairs in arcs.out[i].items() if any(not d for _, d in pairs)] for i in kept
+    }
+    waiting = dict.fromkeys(kept, 0)
+    for targets in inside.values():
+        for dst in targets:
+            waiting[dst] += 1
+    order: list[int] = []
+    ready = [i for i in reversed(kept) if not waiting[i]]
+    while ready:
+        i = ready.pop()
+        order.append(i)
+        for dst in inside[i]:
+            waiting[dst] -= 1
+            if not waiting[dst]:
+                ready.append(dst)
+    assert len(order) == len(kept), "fusing closed a cycle inside an iteration"
+    return order
+
+
+def _claims(problem: Problem, ops: Sequence[int]) -> tuple[Claim, ...]:
+    if len(ops) == 1:
+        return problem.claims[ops[0]]
+    return problem.holds.claims_of(fused_vector(problem, ops))
+
+
+def wound(claims: Sequence[Claim], ii: int) -> Iterable[Segment]:
+    """Claims wound around the II, column by column."""
+    by_column: dict[int, list[tuple[int, int, int]]] = {}
+    for column, offset, duration, amount in claims:
+        by_column.setdefault(column, []).append((offset, duration, amount))
+    for column, holds in by_column.items():
+        for offset, length, amount in wind(holds, ii):
+            yield column, offset, length, amount

@@ -1,0 +1,143 @@
+"""What holds nothing, folded into the latencies between those that do.
+
+    load ─8─► view ─0─► cast ─2─► mma        ──►        load ─10─► mma
+
+An operation without slots, pools, storage or a stage of its own asks for nothing but its place in
+the order; whatever starts the others have, it can stand as early as those it waits for allow. So
+search and proof leave it out, and `Contracted.place` puts it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from stretto.deadline import NEVER, Deadline
+from stretto.problem.compiled import Compiled
+
+Pairs = list[tuple[int, int]]
+"""(latency, distance) of paths, none of which implies another."""
+
+FILL = 4
+"""What holds nothing stays where folding it would make more than so many times its dependences."""
+
+
+def idle(compiled: Compiled) -> list[int]:
+    """Operations without slots, pools, storage or a stage of their own, in topological order.
+
+    None where the stage count is limited: then every operation has a last stage.
+    """
+    if compiled.max_stages is not None:
+        return []
+    busy = {i for room in compiled.rooms.turning for i, _ in room.accessors}
+    return [
+        i
+        for i in compiled.graph.order
+        if not compiled.claims[i]
+        and i not in busy
+        and i not in compiled.depths
+        and compiled.group[i] is None
+        and not compiled.loop.ops[i].constraint.pending
+    ]
+
+
+@dataclass(slots=True)
+class Contracted:
+    """Dependences between operations, of each pair only those that no other implies."""
+
+    compiled: Compiled
+    out: list[dict[int, Pairs]]
+    into: list[dict[int, None]]
+    tail: list[int]
+    """By operation: cycles until it, and what is folded behind it, is complete."""
+    lead: dict[int, Pairs] = field(default_factory=dict[int, Pairs])
+    """Operation to the paths to it that begin with what was folded."""
+    gone: dict[int, None] = field(default_factory=dict[int, None])
+    """What was folded away."""
+
+    def add(self, src: int, dst: int, latency: int, distance: int) -> None:
+        """Another dependence; one that is weaker than another at every II is left out."""
+        pairs = self.out[src].get(dst)
+        if pairs is None:
+            self.out[src][dst] = [(latency, distance)]
+            self.into[dst][src] = None
+        else:
+            _merge(pairs, latency, distance)
+
+    def fold(self, candidates: Iterable[int], deadline: Deadline = NEVER) -> None:
+        """Fold operations into the latencies around them, as far as that makes things simpler."""
+        again = list(candidates)
+        folded = True
+        while again and folded:
+            front = again
+            again, folded = list[int](), False
+            for i in front:
+                deadline.check()
+                coming = sum(len(self.out[src][i]) for src in self.into[i])
+                going = sum(len(pairs) for pairs in self.out[i].values())
+                if coming * going > FILL * (coming + going):
+                    again.append(i)
+                else:
+                    self._fold(i)
+                    folded = True
+
+    def _fold(self, i: int) -> None:
+        coming = [(src, self.out[src].pop(i)) for src in self.into[i]]
+        first = self.lead.pop(i, [])
+        _merge(first, 0, 0)
+        for dst, pairs in self.out[i].items():
+            del self.into[dst][i]
+            for latency, distance in pairs:
+                for src, before in coming:
+                    if src != dst:
+                        for ahead, apart in before:
+                            self.add(src, dst, ahead + latency, apart + distance)
+                for ahead, apart in first:
+                    _merge(self.lead.setdefault(dst, []), ahead + latency, apart + distance)
+        for src, before in coming:
+            for ahead, apart in before:
+                if not apart:
+                    self.tail[src] = max(self.tail[src], ahead + self.tail[i])
+        self.out[i], self.into[i] = {}, {}
+        self.gone[i] = None
+
+    def place(self, ii: int, starts: list[int]) -> None:
+        """Put what was folded as early as those it waits for allow; the others stand."""
+        order = [i for i in self.compiled.graph.order if i in self.gone]
+        moved = bool(order)
+        for i in order:
+            starts[i] = 0
+        while moved:
+            moved = False
+            for i in order:
+                for other, latency, distance in self.compiled.preds[i]:
+                    ready = starts[other] + latency - ii * distance
+                    if ready > starts[i]:
+                        starts[i] = ready
+                        moved = True
+
+
+def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contracted:
+    """The dependences of a problem, nothing folded yet; `leader`: whom each one stands with."""
+    leader = range(compiled.size) if leader is None else leader
+    found = Contracted(
+        compiled,
+        [{} for _ in leader],
+        [{} for _ in leader],
+        list(compiled.completion),
+    )
+    for src, dst, latency, distance in compiled.between.edges:
+        if leader[src] != leader[dst]:
+            found.add(leader[src], leader[dst], latency, distance)
+    for i, of in enumerate(leader):
+        found.tail[of] = max(found.tail[of], found.tail[i])
+    return found
+
+
+def _merge(pairs: Pairs, latency: int, distance: int) -> None:
+    """Add a path, unless another implies it; those that it implies go."""
+    for known, apart in pairs:
+        if known >= latency and apart <= distance:
+            return
+    pairs[:] = [pair for pair in pairs if not (pair[0] <= latency and pair[1] >= distance)]
+    pairs.append((latency, distance))

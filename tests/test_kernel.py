@@ -1,0 +1,270 @@
+"""The seating loops: compiled and in Python the same, on hearts that lose nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generated import Problem as Generated
+from generated import problems
+from stretto.bounds import bounds_of, closure
+from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, Seats, Twin, core_of
+from stretto.generate.kernel.sharing import shared_sets
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
+from stretto.machine import Machine, Slot
+from stretto.problem.contract import contracted, idle
+from stretto.solution import Schedule
+from stretto.solution.views import analyse
+from stretto.verify import verify
+
+needs_compiled = pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
+
+
+def problem_of(generated: Generated, *, fuse: bool = False) -> Problem:
+    machine = generated.machine.with_slots(generated.loop.slots)
+    return make_problem(generated.loop, machine, Options(fuse=fuse))
+
+
+def test_it_is_compiled_where_a_compiler_is() -> None:
+    """`make` installs Cython and builds; without this the tests below would skip unseen."""
+    pytest.importorskip("Cython")
+    from shutil import which  # noqa: PLC0415
+
+    if which("cc") or which("gcc"):
+        assert Compiled is not None
+
+
+# Both alike ---------------------------------------------------------------------------------------
+
+
+def plans(core: Core, rng: random.Random) -> list[tuple[str, tuple[object, ...]]]:
+    priority = [rng.randrange(50) for _ in range(core.size)]
+    return [
+        ("pack", (priority, rng.random() < 0.4, rng.random() < 0.4, rng.randrange(60))),
+        ("iterate", (priority, rng.randrange(20 * core.size + 1), False)),
+        ("iterate", (priority, rng.randrange(20 * core.size + 1), True)),
+    ]
+
+
+def alike(a: Seats, b: Seats, core: Core, ii: int, rng: random.Random) -> None:
+    """Every plan on both, in uneven runs of steps: the same at every stop."""
+    assert a.at(ii, core.segments(ii), core.floors(ii))
+    assert b.at(ii, core.segments(ii), core.floors(ii))
+    assert a.earliest() == b.earliest()
+    assert a.heights() == b.heights()
+    assert a.packable == b.packable
+    for name, arguments in plans(core, rng):
+        for seats in (a, b):
+            getattr(seats, name)(*arguments)
+        verdict = MORE
+        while verdict == MORE:
+            steps = rng.randrange(1, 40)
+            verdict = a.run(steps)
+            assert verdict == b.run(steps)
+            assert a.starts() == b.starts()
+        assert (a.failed, a.evictions, a.spent) == (b.failed, b.evictions, b.spent)
+        if verdict == FAILED:
+            continue
+        if name == "pack":
+            staged = a.staged()
+            assert staged == b.staged()
+            if not staged:
+                continue
+        a.compact(3)
+        b.compact(3)
+        assert a.starts() == b.starts()
+
+
+@needs_compiled
+@given(problems(), st.integers(0, 6), st.integers(0, 1 << 30))
+def test_the_compiled_loops_do_what_their_twin_does(
+    generated: Generated, more: int, seed: int
+) -> None:
+    assert Compiled is not None
+    problem = problem_of(generated, fuse=True)
+    ii = bounds_of(problem).mii + more
+    for sets in ([], shared_sets(problem, ii)):
+        core = core_of(problem, sets)
+        twin = Twin(core)
+        if not twin.at(ii, core.segments(ii), core.floors(ii)):
+            assert not Compiled(core).at(ii, core.segments(ii), core.floors(ii))
+            continue
+        alike(Compiled(core), twin, core, ii, random.Random(seed))
+
+
+@needs_compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_also_on_loops_with_groups_depths_and_pending(seed: int) -> None:
+    assert Compiled is not None
+    loop, machine = crowd(seed)
+    problem = make_problem(loop, machine, Options())
+    core = core_of(problem)
+    ii = bounds_of(problem).mii
+    rng = random.Random(seed)
+    for more in (0, 3, 11):
+        alike(Compiled(core), Twin(core), core, ii + more, rng)
+
+
+def crowd(seed: int) -> tuple[Loop, Machine]:
+    """Some 30 operations on three slots, with groups, last stages and one that comes last."""
+    rng = random.Random(f"crowd {seed}")
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 2), Slot(3, "c", 1)))
+    ops = [
+        Op(
+            f"o{i}",
+            "k",
+            uses=tuple(
+                Use(slot, rng.randint(1, 6), rng.choice([0, 0, 2]))
+                for slot in rng.sample("abc", rng.randint(0, 2))
+            ),
+            latency=rng.randint(0, 7),
+            constraint=Constraint(
+                gid=rng.choice([None, None, None, 0, 1]),
+                max_depth=rng.choice([None, None, None, None, 3]),
+                pending=rng.random() < 0.05,
+            ),
+        )
+        for i in range(30)
+    ]
+    stated = [
+        Dependence(f"o{rng.randrange(i)}", f"o{i}", rng.randint(0, 6), 0, "order")
+        for i in range(1, 30)
+    ]
+    stated += [
+        Dependence(f"o{rng.randrange(30)}", f"o{rng.randrange(30)}", rng.randint(0, 9), 3, "order")
+        for _ in range(6)
+    ]
+    return Loop("crowd", tuple(ops), stated=tuple(stated)), machine
+
+
+# The heart ----------------------------------------------------------------------------------------
+
+
+def light(seed: int, size: int = 24) -> tuple[Loop, Machine]:
+    """A loop of which most operations hold nothing."""
+    rng = random.Random(f"light {seed}")
+    machine = Machine("m", "", (Slot(1, "a", 1),))
+    ops = [
+        Op(
+            f"o{i}",
+            "k",
+            uses=(Use("a", rng.randint(1, 4)),) if rng.random() < 0.2 else (),
+            latency=rng.randint(0, 5),
+        )
+        for i in range(size)
+    ]
+    stated = [
+        Dependence(f"o{rng.randrange(i)}", f"o{i}", rng.randint(0, 5), 0, "order")
+        for i in range(1, size)
+        for _ in range(rng.randint(1, 2))
+    ]
+    stated += [
+        Dependence(
+            f"o{rng.randrange(size)}", f"o{rng.randrange(size)}", rng.randint(0, 9), 2, "order"
+        )
+        for _ in range(4)
+    ]
+    return Loop("light", tuple(ops), stated=tuple(stated)), machine
+
+
+def ways(core: Core, ii: int) -> dict[tuple[int, int], int]:
+    """Longest paths between all nodes of a heart, the plain way."""
+    far: dict[tuple[int, int], int] = {}
+    for node, steps in enumerate(core.succs):
+        for other, latency, distance in steps:
+            weight = latency - ii * distance
+            far[node, other] = max(weight, far.get((node, other), weight))
+    for k in range(core.size):
+        for a in range(core.size):
+            for b in range(core.size):
+                if (a, k) in far and (k, b) in far:
+                    through = far[a, k] + far[k, b]
+                    far[a, b] = max(through, far.get((a, b), through))
+    return far
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_folding_keeps_every_longest_path(seed: int) -> None:
+    loop, machine = light(seed)
+    problem = make_problem(loop, machine, Options())
+    ii = bounds_of(problem).mii
+    core = core_of(problem)
+    assert core.size < problem.size
+    table = closure(loop, ii)
+    found = ways(core, ii)
+    for a, (src,) in enumerate(core.nodes):
+        for b, (dst,) in enumerate(core.nodes):
+            if a != b:
+                assert found.get((a, b)) == table.distance(problem.names[src], problem.names[dst])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_folded_is_put_back_legally(seed: int) -> None:
+    loop, machine = light(seed)
+    problem = make_problem(loop, machine, Options())
+    ii = bounds_of(problem).mii + 2
+    core = core_of(problem)
+    seats = Twin(core)
+    assert seats.at(ii, core.segments(ii), core.floors(ii))
+    seats.iterate(seats.heights(), 50 * core.size, True)
+    assert seats.run(1 << 40) == DONE
+    starts = core.expand(ii, whole(seats))
+    schedule = Schedule(ii, problem.starts_by_name(starts))
+    assert verify(loop, machine, analyse(loop, machine, schedule)) == ()
+
+
+def whole(seats: Seats) -> Sequence[int]:
+    return [start for start in seats.starts() if start is not None]
+
+
+def test_what_has_a_rule_of_its_own_stays() -> None:
+    machine = Machine("m", "", (Slot(1, "a", 1),))
+    ops = (
+        Op("free", "k", uses=(), latency=3),
+        Op("deep", "k", uses=(), latency=3, constraint=Constraint(max_depth=1)),
+        Op("last", "k", uses=(), latency=3, constraint=Constraint(pending=True)),
+        Op("one", "k", uses=(), latency=3, constraint=Constraint(gid=0)),
+        Op("two", "k", uses=(), latency=3, constraint=Constraint(gid=0)),
+        Op("held", "k", uses=(Use("a", 2),), latency=3),
+    )
+    problem = make_problem(Loop("l", ops), machine, Options())
+    assert [problem.names[i] for i in idle(problem)] == ["free"]
+    assert idle(make_problem(Loop("l", ops), machine, Options(max_stages=2))) == []
+
+
+def test_a_hub_stays_where_folding_it_would_tie_everybody_to_everybody() -> None:
+    machine = Machine("m", "", (Slot(1, "a", 100),))
+    held = (Use("a", 1),)
+    ops = [Op(f"in{i}", "k", uses=held, latency=1) for i in range(20)]
+    ops += [Op("hub", "k", uses=(), latency=1)]
+    ops += [Op(f"out{i}", "k", uses=held, latency=1) for i in range(20)]
+    stated = [Dependence(f"in{i}", "hub", 1, 0, "order") for i in range(20)]
+    stated += [Dependence("hub", f"out{i}", 1, 0, "order") for i in range(20)]
+    problem = make_problem(Loop("l", tuple(ops), stated=tuple(stated)), machine, Options())
+    arcs = contracted(problem)
+    arcs.fold(idle(problem))
+    assert not arcs.gone
+
+
+# Shared holds -------------------------------------------------------------------------------------
+
+
+def test_sets_are_as_large_as_the_cap_and_keep_levels_apart() -> None:
+    machine = Machine("m", "", (Slot(1, "r", 1, fusion_cap=3), Slot(2, "x", 1)))
+    reads = [
+        Op(f"r{i}", "read", uses=(Use("r", 4),), latency=4, facts=Facts(bank=0)) for i in range(7)
+    ]
+    chain = Dependence("r0", "r6", 4, 0, "order")
+    problem = make_problem(Loop("l", tuple(reads), stated=(chain,)), machine, Options())
+    sets = shared_sets(problem, 20)
+    assert sorted(map(len, sets), reverse=True)[:2] == [3, 3]
+    for members in sets:
+        assert len(members) <= 3
+        assert not {0, 6} <= set(members)
+    core = core_of(problem, sets)
+    assert core.size == 7 - sum(len(members) - 1 for members in sets)
