@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-deep test-oracle lint format examples docs bench bench-quality bench-exact bench-speed performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile lint format examples docs bench bench-quality bench-exact bench-speed performance clean
 
 setup: $(READY)
 
@@ -36,6 +36,16 @@ test-oracle: setup $(ORACLE)/.ready
 $(ORACLE)/.ready: tests/oracle/requirements.txt
 	$(PYTHON) -m venv $(ORACLE)
 	$(ORACLE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
+
+# Tile IR bytecode, as cuTile itself writes it and disassembles it, in an environment of its own.
+CUTILE := .venv/cutile
+test-cutile: setup $(CUTILE)/.ready
+	$(BIN)/python tests/cutile/compare.py $(CUTILE)/bin/python
+
+$(CUTILE)/.ready: tests/cutile/requirements.txt
+	$(PYTHON) -m venv $(CUTILE)
+	$(CUTILE)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 lint: setup

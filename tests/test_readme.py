@@ -17,13 +17,14 @@ from stretto.machine import read_machine
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 
 
 def sessions() -> list[tuple[str, str]]:
-    """Every `$ command` of the README with the output shown under it."""
+    """Every `$ command` of README and tutorial with the output shown under it."""
     found: list[tuple[str, str]] = []
-    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
+    for block in re.findall(r"```console\n(.*?)```", README + TUTORIAL, re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from stretto.api.checking import VerifyResult, verify
     from stretto.api.explaining import ExplainResult, explain
+    from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
     from stretto.api.read_write import read, write
     from stretto.api.solving import BoundsResult, ScheduleResult, bounds, schedule
     from stretto.deadline import OverdueError
     from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
     from stretto.frontends import LoopBuilder, Source, build
+    from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.materialize import MaterializeError, Program
@@ -46,12 +48,14 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.checking": ("VerifyResult", "verify"),
     "stretto.api.explaining": ("ExplainResult", "explain"),
+    "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
     "stretto.api.read_write": ("read", "write"),
     "stretto.api.solving": ("BoundsResult", "ScheduleResult", "bounds", "schedule"),
     "stretto.deadline": ("OverdueError",),
     "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
     "stretto.frontends": ("LoopBuilder", "Source", "build"),
+    "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.materialize": ("MaterializeError", "Program"),
@@ -68,6 +72,9 @@ __all__ = [
     "ExplainResult",
     "IllegalScheduleError",
     "InfeasibleError",
+    "Kernel",
+    "KernelError",
+    "KernelSimulation",
     "Loop",
     "LoopBuilder",
     "LoopError",
@@ -88,6 +95,7 @@ __all__ = [
     "bounds",
     "build",
     "explain",
+    "import_kernel",
     "load_machine",
     "machine_names",
     "materialize",
@@ -95,6 +103,7 @@ __all__ = [
     "read",
     "schedule",
     "simulate",
+    "simulate_kernel",
     "verify",
     "write",
 ]

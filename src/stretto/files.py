@@ -44,6 +44,12 @@ _DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 def read_text(name: str, limit: int = FILE_BYTES) -> tuple[str, str]:
     """What to call a file or stdin, and its text without a byte-order mark."""
+    called, data = read_data(name, limit)
+    return called, text_of(called, data)
+
+
+def read_data(name: str, limit: int = FILE_BYTES) -> tuple[str, bytes | str]:
+    """What to call a file or stdin, and what is in it; text only if stdin has no bytes."""
     called = STDIN if name == STANDARD else name
     try:
         data = _standard_input(limit) if name == STANDARD else _read(name, limit)
@@ -52,10 +58,15 @@ def read_text(name: str, limit: int = FILE_BYTES) -> tuple[str, str]:
     if len(data) > limit:
         hint = f"at most {limit:,} bytes are read"
         raise DocumentError(called, "", "is too large", hint)
+    return called, data
+
+
+def text_of(called: str, data: bytes | str) -> str:
+    """The text of a file, without a byte-order mark; DocumentError where it is none."""
     if isinstance(data, str):
-        return called, data.removeprefix("\ufeff")
+        return data.removeprefix("\ufeff")
     try:
-        return called, data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise DocumentError(called, "", f"is not UTF-8 text (byte {error.start})") from None
 

@@ -40,6 +40,17 @@ INSTRUCTIONS = 200_000
 DENSE_ELEMENTS = 1 << 22
 """Elements of all dense constants of a module together: a splat is expanded."""
 
+BLOCKS_NESTED = 64
+"""Loops and branches of bytecode in each other."""
+ATTRIBUTES_NESTED = 16
+"""Arrays and dictionaries of bytecode in each other."""
+DEBUG_NESTED = 256
+"""Debug records of bytecode that lead from one to the next."""
+FRAMES_KEPT = 64
+"""Calls that a place in the user's source goes through; of more, the innermost are kept."""
+KERNEL_OPERATIONS = 50_000
+"""What a kernel of bytecode may become: what follows a branch may have to be written twice."""
+
 FAULTS_TOLD = 20
 """Faults of one loop that are told; the others are counted."""
 NAMES_TOLD = 12

@@ -1,6 +1,8 @@
 """`stretto.read` and `stretto.write`: loops in and out of files, by their content and their names.
 
 {"schema": ...}                      loops of a JSON document, for the front ends
+tt.func public @matmul(...) {        loops of a Triton kernel, lowered for a machine
+7f "TileIR" 00 ...                   loops of a cuTile kernel, likewise
 func.func @gemm(...) { scf.for ...   all else is MLIR: loops of a module, with their positions
 
              .json                      .mlir
@@ -17,13 +19,16 @@ import re
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 
 from stretto.api import Result
+from stretto.api.kernels import content, kernel_source, kernels_of, read_input
 from stretto.errors import DocumentError, StrettoError, listed
-from stretto.files import read_text, write_text
+from stretto.files import write_text
 from stretto.frontends import Source, read_source
+from stretto.frontends.triton.recognizing import is_ttir, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
+from stretto.kernel import Kernel
 from stretto.loop import Loop, Note
 from stretto.loop.json import dump_loop
 from stretto.loop.places import texts
@@ -36,29 +41,40 @@ _JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|
 """How JSON begins, whole or not; an operation in quotes is MLIR."""
 
 
-def is_mlir(text: str) -> bool:
-    """Whether a text is MLIR: all that does not begin as JSON does."""
-    return _JSON.match(text) is None
+def is_mlir(text: str | bytes) -> TypeGuard[str]:
+    """Whether a text is MLIR of ours: all that does not begin as JSON does and is no kernel."""
+    if isinstance(text, bytes):
+        return False
+    return _JSON.match(text) is None and not looks_like_ttir(text)
 
 
-def read(path: str | PathLike[str] | TextIO, machine: Machine | str | None = None) -> Source:
+def read(
+    path: str | PathLike[str] | TextIO | BinaryIO | Kernel, machine: Machine | str | None = None
+) -> Source:
     """The loops of a file, of stdin (``-``) or of an open file, with what is worth saying of them.
 
-    It is MLIR, a loop (stretto.loop/1) or a dependence-graph dump (ddg-0.1); its content says
-    which. The machine matters to MLIR: what an inner loop costs depends on it. The path of a
-    machine that a loop names is relative to the folder of the file.
+    It is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR, a loop (stretto.loop/1) or a
+    dependence-graph dump (ddg-0.1); its content says which. The machine matters to kernels and
+    MLIR: they are lowered for it, and what an inner loop costs depends on it. The path of a machine
+    that a loop names is relative to the folder of the file.
     """
+    if isinstance(path, Kernel):
+        target = load_machine(machine) if isinstance(machine, str) else machine
+        return kernel_source(path.location.file, (path,), target)
     if isinstance(path, str | PathLike):
-        return read_loops(*read_text(fspath(path)), machine)
-    name = getattr(path, "name", None)
-    return read_loops(name if isinstance(name, str) else "<stream>", path.read(), machine)
+        return read_loops(*read_input(fspath(path)), machine)
+    given = getattr(path, "name", None)
+    name = given if isinstance(given, str) else "<stream>"
+    return read_loops(name, content(name, path.read()), machine)
 
 
-def read_loops(file: str, text: str, machine: Machine | str | None = None) -> Source:
+def read_loops(file: str, text: str | bytes, machine: Machine | str | None = None) -> Source:
     """All loops of a text."""
+    target = load_machine(machine) if isinstance(machine, str) else machine
+    if isinstance(text, bytes) or is_ttir(file, text):
+        return kernel_source(file, kernels_of(file, text), target)
     if not is_mlir(text):
         return read_source(file, text)
-    target = load_machine(machine) if isinstance(machine, str) else machine
     loops, notes = read_mlir(file, text, target)
     if not loops:
         why = "; ".join(texts(notes)) or "it has no scf.for"

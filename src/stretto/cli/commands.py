@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stretto.deadline import NEVER, Deadline, cut_off, deadline_after
 from stretto.errors import DocumentError, MachineError, StrettoError
-from stretto.files import read_text
 
 if TYPE_CHECKING:
     from stretto.api import Report, Result
@@ -229,9 +228,10 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
+    from stretto.api.kernels import read_input
     from stretto.api.read_write import chosen, read_loops
 
-    input_file, input_text = read_text(arguments.input)
+    input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
         return _verify_attributes(arguments, input_file, input_text)
     whole = read_loops(input_file, input_text, arguments.machine)
@@ -244,7 +244,7 @@ def verify(arguments: argparse.Namespace) -> Reply:
     return _each_loop(source, arguments.machine, VerifyResult.SCHEMA, work)
 
 
-def _verify_attributes(arguments: argparse.Namespace, file: str, text: str) -> Reply:
+def _verify_attributes(arguments: argparse.Namespace, file: str, text: str | bytes) -> Reply:
     """The schedules that stand in a module, as attributes of its loops."""
     from stretto.api.checking import VerifyResult
     from stretto.api.checking import verify as verified
@@ -302,13 +302,17 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     scf.for ... {nv_tile.aws.start}     ──►  the schedule that is there ──► program ──► run
     INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
     async.pipeline.program ...          ──────────────►  program ──► run beside its loop
+    --inputs FILE.npz                   the whole kernel, on real values
     """
     from stretto.api.checking import read_document
+    from stretto.api.kernels import read_input
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
     from stretto.api.read_write import chosen, is_mlir, read_loops
 
-    file, text = read_text(arguments.input)
+    if arguments.inputs is not None:
+        return _run_kernel(arguments)
+    file, text = read_input(arguments.input)
     if is_mlir(text) and PROGRAM in text:
         return _run_programs(arguments, file, text)
     whole = read_loops(file, text, arguments.machine)
@@ -399,6 +403,26 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Reply:
     return _each_loop(chosen(source, arguments.loop), machines, SimulateResult.SCHEMA, work)
 
 
+def import_kernel(arguments: argparse.Namespace) -> Reply:
+    """`stretto import`."""
+    from stretto.api.kernels import import_kernel as imported
+
+    text, notes = imported(arguments.input, arguments.machine)
+    document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
+    return Reply(document, text.rstrip("\n").split("\n"), list(notes))
+
+
+def _run_kernel(arguments: argparse.Namespace) -> Reply:
+    """A whole kernel on real values."""
+    from stretto.api.kernels import load_inputs, simulate_kernel
+
+    inputs = load_inputs(arguments.inputs)
+    found = simulate_kernel(
+        arguments.input, inputs, arguments.grid, arguments.machine, mode=arguments.mode
+    )
+    return Reply(found.to_json(), found.to_text(), success=found.success)
+
+
 def machines(arguments: argparse.Namespace) -> Reply:
     """`stretto machines`."""
     from stretto.machine import load_machine, machine_names
@@ -417,5 +441,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "explain": explain,
     "simulate": simulate,
     "verify": verify,
+    "import": import_kernel,
     "machines": machines,
 }

@@ -5,6 +5,7 @@ stretto bounds INPUT              what the II cannot be below, and why
 stretto explain INPUT             why not a smaller II, and what would have to change
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
+stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto machines [NAME]           what a machine has
 """
 
@@ -25,8 +26,9 @@ from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
-INPUT is MLIR with nv_tileas operations, a loop (stretto.loop/1) or a dependence-graph dump
-(ddg-0.1) in JSON, or - for stdin; what it is shows in its content."""
+INPUT is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR with nv_tileas operations, a loop
+(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in
+its content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,6 +95,14 @@ def amount(text: str) -> float:
     return number
 
 
+def grid(text: str) -> tuple[int, ...]:
+    """Blocks along up to three axes."""
+    found = tuple(positive(part) for part in text.split(","))
+    if len(found) > 3:
+        raise argparse.ArgumentTypeError(f"{text!r} has more than three axes")
+    return found
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -146,6 +156,7 @@ def make_parser() -> Parser:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": (
@@ -166,7 +177,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "simulate": (
         "Runs the pipelined program cycle by cycle: equal to the sequential loop, and on time?",
-        f"{_PROBLEM} simulated --generator --iterations --mode --no-fuse --json --output --verbose",
+        f"{_PROBLEM} simulated {_RUN} --no-fuse --json --output --verbose",
+    ),
+    "import": (
+        "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
+        "kernel --machine --json --output",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
@@ -177,6 +192,7 @@ _NAMES = {
     "--verbose": ("-v", "--verbose"),
     "verified": ("schedule",),
     "simulated": ("schedule",),
+    "kernel": ("input",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -192,7 +208,7 @@ def _flag(help: str) -> dict[str, Any]:
 
 
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "input": _takes(given, "INPUT", "MLIR, a loop or a dump, or - for stdin"),
+    "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
     "name": _takes(given, "NAME|FILE.toml", "show this machine", nargs="?"),
     "verified": _takes(given, "SCHEDULE", f"{_SCHEDULE})", nargs="?"),
     "simulated": _takes(given, "SCHEDULE", f"{_SCHEDULE}, else a new one)", nargs="?"),
@@ -259,6 +275,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": "unspecialized",
         "help": "one instruction stream, or one for each agent (default: unspecialized)",
     },
+    "kernel": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
+    ),
+    "--inputs": _takes(
+        given,
+        "FILE.npz",
+        "run the whole kernel on these arrays and numbers, by the names of its parameters",
+    ),
+    "--grid": _takes(
+        grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
+    ),
     "--json": _flag("print one JSON document"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),

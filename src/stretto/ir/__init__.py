@@ -13,7 +13,10 @@ from stretto import starting
 
 TYPE_CHECKING = False  # typing takes a while to load, and `stretto-opt` starts here
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stretto.ir.passes.published import PublishedLoop
+    from stretto.kernel import Kernel
     from stretto.loop import Loop, Note
     from stretto.machine import Machine
     from stretto.materialize import Program
@@ -49,6 +52,26 @@ def read_mlir(
         if item.reason.severity != "remark" or not found.loops
     ]
     return tuple(loop_of_file(file, item.loop) for item in found.loops), tuple(notes)
+
+
+def read_kernels(
+    file: str, kernels: Sequence[Kernel], machine: Machine
+) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
+    """The loops of whole kernels, lowered for a machine, and what is worth saying about them."""
+    starting.load(_PARSING, "stretto.ir.kernels.loops")
+    from stretto.ir.kernels.loops import kernel_loops  # noqa: PLC0415
+
+    return kernel_loops(file, kernels, machine)
+
+
+def write_kernels(kernels: Sequence[Kernel], machine: Machine) -> tuple[str, tuple[str, ...]]:
+    """Whole kernels as MLIR text, lowered for a machine, and what is worth saying about them."""
+    starting.load(_PARSING, "stretto.ir.kernels.loops")
+    from stretto.ir.kernels.loops import lowered_module  # noqa: PLC0415
+    from stretto.ir.loops.writer import print_module  # noqa: PLC0415
+
+    module, notes = lowered_module(kernels, machine)
+    return print_module(module), notes
 
 
 def write_mlir(loop: Loop, generic: bool = False) -> str:

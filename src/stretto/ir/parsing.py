@@ -16,11 +16,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import (
     AnyDenseElement,
+    AnyFloat,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
     ModuleOp,
@@ -29,7 +31,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, Dialect, Operation, OpResult, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -282,6 +284,17 @@ def _reaches(
 # Positions --------------------------------------------------------------------------------
 
 
+class _BitsElement(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """A number in hexadecimal, which of a floating-point type is its bits, as MLIR has it."""
+
+    def to_type(self, parser: AttrParser, type: AnyDenseElement) -> Any:
+        """By its bits, where xDSL takes it for a whole number."""
+        if isinstance(type, AnyFloat) and isinstance(self.value, int):
+            size = type.compile_time_size
+            return next(type.iter_unpack((self.value % (1 << 8 * size)).to_bytes(size, "little")))
+        return super().to_type(parser, type)
+
+
 class PlacingParser(Parser):
     """xDSL's parser, which also notes where operations and our attributes stand."""
 
@@ -358,6 +371,12 @@ class PlacingParser(Parser):
         if type is not None:
             self._count_elements(type)
         return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
+        found = super()._parse_tensor_literal_element()
+        if found.span.text[:2] in ("0x", "0X"):
+            return _BitsElement(found.is_negative, found.value, found.span)
+        return found
 
     def _parse_dense_literal_type(self) -> RankedStructure[AnyDenseElement]:
         type = super()._parse_dense_literal_type()

@@ -21,6 +21,7 @@ def _lazily(module: str, name: str) -> Callable[[], Any]:
 STRETTO = Universe(
     all_dialects={"nv_tileas": _lazily("dialect", "NvTileas")},
     all_passes={
+        "tileas-axis-analysis": _lazily("passes.axis_analysis", "AxisAnalysis"),
         "tileas-generate-schedule": _lazily("passes.generate_schedule", "GenerateSchedule"),
         "tileas-materialize-schedule": _lazily(
             "passes.materialize_schedule", "MaterializeSchedule"

@@ -4,8 +4,8 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, encodings. Only `machine.name` and one slot with its capacity are
-required.
+ceilings, fences, costs, limits, products, encodings. Only `machine.name` and one slot with its
+capacity are required.
 `docs/machines.md` walks through a whole file.
 
 A machine is read once. Its file is the same while its time stamp and size are, and the environment
@@ -37,6 +37,7 @@ from stretto.machine.machine import (
     Machine,
     Need,
     Pool,
+    Product,
     Slot,
     Tag,
     UseCost,
@@ -114,6 +115,7 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         pools=pools,
         budgets=budgets,
         encodings=encodings,
+        products=top.opt("products", lambda c: _named(c, _product), ()),
         families=top.opt("families", lambda c: _named(c, known.family), ()),
         tags=top.opt("tags", each(known.tag), ()),
         cells=top.opt("cells", each(_cell), ()),
@@ -184,6 +186,26 @@ def _capacity(cursor: Cursor) -> int | None:
 def _pool(name: str, row: Cursor) -> Pool:
     text = Cursor.text
     return row.record(partial(Pool, name), "cap", cap=Cursor.positive, role=text, source=text)
+
+
+def _product(name: str, row: Cursor) -> Product:
+    def space(cursor: Cursor) -> str:
+        return cursor.choice(tuple(SPACES))
+
+    def spaces(cursor: Cursor) -> tuple[str, ...]:
+        found = tuple(space(item) for item in cursor.items())
+        if not found:
+            raise cursor.fail("is empty", "expected one memory space or more")
+        return found
+
+    return Product(
+        name=name,
+        opcode=row.get("opcode").text(),
+        accumulator=space(row.get("accumulator")),
+        a=spaces(row.get("a")),
+        b=spaces(row.get("b")),
+        source=_source(row),
+    )
 
 
 def _budgets(

@@ -143,6 +143,21 @@ class Encoding:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """How kernels are lowered to a matrix product of the machine: a × b, summed up."""
+
+    name: str
+    opcode: str
+    accumulator: str
+    """The space that sums live in."""
+    a: tuple[str, ...]
+    """The spaces it takes the left factor from; a tile in registers goes to the first."""
+    b: tuple[str, ...]
+    """Likewise the right factor."""
+    source: str = ""
+
+
 @dataclass(frozen=True)
 class Machine:
     """A target: what its loops may hold, and what its operations cost."""
@@ -155,6 +170,8 @@ class Machine:
     """Pool and units a cycle of any operation that states the facts the formula names."""
     budgets: tuple[Budget, ...] = ()
     encodings: tuple[Encoding, ...] = ()
+    products: tuple[Product, ...] = ()
+    """What front ends lower products of tiles to; the first is taken."""
     families: tuple[Family, ...] = ()
     tags: tuple[Tag, ...] = ()
     cells: tuple[Cell, ...] = ()

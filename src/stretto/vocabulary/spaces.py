@@ -37,6 +37,12 @@ class MemorySpace(NamedTuple):
     """The name of its tiles' type."""
     foreign: tuple[str, ...] = ()
     """What other people's dialects call it."""
+    fill: str = ""
+    """The opcode by which threads fill a buffer there from registers; none if empty."""
+    read: str = ""
+    """The opcode by which they read one into registers."""
+    viewed: bool = False
+    """Whether a buffer there has views: transposed, in another shape."""
 
 
 class Spaces(dict[str, MemorySpace]):
@@ -50,14 +56,27 @@ SPACES = Spaces(
     (row.name, row)
     for row in (
         MemorySpace(
-            "smem", "shared memory", mlir="nv_tileas.smem_ref", foreign=("#ttg.shared_memory",)
+            "smem",
+            "shared memory",
+            mlir="nv_tileas.smem_ref",
+            foreign=("#ttg.shared_memory",),
+            fill="async.smem_write",
+            read="async.smem_read",
+            viewed=True,
         ),
         MemorySpace(
-            "tmem", "tensor memory", mlir="nv_tileas.tmem_ref", foreign=("#ttng.tensor_memory",)
+            "tmem",
+            "tensor memory",
+            mlir="nv_tileas.tmem_ref",
+            foreign=("#ttng.tensor_memory",),
+            fill="async.tmem_store",
+            read="async.tmem_load",
         ),
         MemorySpace(REGISTERS, "registers", budgeted=False, mlir="tensor"),
     )
 )
+STAGING: Space = "smem"
+"""Where tiles land that come from global memory, and where they leave from."""
 FOREIGN: dict[str, Space] = {word: row.name for row in SPACES.values() for word in row.foreign}
 """Spaces by what other people's dialects call them."""
 MEMORIES: tuple[Space, ...] = tuple(row.name for row in SPACES.values() if row.budgeted)

@@ -224,3 +224,109 @@ func.func @programs(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
   } -> tensor<4xf32> attributes {mode = "unspecialized", machine = "m", ii = 3, stage_count = 2, ops = ["a"], loop = {}}
   func.return %last : tensor<4xf32>
 }
+
+// CHECK-LABEL: func.func @kernel
+// GENERIC-LABEL: sym_name = "kernel"
+func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, %o: tensor<16xf16>, %x: tensor<16x4xf32>, %k: tensor<16x4xi32>, %b: tensor<16xi32>, %yes: i1) {
+  // CHECK: %ring = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<16xf16>
+  %ring = nv_tileas.alloc_tensor : !nv_tileas.smem_ref<16xf16>
+  // CHECK: %index = nv_tileas.block_index {axis = 0 : i64} : i32
+  %index = nv_tileas.block_index {axis = 0 : i64} : i32
+  // CHECK: %count = nv_tileas.block_count {axis = 2 : i64} : i32
+  %count = nv_tileas.block_count {axis = 2 : i64} : i32
+  // CHECK: %range = nv_tileas.range {start = 0 : i64, end = 16 : i64} : tensor<16xi32>
+  %range = nv_tileas.range {start = 0 : i64, end = 16 : i64} : tensor<16xi32>
+  // CHECK: %view = nv_tileas.tensor_view %p sizes %n, %n : i32, i32 strides %s, %s : i64, i64 {padding = "zero"} : !nv_tileas.ptr<f16> -> !nv_tileas.tensor<?x64xf16, global>
+  %view = nv_tileas.tensor_view %p sizes %n, %n : i32, i32 strides %s, %s : i64, i64 {padding = "zero"} : !nv_tileas.ptr<f16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: %further = nv_tileas.offset %p, %n : !nv_tileas.ptr<f16>, i32 -> !nv_tileas.ptr<f16>
+  %further = nv_tileas.offset %p, %n : !nv_tileas.ptr<f16>, i32 -> !nv_tileas.ptr<f16>
+  // CHECK: %many = nv_tileas.splat %further : !nv_tileas.ptr<f16> -> tensor<16x!nv_tileas.ptr<f16>>
+  %many = nv_tileas.splat %further : !nv_tileas.ptr<f16> -> tensor<16x!nv_tileas.ptr<f16>>
+  // CHECK: %at = nv_tileas.offset %many, %range : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xi32> -> tensor<16x!nv_tileas.ptr<f16>>
+  %at = nv_tileas.offset %many, %range : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xi32> -> tensor<16x!nv_tileas.ptr<f16>>
+  // CHECK: %loaded = nv_tileas.pointer.load %at mask %m : tensor<16xi1> other %o : tensor<16xf16> : tensor<16x!nv_tileas.ptr<f16>> -> tensor<16xf16>
+  %loaded = nv_tileas.pointer.load %at mask %m : tensor<16xi1> other %o : tensor<16xf16> : tensor<16x!nv_tileas.ptr<f16>> -> tensor<16xf16>
+  // CHECK: %whole = nv_tileas.pointer.load %at : tensor<16x!nv_tileas.ptr<f16>> -> tensor<16xf16>
+  %whole = nv_tileas.pointer.load %at : tensor<16x!nv_tileas.ptr<f16>> -> tensor<16xf16>
+  // CHECK: %copied = nv_tileas.async.pointer_copy %at mask %m : tensor<16xi1> into %ring : tensor<16x!nv_tileas.ptr<f16>> -> !nv_tileas.smem_ref<16xf16>
+  %copied = nv_tileas.async.pointer_copy %at mask %m : tensor<16xi1> into %ring : tensor<16x!nv_tileas.ptr<f16>> -> !nv_tileas.smem_ref<16xf16>
+  // CHECK: nv_tileas.pointer.store %at, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>
+  nv_tileas.pointer.store %at, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>
+  // CHECK: %old = nv_tileas.pointer.atomic_rmw %at, %o {kind = "fadd"} : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16> -> tensor<16xf16>
+  %old = nv_tileas.pointer.atomic_rmw %at, %o {kind = "fadd"} : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16> -> tensor<16xf16>
+  // CHECK: %swapped = nv_tileas.pointer.atomic_cas %at, %o, %loaded : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  %swapped = nv_tileas.pointer.atomic_cas %at, %o, %loaded : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  // CHECK: %number = nv_tileas.pointer_to_int %p : !nv_tileas.ptr<f16> -> i64
+  %number = nv_tileas.pointer_to_int %p : !nv_tileas.ptr<f16> -> i64
+  // CHECK: %address = nv_tileas.int_to_pointer %number : i64 -> !nv_tileas.ptr<f16>
+  %address = nv_tileas.int_to_pointer %number : i64 -> !nv_tileas.ptr<f16>
+  // CHECK: %joined = nv_tileas.join %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16x2xf16>
+  %joined = nv_tileas.join %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16x2xf16>
+  // CHECK: %left, %right = nv_tileas.split %joined : tensor<16x2xf16> -> tensor<16xf16>, tensor<16xf16>
+  %left, %right = nv_tileas.split %joined : tensor<16x2xf16> -> tensor<16xf16>, tensor<16xf16>
+  // CHECK: %long = nv_tileas.cat %left, %right : tensor<16xf16>, tensor<16xf16> -> tensor<32xf16>
+  %long = nv_tileas.cat %left, %right : tensor<16xf16>, tensor<16xf16> -> tensor<32xf16>
+  // CHECK: %masked_swap = nv_tileas.pointer.atomic_cas %at, %o, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  %masked_swap = nv_tileas.pointer.atomic_cas %at, %o, %loaded mask %m : tensor<16xi1> : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
+  // CHECK: %wide = nv_tileas.cat %joined, %joined {axis = 1 : i64} : tensor<16x2xf16>, tensor<16x2xf16> -> tensor<16x4xf16>
+  %wide = nv_tileas.cat %joined, %joined {axis = 1 : i64} : tensor<16x2xf16>, tensor<16x2xf16> -> tensor<16x4xf16>
+  // CHECK: %wider = nv_tileas.arith.extsi %range : tensor<16xi32> -> tensor<16xi64>
+  %wider = nv_tileas.arith.extsi %range : tensor<16xi32> -> tensor<16xi64>
+  // CHECK: %zeros = nv_tileas.arith.extui %range : tensor<16xi32> -> tensor<16xi64>
+  %zeros = nv_tileas.arith.extui %range : tensor<16xi32> -> tensor<16xi64>
+  // CHECK: %narrower = nv_tileas.arith.trunci %wider : tensor<16xi64> -> tensor<16xi32>
+  %narrower = nv_tileas.arith.trunci %wider : tensor<16xi64> -> tensor<16xi32>
+  // CHECK: %unsigned = nv_tileas.arith.uitofp %range : tensor<16xi32> -> tensor<16xf32>
+  %unsigned = nv_tileas.arith.uitofp %range : tensor<16xi32> -> tensor<16xf32>
+  // CHECK: %rounded = nv_tileas.arith.fptoui %unsigned : tensor<16xf32> -> tensor<16xi32>
+  %rounded = nv_tileas.arith.fptoui %unsigned : tensor<16xf32> -> tensor<16xi32>
+  // CHECK: %indices = nv_tileas.arith.index_cast %range : tensor<16xi32> -> tensor<16xindex>
+  %indices = nv_tileas.arith.index_cast %range : tensor<16xi32> -> tensor<16xindex>
+  // CHECK: %part = nv_tileas.extract %long[%index : i32] : tensor<32xf16> -> tensor<1xf16>
+  %part = nv_tileas.extract %long [%index : i32] : tensor<32xf16> -> tensor<1xf16>
+  // CHECK: %element = nv_tileas.extract %part : tensor<1xf16> -> f16
+  %element = nv_tileas.extract %part : tensor<1xf16> -> f16
+  // CHECK: nv_tileas.assume %yes : i1
+  nv_tileas.assume %yes : i1
+  // CHECK: nv_tileas.assert %yes {message = "even"} : i1
+  nv_tileas.assert %yes {message = "even"} : i1
+  // CHECK: %token = nv_tileas.token : !nv_tileas.token
+  %token = nv_tileas.token : !nv_tileas.token
+  // CHECK: %maximum = nv_tileas.reduce.maximum %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  %maximum = nv_tileas.reduce.maximum %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  // CHECK: %min = nv_tileas.reduce.min %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  %min = nv_tileas.reduce.min %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  // CHECK: %minimum = nv_tileas.reduce.minimum %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  %minimum = nv_tileas.reduce.minimum %x axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  // CHECK: %umax = nv_tileas.reduce.umax %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  %umax = nv_tileas.reduce.umax %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  // CHECK: %umin = nv_tileas.reduce.umin %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  %umin = nv_tileas.reduce.umin %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  // CHECK: %prod = nv_tileas.reduce.prod %x axis 0 : tensor<16x4xf32> -> tensor<4xf32>
+  %prod = nv_tileas.reduce.prod %x axis 0 : tensor<16x4xf32> -> tensor<4xf32>
+  // CHECK: %and = nv_tileas.reduce.and %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  %and = nv_tileas.reduce.and %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  // CHECK: %or = nv_tileas.reduce.or %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  %or = nv_tileas.reduce.or %k axis 1 : tensor<16x4xi32> -> tensor<16xi32>
+  // CHECK: %xor = nv_tileas.reduce.xor %b axis 0 : tensor<16xi32> -> i32
+  %xor = nv_tileas.reduce.xor %b axis 0 : tensor<16xi32> -> i32
+  // CHECK: %best, %where = nv_tileas.reduce.with %x, %k {
+  // CHECK:   nv_tileas.combined %a, %i : f32, i32
+  // CHECK: } {axis = 1 : i64} : (tensor<16x4xf32>, tensor<16x4xi32>) -> (tensor<16xf32>, tensor<16xi32>)
+  %best, %where = nv_tileas.reduce.with %x, %k {
+  ^bb0(%a: f32, %i: i32, %c: f32, %j: i32):
+    nv_tileas.combined %a, %i : f32, i32
+  } {axis = 1} : (tensor<16x4xf32>, tensor<16x4xi32>) -> (tensor<16xf32>, tensor<16xi32>)
+  // CHECK: %sums = nv_tileas.scan %x {
+  // CHECK: } {axis = 0 : i64, reverse = 1 : i64} : (tensor<16x4xf32>) -> tensor<16x4xf32>
+  %sums = nv_tileas.scan %x {
+  ^bb0(%a_1: f32, %c_1: f32):
+    %more = arith.addf %a_1, %c_1 : f32
+    nv_tileas.combined %more : f32
+  } {axis = 0, reverse = 1} : (tensor<16x4xf32>) -> tensor<16x4xf32>
+  // CHECK: %less = nv_tileas.arith.cmpi "slt", %b, %range : tensor<16xi32>, tensor<16xi32> -> tensor<16xi1>
+  %less = nv_tileas.arith.cmpi "slt", %b, %range : tensor<16xi32>, tensor<16xi32> -> tensor<16xi1>
+  // CHECK: %equal = nv_tileas.arith.cmpf "oeq", %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16xi1>
+  %equal = nv_tileas.arith.cmpf "oeq", %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16xi1>
+  func.return
+}

@@ -1,11 +1,12 @@
 """The dialect `nv_tileas`: tiles, how they move, what is computed on them, and pipelines.
 
-types       smem_ref, tmem_ref, tensor, token, iterator, pipeline; what operations ask of them
+types       smem_ref, tmem_ref, tensor, ptr, token, iterator, pipeline; what operations ask of them
 transfers   TMA, copies, shared and tensor memory, buffers, barriers
 views       slices, transposes, broadcasts, layouts
 compute     matrix products, reductions, elementwise arithmetic, operations of any other kind
 pipeline    create, acquire, write, commit, wait, read, release
 pipelined   what a pipelined loop becomes
+kernels     the grid, addresses, views of tensors
 
 "nv_tileas.async.wgmma"           ──►  async.wgmma       An operation's kind, by which machines
 nv_tileas.generic "tt.load"       ──►  tt.load           know it, is its name without
@@ -18,7 +19,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation
 
-from stretto.ir.dialect import compute, pipeline, pipelined, transfers, types, views
+from stretto.ir.dialect import compute, kernels, pipeline, pipelined, transfers, types, views
 from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
 
 NvTileas = Dialect(
@@ -29,6 +30,7 @@ NvTileas = Dialect(
         *compute.OPERATIONS,
         *pipeline.OPERATIONS,
         *pipelined.OPERATIONS,
+        *kernels.OPERATIONS,
     ],
     [*types.TYPES],
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import BytesAttr, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
@@ -42,6 +43,7 @@ from stretto.ir.dialect.types import (
     describe,
     element_of,
     same_elements,
+    same_shape,
     shape_of,
 )
 from stretto.vocabulary.spaces import REGISTERS
@@ -226,7 +228,29 @@ class SelectOp(_Elementwise):
         self.check({"on_true": self.on_true, "on_false": self.on_false})
 
 
-def _define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:
+class _Compare(IRDLOperation):
+    predicate = prop_def(base(StringAttr))
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
+    result = result_def(NUMBERS)
+
+    assembly_format = (
+        "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+    )
+
+    def verify_(self) -> None:
+        """Two tiles of one type, a tile of i1, and a comparison that is one."""
+        same_shape(self, lhs=self.lhs.type, rhs=self.rhs.type)
+        shape = shape_of(self.lhs.type)
+        if element_of(self.result.type) != str(i1) or shape_of(self.result.type) != shape:
+            raise VerifyException(f"`{self.name}` of {self.lhs.type} is not {self.result.type}")
+        known = arith.CMPI_COMPARISON_OPERATIONS
+        known = known if self.name.endswith("cmpi") else arith.CMPF_COMPARISON_OPERATIONS
+        if self.predicate.data not in known:
+            raise VerifyException(f"`{self.name}`: `{self.predicate.data}` is no comparison")
+
+
+def define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:
     """The operation `nv_tileas.<kind>`, of the operands and syntax of a base class."""
     title = "".join(part.capitalize() for part in kind.split("."))
     names = {"name": f"nv_tileas.{kind}", "__doc__": meaning, "__module__": __name__}
@@ -235,7 +259,7 @@ def _define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IR
 
 ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
     *(
-        _define(_Binary, f"arith.{kind}", meaning)
+        define(_Binary, f"arith.{kind}", meaning)
         for kind, meaning in (
             ("addf", "a + b."),
             ("subf", "a - b."),
@@ -246,7 +270,7 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
         )
     ),
     *(
-        _define(_Unary, kind, meaning)
+        define(_Unary, kind, meaning)
         for kind, meaning in (
             ("arith.negf", "-a."),
             ("math.absf", "a without its sign."),
@@ -259,16 +283,39 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
         )
     ),
     *(
-        _define(_Cast, f"arith.{kind}", meaning)
+        define(_Cast, f"arith.{kind}", meaning)
         for kind, meaning in (
             ("extf", "To a wider floating-point element."),
             ("truncf", "To a narrower floating-point element."),
             ("sitofp", "From integers to floating point."),
+            ("uitofp", "From integers without a sign to floating point."),
             ("fptosi", "From floating point to integers."),
+            ("fptoui", "From floating point to integers without a sign."),
+            ("extsi", "To a wider integer element, with its sign."),
+            ("extui", "To a wider integer element, with zeros."),
+            ("trunci", "To a narrower integer element."),
+            ("index_cast", "From indices to integers, or back."),
         )
     ),
-    _define(_Ternary, "math.fma", "a * b + c."),
+    define(_Ternary, "math.fma", "a * b + c."),
     SelectOp,
+    define(_Compare, "arith.cmpi", "Whether it is so, element by element, of integers."),
+    define(_Compare, "arith.cmpf", "Whether it is so, element by element, of floating point."),
+)
+
+REDUCTIONS: tuple[type[IRDLOperation], ...] = tuple(
+    define(_Reduce, f"reduce.{kind}", meaning)
+    for kind, meaning in (
+        ("maximum", "The greatest element along an axis; not a number if one is none."),
+        ("min", "The least element along an axis."),
+        ("minimum", "The least element along an axis; not a number if one is none."),
+        ("umax", "The greatest element along an axis, taken without a sign."),
+        ("umin", "The least element along an axis, taken without a sign."),
+        ("prod", "The product of the elements along an axis."),
+        ("and", "The elements along an axis, and-ed bit by bit."),
+        ("or", "The elements along an axis, or-ed bit by bit."),
+        ("xor", "The elements along an axis, xor-ed bit by bit."),
+    )
 )
 
 # Any other ----------------------------------------------------------------------------------
@@ -287,4 +334,13 @@ class GenericOp(IRDLOperation):
     assembly_format = "$kind `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
 
 
-OPERATIONS = (WgmmaOp, Tcgen05MmaOp, DotOp, ReduceMaxOp, ReduceSumOp, *ELEMENTWISE, GenericOp)
+OPERATIONS = (
+    WgmmaOp,
+    Tcgen05MmaOp,
+    DotOp,
+    ReduceMaxOp,
+    ReduceSumOp,
+    *REDUCTIONS,
+    *ELEMENTWISE,
+    GenericOp,
+)

@@ -148,6 +148,35 @@ class BufferTensorType(_Tile):
 
 
 @irdl_attr_definition
+class PointerType(ParametrizedAttribute, TypeAttribute):
+    """An address in global memory, of elements of one type; in a register it takes 64 bits."""
+
+    name = "nv_tileas.ptr"
+
+    pointee: Attribute = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<f16>`."""
+        with parser.in_angle_brackets():
+            return [parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        """`<f16>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.pointee)
+
+    def verify(self) -> None:
+        """Of numbers."""
+        if not _is_scalar(self.pointee):
+            raise VerifyException(f"an address of {self.pointee}; it is one of numbers")
+
+
+_ADDRESS = "i64"
+"""What an address is in a register."""
+
+
+@irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
     """Order: whoever takes it starts when its maker is done."""
 
@@ -208,6 +237,7 @@ _OF_ONE_SPACE = (SmemRefType, TmemRefType)
 TYPES = (
     *_OF_ONE_SPACE,
     BufferTensorType,
+    PointerType,
     TokenType,
     IteratorType,
     MutexType,
@@ -221,7 +251,13 @@ def shape_of(type: Attribute) -> tuple[int, ...] | None:
         return tuple(d.data for d in type.shape.data)
     if isa(type, TensorType):
         return tuple(type.get_shape())
-    return () if _is_scalar(type) else None
+    return () if _is_scalar(type) or isinstance(type, PointerType) else None
+
+
+def pointee_of(type: Attribute) -> Attribute | None:
+    """What an address, or a tile of such, points to; None for anything else."""
+    element = type.element_type if isa(type, TensorType) else type
+    return element.pointee if isinstance(element, PointerType) else None
 
 
 def element_of(type: Attribute) -> str | None:
@@ -230,6 +266,8 @@ def element_of(type: Attribute) -> str | None:
         return type.element.data
     if isa(type, TensorType):
         return element_of(type.element_type)
+    if isinstance(type, PointerType):
+        return _ADDRESS
     return str(type) if _is_scalar(type) else None
 
 
@@ -267,13 +305,13 @@ def type_of(tile: TileType, space: str) -> Attribute:
     """The type of a tile in a space, or of a scalar in registers."""
     if space in _OWN_TYPE:
         return _OWN_TYPE[space](tile.shape, tile.element)
-    element = _builtin_element(tile) if SPACES[space].mlir == _BUILT_IN else None
+    element = builtin_element(tile) if SPACES[space].mlir == _BUILT_IN else None
     if element is None:
         return BufferTensorType(tile.shape, tile.element, space)
     return TensorType(element, tile.shape) if tile.shape else element
 
 
-def _builtin_element(tile: TileType) -> Attribute | None:
+def builtin_element(tile: TileType) -> Attribute | None:
     """MLIR's own type of that element, if it has one that reads back the same."""
     try:
         element = Parser(Context(), tile.element).parse_optional_type()
@@ -315,11 +353,12 @@ class InBuffer(_OfType):
 
 @dataclass(frozen=True)
 class InRegistersOrScalar(_OfType):
-    """A tile in registers, or a scalar that is spread over one."""
+    """A tile in registers, or a scalar or an address that is spread over one."""
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:  # noqa: ARG002
         """Refuse anything else."""
-        if not _is_scalar(attr) and buffer_of(attr) != REGISTERS:
+        scalar = _is_scalar(attr) or isinstance(attr, PointerType)
+        if not scalar and buffer_of(attr) != REGISTERS:
             raise VerifyException(f"{attr} is neither a tile in registers nor a scalar")
 
 

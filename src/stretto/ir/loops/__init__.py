@@ -21,11 +21,12 @@ its operations, and holds what it uses for as long as it runs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from stretto.bounds import compute_bounds
 from stretto.errors import StrettoError
@@ -63,6 +64,10 @@ class LoopInModule:
     machine: Machine
     """The machine it is read for: asked for, else named by the loop, else the default."""
     warnings: tuple[Diagnostic, ...] = ()
+    values: Mapping[SSAValue, str] = field(default_factory=dict["SSAValue", str])
+    """Values of the text that the loop has, by what they are called there."""
+    buffers: Mapping[str, SSAValue] = field(default_factory=dict[str, "SSAValue"])
+    """Buffers of the text that are its storages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,8 @@ class _ModuleReader:
         self.wrong += [
             _at_place(self.parsed, op, body.loop, body.ops, fault) for fault in check(body.loop)
         ]
-        return LoopInModule(body.loop, op, body.ops, machine, self._warnings(body, machine))
+        warnings = self._warnings(body, machine)
+        return LoopInModule(body.loop, op, body.ops, machine, warnings, body.values, body.buffers)
 
     def _inner(self, inner: ForOp, machine: Machine) -> Inner:
         if {"uses", "latency"} <= stated_op(inner).given:

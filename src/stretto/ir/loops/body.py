@@ -19,6 +19,7 @@ from xdsl.traits import Pure
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
 from stretto.ir.dialect import kind_of, name_of, row_of
+from stretto.ir.dialect.kernels import CombiningOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
@@ -59,6 +60,10 @@ class Body:
 
     loop: Loop
     ops: dict[str, Operation]
+    values: dict[SSAValue, str]
+    """Values of the text that the loop has, by what they are called there."""
+    buffers: dict[str, SSAValue]
+    """Buffers of the text that are its storages."""
 
 
 def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Scheduled]:
@@ -70,7 +75,7 @@ def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Sch
             continue
         if op.results and immediate(op.results[0]):
             continue
-        if op.regions and not isinstance(op, (ForOp, *BODIES)):
+        if op.regions and not isinstance(op, (ForOp, CombiningOp, *BODIES)):
             what = "control flow" if isinstance(op, IfOp | WhileOp) else "a region"
             raise UnreadableError(op, f"`{name_of(op)}` is {what} inside the body")
         yield Scheduled(op, parent, stated_op(op))
@@ -121,7 +126,8 @@ class BodyReader:
             slots=(*self._stated.loop.slots, *self._own_slots()),
             force_serial=self._stated.loop.force_serial,
         )
-        return Body(loop, {self._op_names[item.op]: item.op for item in self._body})
+        named = {self._op_names[item.op]: item.op for item in self._body}
+        return Body(loop, named, self._value_names, self._storages.roots())
 
     def _orders(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
         yield from fences(ops, [item.op for item in self._body])

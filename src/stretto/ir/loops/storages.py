@@ -215,6 +215,10 @@ class Storages:
         storage = self._found.get(home.root) if home is not None else None
         return storage.name if storage is not None else None
 
+    def roots(self) -> dict[str, SSAValue]:
+        """The buffers that were found, by the names of their storages."""
+        return {storage.name: root for root, storage in self._found.items()}
+
     def all(self) -> tuple[Storage, ...]:
         """Every storage: those that are stated, then those that were found."""
         return (*self._stated, *self._found.values())

@@ -1,0 +1,223 @@
+"""Whole kernels: from the files their users have to loops, to MLIR, or to a run on real values.
+
+kernel.ttir (kernel.json beside it) ──┬► Kernel ──┬──► its loops on a machine      kernel_source
+kernel.tileirbc ──────────────────────┘           ├──► the lowered kernel          import_kernel
+kernel.mlir ──────────────────────────────────────┴──► a run over its grid         simulate_kernel
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal
+
+from stretto.api.solving import schedule
+from stretto.errors import DocumentError, StrettoError
+from stretto.files import read_data, read_text, text_of
+from stretto.frontends import Source
+from stretto.frontends.tileir.sections import is_bytecode
+from stretto.frontends.triton.recognizing import is_ttir
+from stretto.ir import read_kernels, write_kernels
+from stretto.kernel import Kernel
+from stretto.loop.places import texts
+from stretto.machine import Machine, load_machine
+from stretto.materialize import Mode, materialize
+from stretto.resources.prepare import DEFAULT_MACHINE, prepare
+from stretto.solution.words import counted
+
+if TYPE_CHECKING:
+    from stretto.ir.kernels.running import RunnableKernel
+    from stretto.simulate.outcome import Finding
+
+KernelMode = Literal["sequential"] | Mode
+"""One step after the other, or loops by their programs."""
+SCHEMA = "stretto.kernel-simulation/1"
+
+
+def read_input(name: str) -> tuple[str, str | bytes]:
+    """What to call a file or stdin, and its text; bytes if it is bytecode."""
+    called, data = read_data(name)
+    return called, content(called, data)
+
+
+def content(called: str, data: str | bytes) -> str | bytes:
+    """The text of data; bytecode as it is."""
+    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
+
+
+def is_kernel(file: str, text: str | bytes) -> bool:
+    """Whether it is TTIR or bytecode; DocumentError where it is something near that is not read."""
+    return isinstance(text, bytes) or is_ttir(file, text)
+
+
+def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
+    """The kernels of TTIR or of bytecode."""
+    if isinstance(text, bytes):
+        from stretto.frontends.cutile import read_cutile  # noqa: PLC0415 - likewise
+
+        return read_cutile(file, text)
+    from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
+
+    beside = os.path.splitext(file)[0] + ".json"
+    options = None
+    if file.endswith(".ttir") and os.path.isfile(beside):
+        options = read_text(beside)[1]
+    return read_ttir(file, text, options)
+
+
+def kernel_source(file: str, kernels: Sequence[Kernel], machine: Machine | None) -> Source:
+    """The loops of kernels, lowered for a machine."""
+    target = machine or load_machine(DEFAULT_MACHINE)
+    loops, notes = read_kernels(file, kernels, target)
+    if not loops:
+        why = "; ".join(texts(notes)) or "it has no loop"
+        raise DocumentError(file, "", "has no loop that can be read", why)
+    return Source(file, loops, notes)
+
+
+def import_kernel(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """A Triton or cuTile kernel as MLIR, lowered for a machine, and what is worth saying of it."""
+    if isinstance(kernel, Kernel):
+        return write_kernels((kernel,), _target(machine))
+    file, text = read_input(fspath(kernel))
+    if not is_kernel(file, text):
+        hint = "expected a .ttir or a .tileirbc file"
+        raise DocumentError(file, "", "is no kernel that can be imported", hint)
+    return write_kernels(kernels_of(file, text), _target(machine))
+
+
+def _target(machine: Machine | str | None) -> Machine:
+    return machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_MACHINE)
+
+
+@dataclass(frozen=True)
+class KernelSimulation:
+    """What a kernel left behind, and whether its pipelined loops left the same."""
+
+    kernel: str
+    mode: str
+    grid: tuple[int, ...]
+    arrays: Mapping[str, Any]
+    """Every array that was given, as it is afterwards."""
+    equal: bool
+    """Whether the pipelined run left the same numbers as the sequential one."""
+    iterations: Mapping[str, int]
+    """How often each pipelined loop went round, in all blocks together."""
+    violations: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        """Whether everything is as it should be."""
+        return self.equal and not self.violations
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        grid = " × ".join(map(str, self.grid))
+        verdict = "equal to" if self.equal else "NOT equal to"
+        head = f"{self.kernel}, {self.mode}, grid {grid}"
+        if self.mode == "sequential":
+            lines = [f"{head}: done"]
+        else:
+            lines = [f"{head}: {verdict} sequential execution"]
+        lines += [f"  {name}: {n} iterations" for name, n in self.iterations.items()]
+        lines += [f"  {v.name}: {v.message}" for v in self.violations[:12]]
+        for name, array in self.arrays.items():
+            low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+            shape = "x".join(map(str, array.shape))
+            lines.append(f"  {name}: {shape}, from {low:g} to {high:g}")
+        return lines + [f"  note: {note}" for note in self.notes]
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs; arrays are not in it."""
+        return {
+            "schema": SCHEMA,
+            "success": self.success,
+            "kernel": self.kernel,
+            "mode": self.mode,
+            "grid": list(self.grid),
+            "equal": self.equal,
+            "iterations": dict(self.iterations),
+            "violations": [{"name": v.name, "message": v.message} for v in self.violations],
+            "arrays": {name: list(array.shape) for name, array in self.arrays.items()},
+            "notes": list(self.notes),
+        }
+
+
+def simulate_kernel(
+    kernel: str | PathLike[str] | Kernel,
+    inputs: Mapping[str, Any],
+    grid: Sequence[int] = (1,),
+    machine: Machine | str | None = None,
+    *,
+    mode: KernelMode = "unspecialized",
+) -> KernelSimulation:
+    """Run a whole kernel, a .ttir, .tileirbc or .mlir file, over its grid on NumPy arrays.
+
+    Arrays are given for pointers and descriptors, numbers for all else, by the names of the
+    parameters; they are copied. Loops run by the programs of schedules made for them, and the whole
+    run is compared with one in which they run one step after the other.
+    """
+    runnable = _runnable(kernel, machine)
+    from stretto.simulate.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
+
+    plain = run_kernel(runnable.kernel, inputs, grid)
+    name, shape = runnable.kernel.name, tuple(grid)
+    if mode == "sequential":
+        return KernelSimulation(name, mode, shape, plain.arrays, True, {}, notes=runnable.notes)
+    programs: dict[Any, Pipelined] = {}
+    for loop in runnable.loops:
+        ready = prepare(loop.wiring.loop, loop.machine)
+        found = schedule(ready)
+        if not found.success:
+            raise StrettoError(f"{ready.loop.name}: no schedule was found, so it cannot run")
+        program = materialize(ready.loop, ready.machine, found, mode)
+        programs[loop.operation] = Pipelined(program, loop.wiring)
+    run = run_kernel(runnable.kernel, inputs, grid, programs)
+    equal = not run.blocked and all(
+        _same(run.arrays[array], plain.arrays[array]) for array in plain.arrays
+    )
+    return KernelSimulation(
+        name, mode, shape, run.arrays, equal, run.iterations, run.violations, runnable.notes
+    )
+
+
+def load_inputs(file: str) -> dict[str, Any]:
+    """The arrays and numbers of an .npz file."""
+    import numpy as np  # noqa: PLC0415
+
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        hint = "expected what numpy.savez writes"
+        raise DocumentError(file, "", f"cannot be read: {error}", hint) from None
+
+
+def _same(a: Any, b: Any) -> bool:
+    import numpy as np  # noqa: PLC0415
+
+    return bool(np.array_equal(a, b, equal_nan=True))
+
+
+def _runnable(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None
+) -> RunnableKernel:
+    from stretto.ir.kernels.running import runnable_kernels, runnable_text  # noqa: PLC0415
+
+    if isinstance(kernel, Kernel):
+        found = runnable_kernels(kernel.location.file, (kernel,), _target(machine))
+        file = kernel.location.file
+    else:
+        file, text = read_input(fspath(kernel))
+        if isinstance(text, bytes) or is_kernel(file, text):
+            found = runnable_kernels(file, kernels_of(file, text), _target(machine))
+        else:
+            found = runnable_text(file, text, None if machine is None else _target(machine))
+    if len(found) != 1:
+        raise DocumentError(file, "", f"has {counted(len(found), 'kernel')}", "one is run")
+    return found[0]

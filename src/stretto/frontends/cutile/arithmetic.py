@@ -1,0 +1,256 @@
+"""Element by element: what an operation of Tile IR is called in a kernel.
+
+addf              arith.addf
+divi signed, rounding<negative_inf>    arith.floordivsi
+ftof to the same width                 arith.extf to f32, then arith.truncf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from stretto.frontends.cutile.names import (
+    BITCAST,
+    COMPARISONS,
+    CONSTANT,
+    DIVISIONS,
+    EXTREMES,
+    FLOATS,
+    FROM_SIGNED,
+    FROM_UNSIGNED,
+    INTEGERS,
+    NARROW,
+    NARROW_FLOAT,
+    POWER,
+    PREDICATES,
+    SELECT,
+    SIGNED,
+    SUBTRACT,
+    TO_SIGNED,
+    TO_UNSIGNED,
+    WIDEN_FLOAT,
+    WIDEN_SIGNED,
+    WIDEN_UNSIGNED,
+)
+from stretto.frontends.cutile.scope import Number, Scope, kernel_type
+from stretto.frontends.tileir import Operation
+from stretto.frontends.tileir import types as tileir
+from stretto.frontends.tileir.attributes import Dense
+from stretto.kernel import Attribute, Pointer, Scalar, Tile, Value
+from stretto.kernel.types import element_of, like, shape_of
+from stretto.limits import DENSE_ELEMENTS
+
+_USUAL = ("nearest_even", "full", "nearest_int_to_zero")
+
+
+def _word(operation: Operation, name: str) -> str:
+    found = operation.attributes.get(name, "")
+    return found if isinstance(found, str) else ""
+
+
+def _is_float(type: Number) -> bool:
+    element = element_of(type)
+    return isinstance(element, Scalar) and element.is_float
+
+
+def _is_integer(type: Number) -> bool:
+    element = element_of(type)
+    return isinstance(element, Scalar) and element.is_integer
+
+
+def _exactness(operation: Operation) -> dict[str, Attribute]:
+    """Rounding and flushing, where they are not the usual ones."""
+    said: dict[str, Attribute] = {}
+    rounding = _word(operation, "rounding_mode")
+    if rounding and rounding not in _USUAL:
+        said["rounding"] = rounding
+    if operation.attributes.get("flush_to_zero"):
+        said["flush_to_zero"] = True
+    return said
+
+
+def _alike(scope: Scope, operation: Operation, *, floats: bool) -> tuple[Value, ...]:
+    """The operands, all of the result's type."""
+    values = scope.numbers(operation, operation.values)
+    wanted = scope.made(operation)
+    fits = _is_float(wanted) if floats else _is_integer(wanted)
+    if not fits or any(value.type != wanted for value in values):
+        told = ", ".join(str(value.type) for value in values)
+        raise scope.fail(operation, f"`{operation.name}` of {told} makes a {wanted}")
+    return values
+
+
+def float_operation(scope: Scope, operation: Operation) -> None:
+    """Of floats, with floats of the same type."""
+    name = FLOATS.get(operation.name)
+    if name is None:
+        name = EXTREMES[operation.name, bool(operation.attributes.get("propagate_nan"))]
+    scope.emit(operation, name, _alike(scope, operation, floats=True), **_exactness(operation))
+
+
+def integer_operation(scope: Scope, operation: Operation) -> None:
+    """Of integers, with integers of the same type."""
+    values = _alike(scope, operation, floats=False)
+    sign = _word(operation, "signedness")
+    if operation.name == "divi":
+        name = DIVISIONS.get((sign, _word(operation, "rounding")))
+        if name is None:
+            raise scope.refuse(operation, "expected rounding to zero, up or down")
+    elif operation.name in SIGNED:
+        name = SIGNED[operation.name][sign == "signed"]
+    else:
+        name = INTEGERS[operation.name]
+    scope.emit(operation, name, values)
+
+
+def negate(scope: Scope, operation: Operation) -> None:
+    """Zero minus it."""
+    (value,) = _alike(scope, operation, floats=False)
+    assert isinstance(value.type, Scalar | Tile)
+    zero = scope.builder.constant(0, value.type)
+    scope.emit(operation, SUBTRACT, (zero, value))
+
+
+def power(scope: Scope, operation: Operation) -> None:
+    """A power with an integer exponent, by way of a float one."""
+    base, exponent = scope.value(operation, "source"), scope.value(operation, "exponent")
+    if not _is_integer(_number(exponent)) or shape_of(base.type) != shape_of(exponent.type):
+        raise scope.fail(operation, f"`fpowi` of {base.type} and {exponent.type}")
+    converted = scope.builder.op(FROM_SIGNED, (exponent,), base.type)
+    scope.emit(operation, POWER, (base, converted))
+
+
+def compare(scope: Scope, operation: Operation) -> None:
+    """Integers or floats of one type, to truths of their shape."""
+    left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
+    wanted = like(left.type, Scalar("i1"))
+    made = scope.made(operation)
+    floats = operation.name == "cmpf"
+    fits = _is_float(_number(left)) if floats else _is_integer(_number(left))
+    if not fits or left.type != right.type or made != wanted:
+        raise scope.fail(operation, f"`{operation.name}` of {left.type} and {right.type}")
+    relation = PREDICATES[_word(operation, "comparison_predicate")]
+    if floats:
+        prefix = "o" if _word(operation, "comparison_ordering") == "ordered" else "u"
+    elif relation in ("eq", "ne"):
+        prefix = ""
+    else:
+        prefix = "s" if _word(operation, "signedness") == "signed" else "u"
+    scope.emit(operation, COMPARISONS[operation.name], (left, right), predicate=prefix + relation)
+
+
+def select(scope: Scope, operation: Operation) -> None:
+    """One of two values of a type, by truths of their shape."""
+    condition = scope.value(operation, "cond")
+    yes, no = scope.value(operation, "val_if_true"), scope.value(operation, "val_if_false")
+    made = scope.made(operation)
+    truths = (Scalar("i1"), like(made, Scalar("i1")))
+    if condition.type not in truths or yes.type != made or no.type != made:
+        told = f"`select` of {condition.type}, {yes.type} and {no.type}"
+        raise scope.fail(operation, told)
+    scope.emit(operation, SELECT, (condition, yes, no))
+
+
+def _number(value: Value) -> Number:
+    assert isinstance(value.type, Scalar | Pointer | Tile)
+    return value.type
+
+
+def cast(scope: Scope, operation: Operation) -> None:
+    """To another element type, in the same shape."""
+    source = scope.number(operation, operation.values[0])
+    made = scope.made(operation)
+    before, after = element_of(source.type), element_of(made)
+    if shape_of(source.type) != shape_of(made) or before is None or after is None:
+        raise scope.fail(operation, f"`{operation.name}` from {source.type} to {made}")
+    if operation.name == "ftof":
+        _float_cast(scope, operation, source, made)
+        return
+    name = _cast_name(operation, before, after)
+    if name is None:
+        raise scope.fail(operation, f"`{operation.name}` from {source.type} to {made}")
+    scope.emit(operation, name, (source,), **_exactness(operation))
+
+
+def _float_cast(scope: Scope, operation: Operation, source: Value, made: Number) -> None:
+    if not _is_float(_number(source)) or not _is_float(made):
+        raise scope.fail(operation, f"`ftof` from {source.type} to {made}")
+    if source.type == made:
+        scope.bind(operation.results, (source,))
+        return
+    before, after = element_of(source.type), element_of(made)
+    assert before is not None
+    assert after is not None
+    if before.bits == after.bits:
+        wide = scope.builder.op(WIDEN_FLOAT, (source,), like(made, Scalar("f32")))
+        scope.emit(operation, NARROW_FLOAT, (wide,), **_exactness(operation))
+        return
+    name = WIDEN_FLOAT if before.bits < after.bits else NARROW_FLOAT
+    scope.emit(operation, name, (source,), **_exactness(operation))
+
+
+def _cast_name(
+    operation: Operation, before: Scalar | Pointer, after: Scalar | Pointer
+) -> str | None:
+    """The name in a kernel; None: the types do not fit it."""
+    signed = _word(operation, "signedness") == "signed"
+    into = isinstance(before, Scalar) and before.is_integer
+    out = isinstance(after, Scalar) and after.is_integer
+    floats = (
+        isinstance(before, Scalar) and before.is_float,
+        isinstance(after, Scalar) and after.is_float,
+    )
+    addresses = (isinstance(before, Pointer), isinstance(after, Pointer))
+    match operation.name:
+        case "exti" if into and out and before.bits < after.bits:
+            return WIDEN_SIGNED if signed else WIDEN_UNSIGNED
+        case "trunci" if into and out and before.bits > after.bits:
+            return NARROW
+        case "itof" if into and floats[1]:
+            return FROM_SIGNED if signed else FROM_UNSIGNED
+        case "ftoi" if floats[0] and out:
+            return TO_SIGNED if signed else TO_UNSIGNED
+        case "bitcast" if not any(addresses) and before.bits == after.bits:
+            return BITCAST
+        case "ptr_to_ptr" if all(addresses):
+            return BITCAST
+        case "ptr_to_int" if addresses[0] and out:
+            return "tile.pointer_to_int"
+        case "int_to_ptr" if into and addresses[1]:
+            return "tile.int_to_pointer"
+        case _:
+            return None
+
+
+def constant(scope: Scope, operation: Operation) -> None:
+    """A number everywhere, or all numbers."""
+    value = operation.attributes["value"]
+    assert isinstance(value, Dense)
+    type = kernel_type(value.type)
+    if not isinstance(value.type.element, tileir.Number) or isinstance(type, Pointer):
+        raise scope.fail(operation, f"a constant of {value.type}")
+    if value.is_splat or value.type.elements == 1:
+        (number,) = islice(value.values(), 1)
+        made = scope.emit(operation, CONSTANT, (), value=number)
+        if isinstance(number, int) and isinstance(type, Scalar):
+            scope.constants[made] = number
+        return
+    if value.type.elements > DENSE_ELEMENTS:
+        told = f"a constant of {value.type.elements:,} elements"
+        raise scope.fail(operation, told, f"at most {DENSE_ELEMENTS:,} are read")
+    scope.emit(operation, CONSTANT, (), value=tuple(value.values()))
+
+
+HANDLERS: dict[str, Callable[[Scope, Operation], None]] = {
+    **dict.fromkeys((*FLOATS, "maxf", "minf"), float_operation),
+    **dict.fromkeys((*INTEGERS, *SIGNED, "divi"), integer_operation),
+    **dict.fromkeys(("ftof", "exti", "trunci", "itof", "ftoi", "bitcast"), cast),
+    **dict.fromkeys(("ptr_to_ptr", "ptr_to_int", "int_to_ptr"), cast),
+    "cmpf": compare,
+    "cmpi": compare,
+    "constant": constant,
+    "fpowi": power,
+    "negi": negate,
+    "select": select,
+}

@@ -1,0 +1,40 @@
+"""What a text is, where it has to do with Triton.
+
+tt.func public @kernel(...)            TTIR: what is read
+#ttg.blocked<{...}>, ttg.num-warps     TTGIR: too late, layouts and pipelining are in it
+@triton.jit def kernel(...)            Python: too early
+"""
+
+from __future__ import annotations
+
+import re
+
+from stretto.errors import DocumentError
+
+_TTIR = re.compile(r'^\s*(?:tt\.func\s|"tt\.func"\s*\(\s*\))', re.MULTILINE)
+_TTGIR = re.compile(r'#ttg\.|"?ttg\.num-warps"?\s*=|#triton_gpu\.|!ttg\.|#gluon\.')
+_PYTHON = re.compile(
+    r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
+    re.MULTILINE,
+)
+
+
+def looks_like_ttir(text: str) -> bool:
+    """Whether a text has a function of Triton's."""
+    return _TTIR.search(text) is not None
+
+
+def is_ttir(file: str, text: str) -> bool:
+    """Whether a text is TTIR; DocumentError where it is something near it that is not read."""
+    if looks_like_ttir(text):
+        if _TTGIR.search(text):
+            hint = "give the .ttir file that Triton wrote beside it"
+            raise DocumentError(file, "", "is TTGIR: layouts are chosen in it already", hint)
+        return True
+    if _PYTHON.search(text) and "nv_tileas" not in text and "func.func" not in text:
+        hint = (
+            "give the .ttir that Triton writes into its cache (TRITON_CACHE_DIR, or "
+            "TRITON_KERNEL_DUMP=1), or call stretto.triton.read(kernel, ...) from Python"
+        )
+        raise DocumentError(file, "", "is Python, not a kernel that is compiled", hint)
+    return False

@@ -1,0 +1,57 @@
+"""The loops of kernels, on a machine: each kernel lowered, its module read as any other.
+
+kernel.ttir ──► Kernel ──► lower for b200-pipes ──► module ──► Loop, Loop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from stretto.ir.diagnostics import MlirError
+from stretto.ir.kernels.writing import kernel_module
+from stretto.ir.loops import read_loops, refuse_unencoded
+from stretto.ir.parsing import Parsed, verify_module
+from stretto.kernel import Kernel
+from stretto.kernel.lowering import lower
+from stretto.loop import Loop, Note, Place
+from stretto.machine import Machine
+
+
+def lowered_module(kernels: Sequence[Kernel], machine: Machine) -> tuple[ModuleOp, tuple[str, ...]]:
+    """Kernels in nv_tileas for a machine, in one module, and what is worth saying of them."""
+    functions: list[ModuleOp] = []
+    notes: list[str] = []
+    for kernel in kernels:
+        lowered = lower(kernel, machine)
+        functions.append(kernel_module(lowered.kernel))
+        notes += kernel.notes
+        notes += [f"{place}: note: {said}" for place, said in lowered.notes]
+    first, *others = functions
+    for other in others:
+        for op in list(other.body.block.ops):
+            op.detach()
+            first.body.block.add_op(op)
+    return first, tuple(notes)
+
+
+def kernel_loops(
+    file: str, kernels: Sequence[Kernel], machine: Machine
+) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
+    """The loops of kernels on a machine, and what is worth saying about them."""
+    module, notes = lowered_module(kernels, machine)
+    parsed = Parsed.of_module(module, file)
+    faults = verify_module(parsed)
+    if faults:
+        raise MlirError(faults)
+    found = read_loops(parsed, machine)
+    refuse_unencoded(parsed, found)
+    told = [Note(Place(), note) for note in notes]
+    told += [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
+    told += [
+        Note(Place(), item.reason.render())
+        for item in found.left_alone
+        if item.reason.severity != "remark" or not found.loops
+    ]
+    return tuple(item.loop for item in found.loops), tuple(told)

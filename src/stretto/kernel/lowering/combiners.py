@@ -1,0 +1,38 @@
+"""What a reduction's region does with two elements, where one operation does it all.
+
+^(%a, %b): %m = arith.maxnumf %a, %b; yield %m          reduce.max
+"""
+
+from __future__ import annotations
+
+from stretto.kernel.tree import Operation
+
+_KINDS = {
+    "arith.addf": "reduce.sum",
+    "arith.addi": "reduce.sum",
+    "arith.maxnumf": "reduce.max",
+    "arith.maxsi": "reduce.max",
+    "arith.maximumf": "reduce.maximum",
+    "arith.minnumf": "reduce.min",
+    "arith.minsi": "reduce.min",
+    "arith.minimumf": "reduce.minimum",
+    "arith.maxui": "reduce.umax",
+    "arith.minui": "reduce.umin",
+    "arith.mulf": "reduce.prod",
+    "arith.muli": "reduce.prod",
+    "arith.andi": "reduce.and",
+    "arith.ori": "reduce.or",
+    "arith.xori": "reduce.xor",
+}
+
+
+def combined_by(reduction: Operation) -> str | None:
+    """The opcode of a reduction; None where its region does more than one operation."""
+    (region,) = reduction.regions
+    if len(reduction.operands) != 1 or len(region.operations) != 2:
+        return None
+    combined, last = region.operations
+    pair = set(combined.operands) == set(region.arguments)
+    if not pair or last.operands != combined.results:
+        return None
+    return _KINDS.get(combined.name)

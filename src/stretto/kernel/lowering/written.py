@@ -1,0 +1,67 @@
+"""What the lowering writes: opcodes, one line each.
+
+tile.offset          offset                  as it is, under its name in the dialect
+tile.view_load       async.tiled_tma_load    with a buffer that it fills
+"""
+
+from __future__ import annotations
+
+OURS = "nv_tileas."
+"""How operations of the dialect begin."""
+ALLOCATE = "alloc_tensor"
+TRANSPOSE, VIEW = "transpose", "view"
+DESCRIPTOR = "tensor_view"
+TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
+LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
+PART, SPREAD = "extract", "splat"
+TOKEN = "token"
+NARROW = "arith.trunci"
+SELECT = "arith.select"
+REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
+HARMLESS = ("arith.", "math.")
+HARMLESS_TILES = frozenset(
+    f"tile.{name}"
+    for name in ("splat", "range", "broadcast", "expand_dims", "reshape", "transpose", "offset")
+)
+"""What may be done although nobody asked: it neither reads nor writes memory."""
+
+REFUSED = {
+    "tile.view_gather": "use pointers: a gather through a descriptor has no lowering yet",
+    "tile.view_scatter": "use pointers: a scatter through a descriptor has no lowering yet",
+    "tile.view_reduce": "use tl.atomic_add: a reduction through a descriptor has no lowering yet",
+    "tile.gather": "a gather inside a tile has no lowering yet",
+}
+RENAMED = {
+    "tile.block_index": "block_index",
+    "tile.block_count": "block_count",
+    "tile.range": "range",
+    "tile.splat": "splat",
+    "tile.broadcast": "broadcast",
+    "tile.expand_dims": "expand_dims",
+    "tile.offset": "offset",
+    "tile.pointer_to_int": "pointer_to_int",
+    "tile.int_to_pointer": "int_to_pointer",
+    "tile.view_size": "view_size",
+    "tile.join": "join",
+    "tile.split": "split",
+    "tile.cat": "cat",
+    "tile.extract": "extract",
+    "tile.assume": "assume",
+    "tile.assert": "assert",
+    "tile.token": "token",
+    "tile.barrier": "barrier",
+}
+"""Those that take registers and make registers."""
+
+
+ATOMICS = {"tile.atomic_rmw": "pointer.atomic_rmw", "tile.atomic_cas": "pointer.atomic_cas"}
+"""With a mask or without."""
+
+BY_TILES = frozenset(
+    f"arith.{name}"
+    for name in (
+        "cmpi", "cmpf", "select", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi",
+        "fptoui", "index_cast",
+    )
+)  # fmt: skip
+"""Those that MLIR's own dialects have for tiles in another form, or not at all in xDSL."""

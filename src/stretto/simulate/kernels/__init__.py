@@ -1,0 +1,23 @@
+"""Whole kernels on real values: every block of the grid, loops as they stand or pipelined.
+
+    run_kernel(kernel, {"a_ptr": a, "M": 256, ...}, grid=(2, 2))       one step after the other
+    run_kernel(..., pipelined={loop: (program, wiring)})               each loop by its program
+
+Addresses, masks, bounds of loops and what sums begin with are computed from the text. NumPy is
+loaded with this package, which nothing else imports before it is asked for.
+"""
+
+from stretto.simulate.kernels.interpreting import KernelRun, Pipelined, run_kernel
+from stretto.simulate.kernels.wiring import Held, LoopWiring, Outer, Taken, Unread, Wire
+
+__all__ = [
+    "Held",
+    "KernelRun",
+    "LoopWiring",
+    "Outer",
+    "Pipelined",
+    "Taken",
+    "Unread",
+    "Wire",
+    "run_kernel",
+]

@@ -1,0 +1,127 @@
+"""Global memory: arrays, addresses into them, and views of them.
+
+Address(array, offsets)                an address for each element of a tile
+TensorView(array, offset, sizes, strides)   a tensor, of which tiles are taken; outside it is padded
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stretto.errors import StrettoError
+from stretto.kernel.types import Scalar
+from stretto.simulate.kernels.arrays import Array, fitted
+
+_PADDING = {"zero": 0.0, "nan": np.nan, "neg_inf": -np.inf, "pos_inf": np.inf, "neg_zero": -0.0}
+
+
+class OutOfBoundsError(StrettoError):
+    """A kernel reads or writes where nothing is."""
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalArray:
+    """One array, flat, with elements of one type."""
+
+    name: str
+    data: Array
+    element: Scalar
+
+    def load(self, offsets: Array, mask: Array | None, other: Any) -> Array:
+        """Elements at offsets; where the mask is off, something else."""
+        on = np.ones(offsets.shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
+        self._check(offsets, on, "reads")
+        found = self.data[np.where(on, offsets, 0)]
+        return np.where(on, found, other).astype(self.data.dtype)
+
+    def store(self, offsets: Array, values: Array, mask: Array | None) -> None:
+        """Elements to offsets, where the mask is on."""
+        on = np.ones(offsets.shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
+        self._check(offsets, on, "writes")
+        self.data[offsets[on]] = fitted(np.broadcast_to(values, offsets.shape), self.element)[on]
+
+    def _check(self, offsets: Array, on: Array, does: str) -> None:
+        wrong = on & ((offsets < 0) | (offsets >= self.data.size))
+        if np.any(wrong):
+            at = int(np.asarray(offsets)[wrong].flat[0])
+            size = self.data.size
+            told = f"`{self.name}`: the kernel {does} element {at}; it has {size}"
+            raise OutOfBoundsError(told)
+
+
+@dataclass(frozen=True, eq=False)
+class Address:
+    """An address, or a tile of such, all into one array; offsets in elements."""
+
+    array: GlobalArray
+    offsets: Array
+
+    def plus(self, by: Array) -> Address:
+        """So many elements further."""
+        return Address(self.array, np.asarray(self.offsets + by.astype(np.int64)))
+
+    def with_offsets(self, offsets: Array) -> Address:
+        """The same array at other places."""
+        return Address(self.array, offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class TensorView:
+    """A tensor in global memory."""
+
+    array: GlobalArray
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str = "zero"
+
+    def _places(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> tuple[Array, Array]:
+        offsets = np.full(tile, self.offset, dtype=np.int64)
+        inside = np.ones(tile, dtype=bool)
+        for axis, (at, size, stride) in enumerate(
+            zip(coordinates, self.sizes, self.strides, strict=True)
+        ):
+            shape = [1] * len(tile)
+            shape[axis] = tile[axis]
+            index = (at + np.arange(tile[axis], dtype=np.int64)).reshape(shape)
+            offsets = offsets + index * stride
+            inside = inside & (index >= 0) & (index < size)
+        return offsets, inside
+
+    def load(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> Array:
+        """A tile, padded where it lies outside."""
+        offsets, inside = self._places(coordinates, tile)
+        return self.array.load(offsets, inside, _PADDING.get(self.padding, 0.0))
+
+    def store(self, coordinates: tuple[int, ...], values: Array) -> None:
+        """A tile; what lies outside is left out."""
+        offsets, inside = self._places(coordinates, values.shape)
+        self.array.store(offsets, values, inside)
+
+
+@dataclass(eq=False)
+class Cell:
+    """A buffer on the chip: whatever was put into it last."""
+
+    content: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BufferRef:
+    """A buffer, seen through views."""
+
+    cell: Cell
+    views: tuple[Any, ...] = ()
+    """Functions of arrays, the first seen first."""
+
+    def read(self) -> Array:
+        """What is in it."""
+        found = self.cell.content
+        if found is None:
+            raise OutOfBoundsError("a buffer is read that nothing was put into")
+        for view in self.views:
+            found = view(found)
+        return found

@@ -1,0 +1,90 @@
+"""Kernels on the command line: imported, scheduled, run; and what is said where that cannot be."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import stretto.triton
+from kernel_cases import CASES
+from stretto.cli.main import main
+from stretto.errors import StrettoError
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
+SOFTMAX = str(EXAMPLES / "softmax.ttir")
+
+
+def _valid(document: dict[str, Any], name: str) -> None:
+    folder = resources.files("stretto.report").joinpath("schemas")
+    schema = json.loads(folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema)
+
+
+def _inputs(folder: Path) -> str:
+    path = folder / "inputs.npz"
+    np.savez(path, **CASES["softmax"]().inputs)
+    return str(path)
+
+
+def test_an_imported_kernel_schedules_as_its_dump_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = str(tmp_path / "softmax.mlir")
+    assert main(["import", SOFTMAX, "--machine", "b200-pipes", "-o", module]) == 0
+    assert "note: loaded by threads" in capsys.readouterr().err
+    assert main(["schedule", SOFTMAX, "--machine", "b200-pipes"]) == 0
+    from_dump = capsys.readouterr().out
+    assert main(["schedule", module]) == 0
+    assert capsys.readouterr().out == from_dump
+
+
+def test_import_answers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", SOFTMAX, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    _valid(document, "kernel")
+    assert "func.func @softmax" in document["mlir"]
+
+
+def test_a_kernel_runs_on_arrays_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["simulate", SOFTMAX, "--machine", "b200-pipes", "--inputs", _inputs(tmp_path)]
+    assert main([*asked, "--grid", "8", "--mode", "specialized"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("softmax, specialized, grid 8: equal to sequential execution\n")
+    assert main([*asked, "--grid", "4,2", "--json"]) == 0
+    _valid(json.loads(capsys.readouterr().out), "kernel-simulation")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["import", str(EXAMPLES / "softmax.py")], 1, "is Python, not a kernel"),
+        (["import", str(EXAMPLES.parent / "gemm.mlir")], 1, "is no kernel that can be imported"),
+        (["simulate", SOFTMAX, "--inputs", SOFTMAX], 1, "cannot be read"),
+        (["simulate", SOFTMAX, "--inputs", "x.npz", "--grid", "0"], 2, "at least 1"),
+        (["simulate", SOFTMAX, "--inputs", "x.npz", "--grid", "1,1,1,1"], 2, "three axes"),
+        (["verify", SOFTMAX], 1, "has no schedule"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == code
+    assert said in capsys.readouterr().err
+
+
+def test_loops_of_a_kernel_run_on_symbols_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", SOFTMAX, "--machine", "b200-pipes", "--iterations", "3"]) == 0
+    assert "equal to sequential execution" in capsys.readouterr().out
+
+
+def test_without_triton_a_function_is_refused_with_advice() -> None:
+    with pytest.raises(StrettoError, match=r"Triton is not installed; pip install stretto\[gpu\]"):
+        stretto.triton.read(None, signature={})

@@ -1,0 +1,150 @@
+"""Kernels are lowered for a machine, whole: what goes where, and what is said about it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import stretto
+from stretto.frontends.triton import read_ttir
+from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.reading import kernels_of
+from stretto.ir.parsing import parse_module
+from stretto.kernel import Kernel, KernelError
+from stretto.kernel.lowering import lower
+from stretto.machine import load_machine, read_machine
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
+DUMPS = sorted(EXAMPLES.glob("*.ttir"))
+MACHINES = ("b200-pipes", "blackwell")
+
+
+def _kernel(name: str) -> Kernel:
+    path = EXAMPLES / f"{name}.ttir"
+    (kernel,) = read_ttir(path.name, path.read_text())
+    return kernel
+
+
+def _lowered(name: str, machine: str = "b200-pipes") -> Kernel:
+    return lower(_kernel(name), load_machine(machine)).kernel
+
+
+def _kinds(kernel: Kernel) -> Counter[str]:
+    return Counter(op.name.removeprefix("nv_tileas.") for op in kernel.walk())
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_kernel_has_loops_that_are_scheduled(path: Path, machine: str) -> None:
+    source = stretto.read(path, machine)
+    assert len(source) >= 1
+    for loop in source:
+        found = stretto.schedule(loop, machine)
+        assert found.success
+        assert found.bounds is not None
+        assert found.ii is not None
+        assert found.ii <= found.bounds.mii * 1.01, "hardly anything is lost to the generator"
+
+
+def test_attention_has_the_interval_of_the_loop_that_was_written_by_hand() -> None:
+    (loop,) = stretto.read(EXAMPLES / "attention_forward_d128.ttir", "b200-pipes")
+    found = stretto.schedule(loop, "b200-pipes")
+    assert found.ii == 1325
+    assert found.bounds is not None
+    assert found.bounds.limiter == "recurrence"
+
+
+def test_the_printed_kernel_reads_back_as_the_same() -> None:
+    for name in ("attention_forward_d128_causal", "matmul_pointers", "softmax", "layer_norm"):
+        text, _ = stretto.import_kernel(EXAMPLES / f"{name}.ttir", "b200-pipes")
+        kernel = _lowered(name)
+        (again,) = kernels_of(parse_module(text, "again.mlir"))
+        assert [op.name for op in again.kernel.walk()] == [op.name for op in kernel.walk()]
+
+
+def test_a_carried_sum_stays_in_tensor_memory() -> None:
+    kinds = _kinds(_lowered("matmul_descriptors"))
+    # Stored once before the loop, loaded once after it, added to in between.
+    assert kinds["async.tmem_store"] == kinds["async.tmem_load"] == 1
+    assert kinds["async.tcgen05_mma"] == 1
+    assert kinds["async.tiled_tma_load"] == 2
+    assert kinds["async.tiled_tma_store"] == 1
+
+
+def test_two_loops_hand_on_one_sum() -> None:
+    kernel = _lowered("attention_forward_d64_causal")
+    first, second = (op for op in kernel.walk() if op.name == "scf.for")
+    sums = [i for i, value in enumerate(second.operands) if value is first.results[0]]
+    assert sums, "the second loop goes on in the buffer of the first"
+
+
+def test_on_a_machine_with_sums_in_registers_nothing_is_stored() -> None:
+    text = (Path(stretto.__file__).parent / "machine/targets/b200-pipes.toml").read_text()
+    text = text.replace('opcode = "async.tcgen05_mma"', 'opcode = "async.wgmma"')
+    text = text.replace('accumulator = "tmem"', 'accumulator = "register"')
+    text = text.replace('a = ["tmem", "smem"]', 'a = ["register", "smem"]')
+    hopper = read_machine("hopper.toml", text, {})
+    for name in ("attention_forward_d64", "matmul_pointers", "attention_backward_kv"):
+        kinds = _kinds(lower(_kernel(name), hopper).kernel)
+        assert kinds["async.wgmma"] > 0
+        assert not kinds["async.tmem_store"]
+        assert not kinds["async.tmem_load"]
+        module, _ = lowered_module((_kernel(name),), hopper)
+        module.verify()
+
+
+def test_pointer_loads_are_copied_where_they_can_be() -> None:
+    kinds = _kinds(_lowered("matmul_pointers"))
+    assert kinds["async.pointer_copy"] == 2
+    assert not kinds["pointer.load"]
+
+
+def test_why_a_load_is_not_copied_is_said_at_its_place() -> None:
+    source = stretto.read(EXAMPLES / "softmax.ttir", "b200-pipes")
+    (note,) = source.notes
+    assert note.text.startswith("softmax.py:15:")
+    assert "where its mask is off it reads something else than zero" in note.text
+
+
+def test_no_operation_is_dropped() -> None:
+    for path in DUMPS:
+        kernel = _kernel(path.stem)
+        before, after = _kinds(kernel), _kinds(_lowered(path.stem))
+        for kind, number in before.items():
+            if kind.startswith(("arith.", "math.")) and kind != "arith.constant":
+                inside = sum(
+                    op.name == kind
+                    for reduction in kernel.walk()
+                    if reduction.name == "tile.reduce"
+                    for op in reduction.regions[0].operations
+                )
+                assert after[kind] >= number - inside, (path.stem, kind)
+
+
+def test_what_cannot_be_lowered_is_told_at_the_users_place() -> None:
+    text = """module {
+      tt.func public @k(%a: tensor<2x16x16xf16>, %c: tensor<2x16x16xf32>) {
+        %d = tt.dot %a, %a, %c : tensor<2x16x16xf16> * tensor<2x16x16xf16>
+            -> tensor<2x16x16xf32> loc("k.py":7:3)
+        tt.return
+      }
+    }"""
+    (kernel,) = read_ttir("k.ttir", text)
+    with pytest.raises(KernelError, match=r"k\.py:7:4: error: a product of"):
+        lower(kernel, load_machine("b200-pipes"))
+
+
+def test_reading_and_lowering_take_a_tenth_of_a_second() -> None:
+    machine = load_machine("b200-pipes")
+    path = EXAMPLES / "attention_forward_d128_causal.ttir"
+    text = path.read_text()
+
+    def seconds() -> float:
+        began = time.perf_counter()
+        lowered_module(read_ttir(path.name, text), machine)
+        return time.perf_counter() - began
+
+    assert min(seconds() for _ in range(5)) < 0.1
