@@ -289,3 +289,20 @@ def test_who_shares_a_hold_is_not_folded_away() -> None:
     (members,) = shared_sets(problem, 20)
     core = core_of(problem, [members])
     assert {i for ops in core.nodes for i in ops} == {0, 1, 2, 3}
+
+
+def test_who_waits_for_a_partner_by_way_of_what_holds_nothing_cannot_share_its_start() -> None:
+    machine = Machine("m", "", (Slot(1, "r", 1, fusion_cap=2),))
+    ops = (
+        Op("r0", "read", uses=(Use("r", 2),), latency=1, facts=Facts(bank=0)),
+        Op("r1", "read", uses=(Use("r", 2),), latency=1, facts=Facts(bank=0)),
+        Op("view", "k", uses=(), latency=0),
+    )
+    stated = (
+        Dependence("r0", "view", 0, 0, "order"),
+        Dependence("view", "r1", 4, 1, "order"),
+    )
+    problem = make_problem(Loop("l", ops, stated=stated), machine, Options())
+    core = core_of(problem, [(0, 1)])
+    assert not core.turns(2)
+    assert core.turns(4)

@@ -52,11 +52,16 @@ class Contracted:
     """By operation: cycles until it, and what is folded behind it, is complete."""
     lead: dict[int, Pairs] = field(default_factory=dict[int, Pairs])
     """Operation to the paths to it that begin with what was folded."""
+    turns: Pairs = field(default_factory=list[tuple[int, int]])
+    """Paths that lead back to where they begin: II × distance is at least their latency."""
     gone: dict[int, None] = field(default_factory=dict[int, None])
     """What was folded away."""
 
     def add(self, src: int, dst: int, latency: int, distance: int) -> None:
         """Another dependence; one that is weaker than another at every II is left out."""
+        if src == dst:
+            _merge(self.turns, latency, distance)
+            return
         pairs = self.out[src].get(dst)
         if pairs is None:
             self.out[src][dst] = [(latency, distance)]
@@ -89,9 +94,8 @@ class Contracted:
             del self.into[dst][i]
             for latency, distance in pairs:
                 for src, before in coming:
-                    if src != dst:
-                        for ahead, apart in before:
-                            self.add(src, dst, ahead + latency, apart + distance)
+                    for ahead, apart in before:
+                        self.add(src, dst, ahead + latency, apart + distance)
                 for ahead, apart in first:
                     _merge(self.lead.setdefault(dst, []), ahead + latency, apart + distance)
         for src, before in coming:
@@ -127,8 +131,7 @@ def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contr
         list(compiled.completion),
     )
     for src, dst, latency, distance in compiled.between.edges:
-        if leader[src] != leader[dst]:
-            found.add(leader[src], leader[dst], latency, distance)
+        found.add(leader[src], leader[dst], latency, distance)
     for i, of in enumerate(leader):
         found.tail[of] = max(found.tail[of], found.tail[i])
     return found

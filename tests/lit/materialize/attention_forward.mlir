@@ -24,13 +24,13 @@
 // What waits for another of its own stream says so before it starts.
 
 // ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 0
-// ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 4
-// ONE:      scf.for %step = %c5 to %trips step %c1
+// ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 3
+// ONE:      scf.for %step = %c4 to %trips step %c1
 // ONE:        await %Order_pv {distance = 1 : i64}
 // ONE-NEXT:   tmem_load %o_first {stretto.name = "load_o"
 // ONE:      } {nv_tile.program.section = "kernel"}
 // ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 0
-// ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 4
+// ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 3
 
 // AGENTS:   agent_switch {
 // AGENTS:     tiled_tma_load %K

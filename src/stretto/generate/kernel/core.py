@@ -123,6 +123,10 @@ class Core:
             return plain
         return tuple(tuple(wound(claims, ii)) for claims in self.claims)
 
+    def turns(self, ii: int) -> bool:
+        """Whether what waits for itself by way of what was folded, or of a fused one, may."""
+        return all(latency <= ii * distance for latency, distance in self.rest.turns)
+
     def floors(self, ii: int) -> list[int]:
         """The first start that what was folded away leaves each node."""
         return [

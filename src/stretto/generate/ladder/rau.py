@@ -112,6 +112,21 @@ class Refiner:
                 break
         return Attempt(None, first.placement, first.refusal)
 
+    def by_start(self, ii: int, work: Work, *, weigh: bool) -> Partial | None:
+        """What one long plan by start finds at this II: the textbook's, or a weighed one."""
+        if never_fits(self.problem, ii) is not None:
+            return None
+        for core, seats in self.variants(ii):
+            if not _taken(core, seats, ii):
+                continue
+            make = _weighed if weigh else _textbook
+            plan = make(seats.heights(), core, LONG)
+            if _run(self.problem, seats, plan, work):
+                found, why = self._finish(core, seats, plan)
+                if why is None:
+                    return found
+        return None
+
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
 
@@ -120,7 +135,7 @@ class Refiner:
         """
         best, ii = placement, placement.ii
         for core, seats in self.variants(ii):
-            if not seats.at(ii, core.segments(ii), core.floors(ii)):
+            if not _taken(core, seats, ii):
                 continue
             height = seats.heights()
             least = max(seats.earliest(), default=0) // ii + 1
@@ -162,7 +177,7 @@ class Refiner:
         refusal: Refusal | None = None
         overflowing: Attempt | None = None
         for core, seats in self.variants(ii):
-            if not seats.at(ii, core.segments(ii), core.floors(ii)):
+            if not _taken(core, seats, ii):
                 continue
             for plan in _plans(core, seats):
                 if work.left <= 0:
@@ -244,6 +259,11 @@ def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
         seats.shorten(stages, WEIGHED * seats.size)
 
     return _Plan("shorter", begin, False)
+
+
+def _taken(core: Core, seats: Seats, ii: int) -> bool:
+    """Whether a heart may have this II at all; its seats then have it."""
+    return core.turns(ii) and seats.at(ii, core.segments(ii), core.floors(ii))
 
 
 def _whole(seats: Seats) -> list[int]:

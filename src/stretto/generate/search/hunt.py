@@ -30,10 +30,12 @@ AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
 """Steps for each operation of a try: at the bound, to find an upper end, between the two."""
 LEAN = 120
 """Steps for each operation to save stages at the II found."""
-THOROUGH = 3
-"""What is left after that is divided: this part of it at the bound, as much below the best."""
+THOROUGH = 4
+"""The part of what is left after that that goes to the bound."""
 FROM_ABOVE = 5
 """Tries down from the best II that may fail in a row."""
+CHEAP = 8
+"""Steps of the textbook's plan that take as long as one of the others."""
 ARMS = 10
 """What the arms take, in steps of refinement: so many for each operation squared."""
 
@@ -110,9 +112,7 @@ class _Hunt:
             self.refuse(alone)
             return False
         attempt = self._try(ii, steps, arms)
-        if attempt.placement is not None:
-            self.best, self.ii = attempt.placement, ii
-            self.progress(ii)
+        if self._take(ii, attempt.placement):
             return True
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
@@ -153,18 +153,57 @@ class _Hunt:
                 failed = middle
 
     def improve(self, first: int, last: int) -> None:
-        """What is left of the work: at the bound, then down from the best."""
-        best = last + 1 if self.ii is None else self.ii
-        if best <= first:
+        """What is left of the work: at the bound, up from it, then down from the best."""
+        if (last + 1 if self.ii is None else self.ii) <= first:
             return
         if self.attempt(first, self.work.left // THOROUGH, arms=self.affords_arms):
             return
+        self.press(first, last)
+        self.sweep(first, last)
+        best = last + 1 if self.ii is None else self.ii
         failures, ii = 0, best - 1
-        each = self.work.left // THOROUGH // FROM_ABOVE
+        each = self.work.left // 2 // FROM_ABOVE
         while ii > first and self.work.left > 0 and failures < FROM_ABOVE:
             found = self.attempt(ii, each, arms=self.affords_arms and failures == 0)
             failures = 0 if found else failures + 1
             ii -= 1
+
+    def press(self, first: int, last: int) -> None:
+        """Halving again between the bound and the best, each time by one long plan by start."""
+        failed = first
+        most = self.work.left // 2
+        work = Work(most)
+        while work.left > 0 and self.problem.wants("rau"):
+            best = last + 1 if self.ii is None else self.ii
+            if failed + 1 >= best:
+                break
+            middle = (failed + best) // 2
+            if not self._take(middle, self.refiner.by_start(middle, work, weigh=True)):
+                failed = middle
+        self.work.spend(most - max(0, work.left))
+
+    def _take(self, ii: int, found: Partial | None) -> bool:
+        """Whether something was found at an II; it is then the best."""
+        if found is not None:
+            self.best, self.ii = found, ii
+            self.progress(ii)
+        return found is not None
+
+    def sweep(self, first: int, last: int) -> None:
+        """The textbook's own way: every II from the bound upward, by its plan alone."""
+        if not self.problem.wants("rau"):
+            return
+        most = 3 * self.work.left // 4
+        work = Work(most * CHEAP)
+        for ii in range(first, last + 1 if self.ii is None else self.ii):
+            if work.left <= 0:
+                break
+            known = self.refused.get(ii)
+            if known is not None and known.proved:
+                continue
+            if self._take(ii, self.refiner.by_start(ii, work, weigh=False)):
+                break
+        self.work.spend(most - max(0, work.left) // CHEAP)
 
     @property
     def affords_arms(self) -> bool:
