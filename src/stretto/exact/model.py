@@ -153,6 +153,8 @@ class Model:
     def _dependence(self) -> None:
         """``start[dst] >= start[src] + latency - II × distance``."""
         if self.contracted:
+            if not self.case.rest.turns_at(self.ii):
+                never(self.cp)
             for src, dst, latency, distance in self.case.heart:
                 self.case.deadline.check()
                 self.cp.add(self.start[dst] >= self.start[src] + latency - self.ii * distance)

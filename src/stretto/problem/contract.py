@@ -105,6 +105,10 @@ class Contracted:
         self.out[i], self.into[i] = {}, {}
         self.gone[i] = None
 
+    def turns_at(self, ii: int) -> bool:
+        """Whether what waits for itself, by whatever way, may do so at this II."""
+        return all(latency <= ii * distance for latency, distance in self.turns)
+
     def place(self, ii: int, starts: list[int]) -> None:
         """Put what was folded as early as those it waits for allow; the others stand."""
         order = [i for i in self.compiled.graph.order if i in self.gone]
@@ -130,7 +134,7 @@ def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contr
         [{} for _ in leader],
         list(compiled.completion),
     )
-    for src, dst, latency, distance in compiled.between.edges:
+    for src, dst, latency, distance in compiled.graph.edges:
         found.add(leader[src], leader[dst], latency, distance)
     for i, of in enumerate(leader):
         found.tail[of] = max(found.tail[of], found.tail[i])

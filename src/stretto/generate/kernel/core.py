@@ -125,7 +125,7 @@ class Core:
 
     def turns(self, ii: int) -> bool:
         """Whether what waits for itself by way of what was folded, or of a fused one, may."""
-        return all(latency <= ii * distance for latency, distance in self.rest.turns)
+        return self.rest.turns_at(ii)
 
     def floors(self, ii: int) -> list[int]:
         """The first start that what was folded away leaves each node."""

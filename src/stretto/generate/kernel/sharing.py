@@ -28,35 +28,66 @@ def shared_sets(problem: Problem, ii: int) -> list[tuple[int, ...]]:
     if not classes:
         return []
     level, ready = _levels(problem)
-    work = LOOKED_AT
-    chosen: dict[int, tuple[int, ...]] = {}
+    chosen = _Chosen(problem, ii)
     for key, ops in classes:
         cap = problem.fusion.cap(key)
-        ordered = sorted(ops, key=lambda i: (level[i], ready[i], i))
         sets: list[tuple[int, ...]] = []
-        for i in ordered:
+        for i in sorted(ops, key=lambda i: (level[i], ready[i], i)):
             last = sets[-1] if sets else ()
-            fits = bool(last) and len(last) < cap and level[last[0]] == level[i]
-            if fits and _may_share(problem, (*last, i), ii):
+            alike = bool(last) and len(last) < cap and level[last[0]] == level[i]
+            if alike and _may_share(problem, (*last, i), ii):
                 sets[-1] = (*last, i)
             else:
                 sets.append((i,))
-        joined: list[tuple[int, ...]] = []
+        chosen.join(sets, cap)
+    return list(chosen.sets.values())
+
+
+class _Chosen:
+    """Sets that were chosen, and whether one of them spans levels: then others are looked at."""
+
+    def __init__(self, problem: Problem, ii: int) -> None:
+        self.problem = problem
+        self.ii = ii
+        self.sets: dict[int, tuple[int, ...]] = {}
+        self.spans = False
+        self.work = LOOKED_AT
+
+    def join(self, sets: Sequence[tuple[int, ...]], cap: int) -> None:
+        """Take sets of one level each; two that follow each other as one, where that may be."""
+        before: tuple[int, ...] = ()
         for members in sets:
-            problem.deadline.check()
-            before = joined[-1] if joined else ()
-            if before and len(before) + len(members) <= cap and work > 0:
-                wider = tuple(sorted((*before, *members)))
-                work -= len(problem.between.edges)
-                others = {m[0]: m for m in (*chosen.values(), *joined[:-1]) if len(m) > 1}
-                if _may_share(problem, wider, ii) and not closes_cycle(
-                    problem, {**others, wider[0]: wider}, wider
-                ):
-                    joined[-1] = wider
-                    continue
-            joined.append(tuple(sorted(members)))
-        chosen.update({members[0]: members for members in joined if len(members) > 1})
-    return list(chosen.values())
+            self.problem.deadline.check()
+            wider = tuple(sorted((*before, *members)))
+            if before and len(wider) <= cap and self._joins(before, wider):
+                before = wider
+                continue
+            before = self._taken(tuple(sorted(members)))
+
+    def _joins(self, before: tuple[int, ...], wider: tuple[int, ...]) -> bool:
+        """Whether a set may grow by another of a later level; it is then the chosen one."""
+        if self.work <= 0 or not _may_share(self.problem, wider, self.ii):
+            return False
+        kept = self.sets.pop(before[0], None)
+        if self._closes_cycle(wider):
+            if kept is not None:
+                self.sets[before[0]] = kept
+            return False
+        self.sets[wider[0]] = wider
+        self.spans = True
+        return True
+
+    def _taken(self, members: tuple[int, ...]) -> tuple[int, ...]:
+        """A set of one level; each for itself where one that spans levels leads back to it."""
+        if len(members) > 1:
+            if self.spans and (self.work <= 0 or self._closes_cycle(members)):
+                return members[:1]
+            self.sets[members[0]] = members
+        return members
+
+    def _closes_cycle(self, members: tuple[int, ...]) -> bool:
+        self.work -= len(self.problem.between.edges)
+        return closes_cycle(self.problem, {**self.sets, members[0]: members}, members)
 
 
 def _levels(problem: Problem) -> tuple[list[int], list[int]]:
