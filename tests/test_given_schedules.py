@@ -164,7 +164,7 @@ def test_stdin_has_no_folder(
     def stdin(_name: str) -> tuple[str, str]:
         return "<stdin>", text
 
-    monkeypatch.setattr("stretto.api.read_write.read_text", stdin)
+    monkeypatch.setattr("stretto.api.read_write.read_input", stdin)
     assert main(["bounds", "-"]) == 1
     assert "m.toml" in capsys.readouterr().err
     monkeypatch.chdir(elsewhere)

@@ -72,6 +72,7 @@ class Ticks:
 def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
     clock = Ticks()
     monkeypatch.setattr("stretto.deadline.monotonic", clock)
+    monkeypatch.setattr("stretto.solve.scheduling.perf_counter", clock)
     return clock
 
 
