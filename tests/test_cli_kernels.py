@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import stretto.triton
 from kernel_cases import CASES
 from stretto.cli.main import main
 from stretto.errors import StrettoError
+from stretto.kernel.errors import KernelError
+from stretto.kernel.tree import Location
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 SOFTMAX = str(EXAMPLES / "softmax.ttir")
@@ -88,3 +91,24 @@ def test_loops_of_a_kernel_run_on_symbols_too(capsys: pytest.CaptureFixture[str]
 def test_without_triton_a_function_is_refused_with_advice() -> None:
     with pytest.raises(StrettoError, match=r"Triton is not installed; pip install stretto\[gpu\]"):
         stretto.triton.read(None, signature={})
+
+
+@pytest.mark.parametrize("command", ["schedule", "bounds", "explain", "import"])
+def test_an_error_begins_with_its_place(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And with nothing before it: editors jump to it."""
+    whole = (EXAMPLES / "attention_forward_d64.ttir").read_text(encoding="utf-8")
+    broken = tmp_path / "broken.ttir"
+    broken.write_text(whole[:900], encoding="utf-8")
+    assert main([command, str(broken), "--machine", "b200-pipes"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"{broken}:21:")
+    assert told.count("error:") == 1
+
+
+def test_a_kernel_error_travels() -> None:
+    error = KernelError(Location("k.py", 3, 7), "is wrong", "do this")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "k.py:3:7: error: is wrong; do this"
+    assert again.message == "is wrong"

@@ -114,7 +114,7 @@ class Core:
                 return 0, ()
             for claim in claims:
                 enough = max(enough, claim.offset + 1, claim.duration)
-        return enough, tuple(tuple(map(tuple, claims)) for claims in self.claims)  # type: ignore[misc]
+        return enough, self.claims
 
     def segments(self, ii: int) -> tuple[tuple[Segment, ...], ...]:
         """What each node takes in each modulo cycle, in pieces that do not overlap."""

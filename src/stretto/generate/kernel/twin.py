@@ -55,6 +55,7 @@ class Seats:
         """The last node that found no seat."""
         self.evictions = 0
         """What is left of a plan's budget."""
+        self._priority: Sequence[int] = [0] * core.size
         self.spent = 0
         """Steps taken so far, over all plans."""
         self._home = {op: h for h, members in enumerate(core.recurrences) for op in members}

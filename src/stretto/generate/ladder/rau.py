@@ -44,10 +44,6 @@ class Work:
 
     left: int
 
-    def part(self, steps: int) -> Work:
-        """A part of it, to be given back by `spend`."""
-        return Work(min(steps, self.left))
-
     def spend(self, steps: int) -> None:
         """So much less."""
         self.left -= steps
@@ -57,7 +53,6 @@ class Work:
 class _Plan:
     """How to go about it: begins a run on the seats; `by_cycle`: stages follow."""
 
-    name: str
     begin: Callable[[Seats], None]
     by_cycle: bool
 
@@ -258,7 +253,7 @@ def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
         seats.put([starts[i] for i in nodes])
         seats.shorten(stages, WEIGHED * seats.size)
 
-    return _Plan("shorter", begin, False)
+    return _Plan(begin, False)
 
 
 def _taken(core: Core, seats: Seats, ii: int) -> bool:
@@ -296,18 +291,18 @@ def _run(problem: Problem, seats: Seats, plan: _Plan, work: Work) -> bool:
 
 def _textbook(height: Sequence[int], core: Core, budget: int) -> _Plan:
     seats = budget * core.size
-    return _Plan("textbook", lambda s: s.iterate(height, seats, False), False)
+    return _Plan(lambda s: s.iterate(height, seats, False), False)
 
 
 def _weighed(height: Sequence[int], core: Core, budget: int) -> _Plan:
     seats = budget * core.size
-    return _Plan("weighed", lambda s: s.iterate(height, seats, True), False)
+    return _Plan(lambda s: s.iterate(height, seats, True), False)
 
 
 def _packed(
-    name: str, priority: Sequence[int], evictions: int, *, tight: bool = False, late: bool = False
+    priority: Sequence[int], evictions: int, *, tight: bool = False, late: bool = False
 ) -> _Plan:
-    return _Plan(name, lambda s: s.pack(priority, tight, late, evictions), True)
+    return _Plan(lambda s: s.pack(priority, tight, late, evictions), True)
 
 
 def _plans(core: Core, seats: Seats) -> Iterator[_Plan]:
@@ -316,12 +311,12 @@ def _plans(core: Core, seats: Seats) -> Iterator[_Plan]:
     few, many = core.size + 20, 4 * core.size + 40
     yield _textbook(height, core, TEXTBOOK)
     if seats.packable:
-        yield _packed("height", height, few)
+        yield _packed(height, few)
     yield _weighed(height, core, TEXTBOOK)
     hard = _density(core)
     if seats.packable:
-        yield _packed("density", hard, few)
-        yield _packed("tight", hard, few, tight=True)
+        yield _packed(hard, few)
+        yield _packed(hard, few, tight=True)
     yield _weighed(height, core, WEIGHED)
     turn = 0
     while True:
@@ -329,7 +324,7 @@ def _plans(core: Core, seats: Seats) -> Iterator[_Plan]:
             for _ in range(4):
                 priority = _shaken(height if turn % 2 else hard, turn)
                 tight, late = turn % 3 == 1, turn % 4 == 2
-                yield _packed(f"learned {turn}", priority, many, tight=tight, late=late)
+                yield _packed(priority, many, tight=tight, late=late)
                 turn += 1
         yield _weighed(_shaken(height, turn), core, LONG)
         if not seats.packable or turn % 8 == 4:
