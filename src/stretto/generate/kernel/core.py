@@ -128,9 +128,9 @@ class Core:
         return self.rest.turns_at(ii)
 
     def floors(self, ii: int) -> list[int]:
-        """The first start that what was folded away leaves each node."""
+        """The first start that what was folded away leaves each node; none is below 0."""
         return [
-            max((latency - ii * distance for latency, distance in paths), default=0) if paths else 0
+            max([0, *(latency - ii * distance for latency, distance in paths)])
             for paths in self.lead
         ]
 
