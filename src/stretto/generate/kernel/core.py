@@ -114,7 +114,7 @@ class Core:
                 return 0, ()
             for claim in claims:
                 enough = max(enough, claim.offset + 1, claim.duration)
-        return enough, self.claims
+        return enough, tuple(tuple(map(tuple, claims)) for claims in self.claims)  # type: ignore[misc]
 
     def segments(self, ii: int) -> tuple[tuple[Segment, ...], ...]:
         """What each node takes in each modulo cycle, in pieces that do not overlap."""
@@ -128,9 +128,9 @@ class Core:
         return self.rest.turns_at(ii)
 
     def floors(self, ii: int) -> list[int]:
-        """The first start that what was folded away leaves each node; none is below 0."""
+        """The first start that what was folded away leaves each node."""
         return [
-            max([0, *(latency - ii * distance for latency, distance in paths)])
+            max((latency - ii * distance for latency, distance in paths), default=0) if paths else 0
             for paths in self.lead
         ]
 
