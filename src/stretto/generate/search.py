@@ -1,0 +1,284 @@
+"""The II search: quickly to an upper end, then again wherever a smaller II may be had.
+
+    MII ✗                                 first at the bound itself: most loops end here
+    MII ✗ +1 ✗ +2 ✗ +4 ✓                 quick tries, ever wider apart, give an upper end
+             +3 ✗                         those between halve what is left
+    MII ✗ thorough      ✗✗ below the best what work is left: at the bound, then down from the best
+    MII ✗✗✗✗✗✗✗✗✗✗✗✗✗                     and every II not tried yet, in order
+
+Feasibility is not monotone in the II. The wide steps only find an upper end soon; whatever is left
+out by them is tried afterwards, and IIs that the work allowed does not reach are said to be
+untried. The one threshold that is monotone, the bytes that any schedule needs, refuses whole runs
+of IIs with a proof. All limits are counts, so the same loop always gets the same answer; the work
+that a loop is worth grows with its size, ever more slowly, and with `--effort`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stretto.deadline import OverdueError
+from stretto.generate.ladder.attempt import Attempt
+from stretto.generate.ladder.rau import Refiner, Work, never_fits
+from stretto.generate.ladder.rings import least_bytes
+from stretto.generate.problem import Problem
+from stretto.generate.seating.partial import Partial
+from stretto.solution import Bounds, Refusal
+
+AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
+"""Steps for each operation of a try: at the bound, to find an upper end, between the two."""
+LEAN = 120
+"""Steps for each operation to save stages at the II found."""
+THOROUGH = 4
+"""The part of what is left after that that goes to the bound."""
+FROM_ABOVE = 5
+"""Tries down from the best II that may fail in a row."""
+CHEAP = 8
+"""Steps of the textbook's plan that take as long as one of the others."""
+ARMS = 10
+"""What the arms take, in steps of refinement: so many for each operation squared."""
+
+WORK_OVER = "not tried: the work allowed was spent elsewhere"
+TIME_OVER = "not tried: the time limit came first"
+
+Progress = Callable[[Refusal | int], None]
+"""Told of every refusal, and of every II at which a schedule was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the search came to."""
+
+    placement: Partial | None
+    ii: int | None
+    refused: tuple[Refusal, ...]
+    """One for each II (or run of IIs) below the answer, in order; untried ones say so."""
+    stopped: bool = False
+    """Whether it was interrupted; this is then the best so far."""
+    overdue: bool = False
+    """Whether the time limit ended it; likewise."""
+
+
+def search(
+    problem: Problem, bounds: Bounds, serial_ii: int, progress: Progress | None = None
+) -> Found:
+    """The smallest II at which a placement is found, from the MII to the last that is allowed."""
+    last = problem.options.max_ii if problem.options.max_ii is not None else serial_ii
+    first = bounds.mii
+    hunt = _Hunt(
+        problem, progress or (lambda _: None), Refiner(problem, first, last), Work(problem.work)
+    )
+    stopped = overdue = False
+    try:
+        enough = enough_memory(problem, first, last)
+        if enough > first:
+            hunt.refuse(starved(problem, first, min(enough - 1, last)))
+        if enough <= last:
+            hunt.gallop(enough, last)
+            if not problem.options.quick:
+                hunt.improve(enough, last)
+                hunt.fill(enough, last)
+            hunt.lean()
+    except KeyboardInterrupt:
+        stopped = True
+    except OverdueError:
+        overdue = True
+    below = last if hunt.ii is None else hunt.ii - 1
+    untried = TIME_OVER if overdue else WORK_OVER
+    return Found(hunt.best, hunt.ii, hunt.account(first, below, untried), stopped, overdue)
+
+
+@dataclass(slots=True)
+class _Hunt:
+    """The best placement so far, and why each other II was refused."""
+
+    problem: Problem
+    progress: Progress
+    refiner: Refiner
+    work: Work
+    best: Partial | None = None
+    ii: int | None = None
+    refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refused[refusal.ii] = refusal
+        self.progress(refusal)
+
+    def attempt(self, ii: int, steps: int, *, arms: bool = False) -> bool:
+        """Whether so many steps find a placement at this II; it is then the best."""
+        alone = never_fits(self.problem, ii)
+        if alone is not None:
+            self.refuse(alone)
+            return False
+        attempt = self._try(ii, steps, arms)
+        if self._take(ii, attempt.placement):
+            return True
+        if attempt.refusal is not None:
+            self.refuse(attempt.refusal)
+        return False
+
+    def _try(self, ii: int, steps: int, arms: bool) -> Attempt:
+        """Refinement; and where the arms may see what it does not, the whole ladder."""
+
+        def refine(_: Problem, at: int) -> Attempt:
+            most = max(steps, self.problem.size)
+            work = Work(most)
+            attempt = self.refiner.refine(at, work)
+            self.work.spend(most - work.left)
+            return attempt
+
+        if self.problem.wants("rau") and not arms:
+            return refine(self.problem, ii)
+        from stretto.generate.ladder.climb import climb  # noqa: PLC0415 - few loops need the arms
+
+        self.work.spend(ARMS * self.problem.size**2)
+        return climb(self.problem, ii, refine)
+
+    def gallop(self, first: int, last: int) -> None:
+        """Quick tries: wider and wider to the first that succeeds, then halving back."""
+        size = self.problem.size
+        failed, gap, best = first - 1, 0, last
+        while not self.attempt(min(first + gap, last), (QUICK if gap else AT_THE_BOUND) * size):
+            failed = min(first + gap, last)
+            if failed == last:
+                return
+            gap = max(1, 2 * gap)
+        best = self.ii or last
+        while failed + 1 < best and self.work.left > 0:
+            middle = (failed + best) // 2
+            if self.attempt(middle, MIDDLE * size):
+                best = middle
+            else:
+                failed = middle
+
+    def improve(self, first: int, last: int) -> None:
+        """What is left of the work: at the bound, up from it, then down from the best."""
+        if (last + 1 if self.ii is None else self.ii) <= first:
+            return
+        if self.attempt(first, self.work.left // THOROUGH, arms=self.affords_arms):
+            return
+        self.press(first, last)
+        self.sweep(first, last)
+        best = last + 1 if self.ii is None else self.ii
+        failures, ii = 0, best - 1
+        each = self.work.left // 2 // FROM_ABOVE
+        while ii > first and self.work.left > 0 and failures < FROM_ABOVE:
+            found = self.attempt(ii, each, arms=self.affords_arms and failures == 0)
+            failures = 0 if found else failures + 1
+            ii -= 1
+
+    def press(self, first: int, last: int) -> None:
+        """Halving again between the bound and the best, each time by one long plan by start."""
+        failed = first
+        most = self.work.left // 2
+        work = Work(most)
+        while work.left > 0 and self.problem.wants("rau"):
+            best = last + 1 if self.ii is None else self.ii
+            if failed + 1 >= best:
+                break
+            middle = (failed + best) // 2
+            if not self._take(middle, self.refiner.by_start(middle, work, weigh=True)):
+                failed = middle
+        self.work.spend(most - max(0, work.left))
+
+    def _take(self, ii: int, found: Partial | None) -> bool:
+        """Whether something was found at an II; it is then the best."""
+        if found is not None:
+            self.best, self.ii = found, ii
+            self.progress(ii)
+        return found is not None
+
+    def sweep(self, first: int, last: int) -> None:
+        """The textbook's own way: every II from the bound upward, by its plan alone."""
+        if not self.problem.wants("rau"):
+            return
+        most = 3 * self.work.left // 4
+        work = Work(most * CHEAP)
+        for ii in range(first, last + 1 if self.ii is None else self.ii):
+            if work.left <= 0:
+                break
+            known = self.refused.get(ii)
+            if known is not None and known.proved:
+                continue
+            if self._take(ii, self.refiner.by_start(ii, work, weigh=False)):
+                break
+        self.work.spend(most - max(0, work.left) // CHEAP)
+
+    @property
+    def affords_arms(self) -> bool:
+        """Whether the arms may see what refinement does not, and the work left suffices."""
+        return _needs_arms(self.problem) and ARMS * self.problem.size**2 < self.work.left
+
+    def fill(self, first: int, last: int) -> None:
+        """Tries of every II that nobody looked at, in order: the first found is the best."""
+        for ii in range(first, last + 1 if self.ii is None else self.ii):
+            if self.work.left <= 0:
+                return
+            if ii not in self.refused and self.attempt(ii, MIDDLE * self.problem.size):
+                return
+
+    def lean(self) -> None:
+        """Fewer stages at the II found, where a little work saves some."""
+        if self.best is not None and self.problem.wants("rau"):
+            self.best = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+
+    def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
+        """A refusal for every II from the first to the last; those not tried say why."""
+        told: list[Refusal] = []
+        ii = first
+        while ii <= last:
+            refusal = self.refused.get(ii)
+            if refusal is None:
+                beyond = min((tried for tried in self.refused if tried > ii), default=last + 1)
+                through = min(beyond, last + 1) - 1
+                refusal = Refusal(ii, untried, through=through if through > ii else None)
+            told.append(refusal)
+            ii = (refusal.through or refusal.ii) + 1
+        return tuple(told)
+
+
+def _needs_arms(problem: Problem) -> bool:
+    """Whether the loop has what seating by cycle alone does not see."""
+    fusable = any(len(members) > 1 for members in problem.fusion.alike.values())
+    return fusable or problem.staged or any(problem.pending)
+
+
+# Memory: the one threshold that is monotone in the II ------------------------------------
+#
+# II    256   512   768   1,024     copies that dependences force only fall as the II grows,
+# smem   ✗     ✗     ✓      ✓       so the first II that fits may be bisected
+
+
+def _fits(problem: Problem, ii: int) -> bool:
+    needed = least_bytes(problem, ii)
+    return all(needed.get(space, 0) <= budget for space, budget in problem.rooms.budgets.items())
+
+
+def enough_memory(problem: Problem, first: int, last: int) -> int:
+    """The first II at which the bytes that any schedule needs fit.
+
+    A path of latency l over distance d to a reader at distance r makes a life of (r - d) × II + l
+    plus its completion, so r - d + ceil((l + completion) / II) copies: a number that only falls as
+    the II grows, as does the largest of them. So this threshold may be bisected.
+    """
+    if not problem.rotating or _fits(problem, first):
+        return first
+    if not _fits(problem, last):
+        return last + 1
+    low, high = first, last
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fits(problem, middle) else (middle, high)
+    return high
+
+
+def starved(problem: Problem, first: int, through: int) -> Refusal:
+    """Why every II from the first through the last of a run is refused."""
+    needed = least_bytes(problem, first)
+    space, budget = next((s, b) for s, b in problem.rooms.budgets.items() if needed.get(s, 0) > b)
+    reason = (
+        f"any schedule at II {first} needs {needed[space]:,} bytes of {space}; "
+        f"the budget is {budget:,}"
+    )
+    return Refusal(first, reason, through=through, proved=True, limit=space)
