@@ -324,7 +324,7 @@ def _generating() -> Iterator[Mutant]:
         "knots",
         "No placement ties a knot in one cycle.",
         all_of(
-            silent("stretto.generate.ladder.storage.knot"),
+            silent("stretto.generate.ladder.rings.knot"),
             replaced("stretto.generate.problem.Problem.instant", {}),
         ),
     )

@@ -15,9 +15,15 @@ from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.kernel import Twin, core_of
 from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
-from stretto.generate.ladder.rings import least_bytes, least_depths, with_caps
-from stretto.generate.ladder.storage import bytes_needed, overflow, ring_depth
-from stretto.generate.ladder.tighten import tighten
+from stretto.generate.ladder.rings import (
+    bytes_needed,
+    least_bytes,
+    least_depths,
+    overflow,
+    ring_depth,
+    tighten,
+    with_caps,
+)
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.ladder.storage import overflow
-from stretto.generate.ladder.tighten import tighten
+from stretto.generate.ladder.rings import overflow, tighten
 from stretto.generate.problem import ARMS, RUNGS, Problem
 from stretto.generate.seating.arms import Bench, propose
 from stretto.generate.seating.cost import Scorer

@@ -21,9 +21,7 @@ from dataclasses import dataclass, field
 
 from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, seats_of
 from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
-from stretto.generate.ladder.rings import capped
-from stretto.generate.ladder.storage import overflow
-from stretto.generate.ladder.tighten import tighten
+from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
 from stretto.resources import ReservationTable

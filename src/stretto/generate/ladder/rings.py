@@ -1,22 +1,75 @@
-"""When rings overflow: decide how deep each may be, and hold the schedule to it.
+"""Rings of a placement: do they fit, and if not, hold them to fewer copies or shorten their lives.
+
+    a_tile  lives 2,892 cycles at II 2,048  ──►  2 copies × 65,536 bytes
 
     a_tile 2 copies, b_tile 2 copies: too much     ──►  a_tile 1, b_tile 2
     reader of a_tile ─completion,+1─► writer of a_tile        a cap is a dependence like any other
 
-Depths start from what dependences force at this II; what is left of the budget goes to the
+    load ████░░░░░░░░░░░░ mma          load as late as its reader allows: one copy less
+    ░░░░░░░░░░░░ load ████ mma
+
+Capped depths start from what dependences force at this II; what is left of the budget goes to the
 storages that wanted more. The caps become arcs, and so the problem is one of the same kind again.
+Operations that fill rotating storages, and views, which hold nothing and would keep them early, are
+moved later, each only if the bytes needed do not grow: a load that is early for no reason holds its
+tile for no reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.ladder.storage import ring_depth
 from stretto.generate.problem import Problem
 from stretto.problem import Edge, Room
 from stretto.problem.paths import longest_from
+from stretto.solution.views import knot
+
+if TYPE_CHECKING:
+    from stretto.generate.seating.partial import Partial
+
+
+# Do they fit? ----------------------------------------------------------------------------
+
+
+def ring_depth(problem: Problem, room: Room, ii: int, starts: Sequence[int]) -> int:
+    """Copies of a rotating storage that are alive at once."""
+    begin = min(starts[w] for w in room.writers)
+    end = begin
+    for op, distance in room.accessors:
+        end = max(end, starts[op] + problem.completion[op] + ii * distance)
+    return max(1, -(-(end - begin) // ii))
+
+
+def bytes_needed(problem: Problem, ii: int, starts: Sequence[int]) -> dict[str, int]:
+    """Bytes of each space that a whole placement takes."""
+    needed = dict(problem.rooms.single_bytes)
+    for room in problem.rotating:
+        depth = ring_depth(problem, room, ii, starts)
+        needed[room.space] = needed.get(room.space, 0) + room.bytes * depth
+    return needed
+
+
+def overflow(problem: Problem, ii: int, starts: Sequence[int]) -> str:
+    """Which budget a whole placement exceeds, with the bytes; empty if it fits.
+
+    Rings that no order of one cycle hands on are no better than rings that do not fit.
+    """
+    tied = knot(problem.loop, ii, problem.starts_by_name(starts)) if problem.instant else ()
+    if tied:
+        return f"{' and '.join(tied)} take no time, and each has to come before the other"
+    if not problem.rotating:
+        return ""
+    needed = bytes_needed(problem, ii, starts)
+    for space, budget in problem.rooms.budgets.items():
+        if needed.get(space, 0) > budget:
+            return f"{space} needs {needed[space]:,} bytes; the budget is {budget:,}"
+    return ""
+
+
+# Fewer copies ----------------------------------------------------------------------------
 
 
 def least_depths(problem: Problem, ii: int) -> list[int]:
@@ -99,3 +152,46 @@ def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
         if op != writer and depth > distance
     ]
     return replace(problem, graph=problem.graph.with_edges(caps))
+
+
+# Shorter lives ---------------------------------------------------------------------------
+
+
+def tighten(partial: Partial, rung: str) -> None:
+    """Move the fillers and views of a complete placement as late as pays, last ones first."""
+    problem, ii = partial.problem, partial.ii
+    if not problem.rotating:
+        return
+    touched = _touched(problem)
+    movable = {w for room in problem.rotating for w in room.writers}
+    movable |= {i for i, vector in enumerate(problem.vectors) if not vector.uses}
+    for op in sorted(movable, key=problem.rank.__getitem__, reverse=True):
+        start = partial.starts[op]
+        if start is None or not problem.succs[op]:
+            continue
+        if problem.deadline.over:  # the placement is complete as it stands
+            return
+        low, high = partial.window(op)
+        if high <= start:
+            continue
+        before = _bytes(problem, touched[op], ii, partial.starts)
+        partial.unseat(op)
+        later = partial.table.latest(problem.vectors[op], max(low, start), high)
+        seat = start if later is None else later
+        partial.seat((op,), seat, rung)
+        if _bytes(problem, touched[op], ii, partial.starts) > before:
+            partial.unseat(op)
+            partial.seat((op,), start, rung)
+
+
+def _touched(problem: Problem) -> list[list[Room]]:
+    touched: list[list[Room]] = [[] for _ in problem.names]
+    for room in problem.rotating:
+        for op in {accessor for accessor, _ in room.accessors}:
+            touched[op].append(room)
+    return touched
+
+
+def _bytes(problem: Problem, rooms: Sequence[Room], ii: int, starts: Sequence[int | None]) -> int:
+    known = [start or 0 for start in starts]
+    return sum(room.bytes * ring_depth(problem, room, ii, known) for room in rooms)

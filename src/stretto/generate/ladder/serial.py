@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from stretto.deadline import GRACE
 from stretto.errors import InfeasibleError
-from stretto.generate.ladder.storage import overflow, ring_depth
+from stretto.generate.ladder.rings import overflow, ring_depth
 from stretto.generate.problem import Problem
 from stretto.problem import Claim
 from stretto.solution import views
