@@ -22,7 +22,7 @@ from stretto.exact.cp import never
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Sector:
     """Something on the circle, from `offset` cycles after a cycle variable."""
 
     cycle: cp_model.IntVar
@@ -34,7 +34,7 @@ class Held:
 
 
 def capacity(
-    model: cp_model.CpModel, ii: int, held: Sequence[Held], limit: int
+    model: cp_model.CpModel, ii: int, held: Sequence[Sector], limit: int
 ) -> cp_model.Constraint:
     """No modulo cycle has more than `limit` in use."""
     around = sum(h.amount * (h.duration // ii) for h in held if h.present is None)
@@ -50,7 +50,7 @@ def capacity(
 
 
 def _intervals(
-    model: cp_model.CpModel, ii: int, held: Held
+    model: cp_model.CpModel, ii: int, held: Sector
 ) -> Iterator[tuple[cp_model.IntervalVar, int, bool]]:
     """Intervals that are enough to see everything in [0, II): with amount, and if always there."""
     whole, rest = divmod(held.duration, ii)

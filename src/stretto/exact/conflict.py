@@ -37,7 +37,7 @@ SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Judgement:
     """Whether an II is possible, and if not, why."""
 
     status: Literal["possible", "impossible", "undecided"]
@@ -49,7 +49,7 @@ class Conflict:
 
 def find_conflict(
     case: Case, ii: int, clock: Clock, suspects: Sequence[Collection[Reason]] = ()
-) -> Conflict:
+) -> Judgement:
     """Why this II is impossible; `suspects` are sets that may be enough, likely ones first."""
     question = _Question(case, ii, clock)
     everything = all_reasons(case)
@@ -61,12 +61,12 @@ def find_conflict(
     if enough is None:
         answer = question.refuted(everything)
         if answer is None:
-            return Conflict("undecided")
+            return Judgement("undecided")
         if not answer:
             found = question.solution
             if found is not None and case.knotted(found):
-                return Conflict("undecided")
-            return Conflict("possible", solution=found)
+                return Judgement("undecided")
+            return Judgement("possible", solution=found)
         enough = question.core(everything)
     return _reduce(question, enough)
 
@@ -92,7 +92,7 @@ def still_refuted(case: Case, ii: int, reasons: Collection[Reason], clock: Clock
     return bool(_Question(case, ii, clock).refuted(reasons))
 
 
-def _reduce(question: _Question, enough: list[Reason]) -> Conflict:
+def _reduce(question: _Question, enough: list[Reason]) -> Judgement:
     """Drop what is not needed, in parts that halve."""
     needed: set[Reason] = set()
     minimal = True
@@ -112,7 +112,7 @@ def _reduce(question: _Question, enough: list[Reason]) -> Conflict:
                 needed.add(part[0])
             at += size
         if size == 1:
-            return Conflict("impossible", tuple(enough), minimal)
+            return Judgement("impossible", tuple(enough), minimal)
         size //= 2
 
 

@@ -30,7 +30,7 @@ from ortools.sat.python import cp_model
 
 from stretto.errors import StrettoError
 from stretto.exact.case import Case, Solution
-from stretto.exact.circular import Held, capacity
+from stretto.exact.circular import Sector, capacity
 from stretto.exact.cp import never, total, when
 from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
@@ -181,7 +181,7 @@ class Model:
 
     def _slot(self) -> None:
         """Σ occupancy of the holders in every modulo cycle <= capacity."""
-        shared: dict[str, list[Held]] = {}
+        shared: dict[str, list[Sector]] = {}
         for choice in self.choices:
             for (leader, held), present in choice.holds.items():
                 for use in held:
@@ -205,9 +205,9 @@ class Model:
         duration: int,
         amount: int,
         present: cp_model.IntVar | None = None,
-    ) -> Held:
+    ) -> Sector:
         self.case.deadline.check()
-        return Held(self.cycle[op], offset, duration, amount, present)
+        return Sector(self.cycle[op], offset, duration, amount, present)
 
     def _depth(self) -> None:
         """``stage <= max_depth``, stages counted from the origin; the stage count likewise."""

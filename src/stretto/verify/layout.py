@@ -77,7 +77,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Running:
     """A span as consecutive iterations have it at one time."""
 
     span: Span
@@ -96,7 +96,7 @@ class Moment:
 
     cycle: int
     load: int
-    held: tuple[Held, ...]
+    held: tuple[Running, ...]
     """In the order of the spans."""
 
 
@@ -191,13 +191,13 @@ class Layout:
             rounds += 1
         return level
 
-    def running(self, span: Span, cycle: int) -> Held:
+    def running(self, span: Span, cycle: int) -> Running:
         """The iterations that have a span at a time; none where `last` is below `first`.
 
         Iteration i has begun when begin + i × II <= cycle, and has not ended while
         cycle < end + i × II.
         """
-        return Held(span, (cycle - span.end) // self.ii + 1, (cycle - span.begin) // self.ii)
+        return Running(span, (cycle - span.end) // self.ii + 1, (cycle - span.begin) // self.ii)
 
     def copies(self, span: Span) -> int:
         """How many iterations have a span at once: those that begin before the first one ends."""
@@ -358,10 +358,12 @@ def _together(laid: Layout, limit: Limit, moment: Moment, oldest: int) -> Violat
     return limit.violation(message, owners, cycle=cycle, load=moment.load, ii=laid.ii)
 
 
-def _by_begin(laid: Layout, runs: tuple[Held, ...], oldest: int) -> Iterator[tuple[int, int, Span]]:
+def _by_begin(
+    laid: Layout, runs: tuple[Running, ...], oldest: int
+) -> Iterator[tuple[int, int, Span]]:
     """Begin and iteration of all that is held, the earliest first, told from the oldest."""
 
-    def each(run: Held) -> Iterator[tuple[int, int, Span]]:
+    def each(run: Running) -> Iterator[tuple[int, int, Span]]:
         for iteration in range(run.first - oldest, run.last - oldest + 1):
             yield run.span.begin + iteration * laid.ii, iteration, run.span
 

@@ -34,7 +34,7 @@ SCORED_SEATS = 512
 
 
 @dataclass(slots=True)
-class Work:
+class Allowance:
     """What is left of the budgets of a rung."""
 
     trials: int = PERMUTE_SEATS
@@ -52,7 +52,7 @@ class Bench:
     """What may be seated next, most urgent first, pending ones last."""
     veto: bool = False
     """Whether bank caps refuse proposals of all arms, not of the cost-based one alone."""
-    work: Work = field(default_factory=Work)
+    work: Allowance = field(default_factory=Allowance)
 
     @property
     def live(self) -> list[int]:

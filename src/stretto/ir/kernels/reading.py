@@ -44,7 +44,7 @@ from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
 from stretto.loop import Operand
-from stretto.simulate.kernels.wiring import Held, LoopWiring, Outer, Taken, Unread, Wire
+from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken, Unread, Wire
 from stretto.vocabulary.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
@@ -243,7 +243,7 @@ class _Wirer:
         operands = self._item.loop.op(name).operands
         for position, value in enumerate(op.operands):
             if position in special:
-                yield Held() if value is total else Unread()
+                yield Accumulated() if value is total else Unread()
                 continue
             # What never changes needs no pipe; the loop may know it by the name of what it views.
             fixed = buffer_of(value.type) == GLOBAL or not inside(value, block)

@@ -8,10 +8,10 @@ loaded with this package, which nothing else imports before it is asked for.
 """
 
 from stretto.simulate.kernels.interpreting import KernelRun, Pipelined, run_kernel
-from stretto.simulate.kernels.wiring import Held, LoopWiring, Outer, Taken, Unread, Wire
+from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken, Unread, Wire
 
 __all__ = [
-    "Held",
+    "Accumulated",
     "KernelRun",
     "LoopWiring",
     "Outer",

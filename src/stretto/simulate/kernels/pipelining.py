@@ -18,7 +18,7 @@ from stretto.simulate.domains import BEFORE, Datum, Trace
 from stretto.simulate.kernels.arrays import fitted
 from stretto.simulate.kernels.evaluating import Evaluator
 from stretto.simulate.kernels.memory import BufferRef
-from stretto.simulate.kernels.wiring import Held, LoopWiring, Outer, Taken
+from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken
 
 
 class LoopDomain:
@@ -97,7 +97,7 @@ class LoopDomain:
                     taken.append(operands[position])
                 case Outer(value):
                     taken.append(self._outer(value))
-                case Held():
+                case Accumulated():
                     held = [
                         content
                         for access, content in zip(

@@ -1,6 +1,6 @@
 """How a loop's operations are those of a kernel: which operand of the text is which of the loop.
 
-%s = tcgen05_mma %q, %k acc %o      Taken(0), Taken(1), Held()
+%s = tcgen05_mma %q, %k acc %o      Taken(0), Taken(1), Accumulated()
 %c = arith.mulf %x, %two            Taken(0), Outer(%two)
 """
 
@@ -28,7 +28,7 @@ class Outer:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Accumulated:
     """What the buffer that the operation adds to holds."""
 
 
@@ -37,7 +37,7 @@ class Unread:
     """A buffer to be filled: its content does not matter."""
 
 
-Wire = Taken | Outer | Held | Unread
+Wire = Taken | Outer | Accumulated | Unread
 
 
 @dataclass(frozen=True)
