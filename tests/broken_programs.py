@@ -38,7 +38,7 @@ from stretto.materialize import (
 )
 from stretto.materialize.program import Direct, Issue, LiveIn, RingAccess, Wait
 from stretto.solution import ScheduleAnalysis
-from stretto.verify.verifier import VALIDATORS
+from stretto.verify import VALIDATORS
 
 AGENTS = ("tma", "mma", "simt")
 SHARED = {"implied reads", "views", "carried views"}

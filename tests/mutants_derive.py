@@ -27,7 +27,7 @@ from stretto.materialize import MODES, MaterializeError, Mode, materialize
 from stretto.simulate import simulate_program
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import IllegalScheduleError
-from stretto.verify.verifier import VALIDATORS
+from stretto.verify import VALIDATORS
 
 AGENTS = ("tma", "mma", "simt")
 BY_VERIFIER, BY_ORACLE, BY_CLOCK = "the verifier", "the oracle", "values by the clock"

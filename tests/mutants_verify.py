@@ -259,7 +259,7 @@ def without_rules(*names: str) -> Patch:
         return tuple(v for v in validators if v.__name__ not in names)
 
     lists = ("VALIDATORS", "WITHOUT_II")
-    return all_of(*(changed(f"{VERIFY}.verifier.{name}", fewer) for name in lists))
+    return all_of(*(changed(f"{VERIFY}.{name}", fewer) for name in lists))
 
 
 def _part_of_rule(name: str, keep: Keep) -> Patch:
@@ -275,7 +275,7 @@ def _part_of_rule(name: str, keep: Keep) -> Patch:
     def change(validators: tuple[Callable[..., Any], ...]) -> tuple[Callable[..., Any], ...]:
         return tuple(map(filtered, validators))
 
-    return changed(f"{VERIFY}.verifier.VALIDATORS", change)
+    return changed(f"{VERIFY}.VALIDATORS", change)
 
 
 def _not_saying(words: str) -> Keep:
