@@ -66,6 +66,16 @@ def test_else_cost_based() -> None:
     assert rule(made("simt", "async")) == ("cost-based", "worth pipelining: it holds async")
 
 
+def test_operations_of_asynchronous_pipelines_are_worth_it_whatever_they_hold() -> None:
+    idle = Op("wait", "async.pipeline.consumer_wait", uses=(), latency=0)
+    loop = replace(made("simt", "simt"), ops=(idle, *made("simt", "simt").ops))
+    told = "worth pipelining: 1 operation of asynchronous pipelines"
+    for machine in (MACHINE, replace(MACHINE, pipelining=()), replace(MACHINE, pipelining=None)):
+        assert rule(loop, machine) == ("cost-based", told)
+    assert rule(replace(loop, force_serial=True))[0] == "serial"
+    assert rule(replace(loop, ops=loop.ops[1:]))[0] == "serial"
+
+
 @pytest.mark.parametrize("slot", ["tma", "tc_and_mma", "tp_smem_wr"])
 def test_what_blackwell_pipelines(slot: str) -> None:
     assert rule(made(slot, slot), load_machine("blackwell"))[0] == "cost-based"

@@ -2,7 +2,7 @@
 
 force_serial          ──►  serial        the loop asks for it
 fewer operations      ──►  serial        than the threshold (2 unless told otherwise)
-nothing to overlap    ──►  serial        no slot that makes pipelining worth while
+nothing to overlap    ──►  serial        no asynchronous pipeline, and no slot that is worth it
 one of too many uses  ──►  serial        every try would walk over all of them
 otherwise             ──►  cost-based
 """
@@ -15,7 +15,8 @@ from stretto.errors import StrettoError
 from stretto.limits import USES_SEARCHED
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.resources import summarize
+from stretto.resources import BlockSummary, summarize
+from stretto.solution.words import counted
 
 SERIAL, COST_BASED, EXACT = "serial", "cost-based", "exact"
 GENERATORS = ("auto", SERIAL, COST_BASED, EXACT)
@@ -45,14 +46,14 @@ def select(
         return Selection(SERIAL, "the loop forces serial execution")
     summary = summarize(loop, machine)
     if summary.ops < serial_threshold:
-        count = f"{summary.ops} operation{'' if summary.ops == 1 else 's'}"
+        count = counted(summary.ops, "operation")
         return Selection(SERIAL, f"{count}, fewer than the threshold of {serial_threshold}")
     if not summary.worth_pipelining:
         return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}")
     told = too_many_uses(loop)
     if told:
         return Selection(SERIAL, told)
-    return Selection(COST_BASED, f"worth pipelining: it holds {', '.join(summary.pipelining)}")
+    return Selection(COST_BASED, f"worth pipelining: {_overlapped(summary)}")
 
 
 def too_many_uses(loop: Loop) -> str:
@@ -72,6 +73,12 @@ def _asked_for(loop: Loop, generator: str) -> Selection:
     if loop.force_serial and generator != SERIAL:
         warnings = (f"the loop forces serial execution; generator {generator} overrides it",)
     return Selection(generator, "asked for", warnings)
+
+
+def _overlapped(summary: BlockSummary) -> str:
+    if summary.pipelining:
+        return f"it holds {', '.join(summary.pipelining)}"
+    return f"{counted(summary.pipelines, 'operation')} of asynchronous pipelines"
 
 
 def _nothing(machine: Machine) -> str:

@@ -31,6 +31,7 @@ from stretto.loop import Loop, ResourceVector, Use
 from stretto.machine import Machine
 from stretto.machine.machine import WORD_BITS
 from stretto.solution.views import profile
+from stretto.vocabulary.opcodes import opcode
 
 
 def has_row_words(machine: Machine) -> bool:
@@ -212,11 +213,13 @@ class BlockSummary:
     """Pool and the units × cycles drawn from it in an iteration."""
     pipelining: tuple[str, ...]
     """The slots among them that make the block worth pipelining."""
+    pipelines: int
+    """Operations that work an asynchronous pipeline, which make it so whatever they hold."""
 
     @property
     def worth_pipelining(self) -> bool:
-        """Whether any slot it holds is one that pipelining can overlap."""
-        return bool(self.pipelining)
+        """Whether anything in it is what pipelining can overlap."""
+        return bool(self.pipelining) or self.pipelines > 0
 
 
 def summarize(loop: Loop, machine: Machine) -> BlockSummary:
@@ -249,4 +252,5 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
         pressure=tuple(pressure.items()),
         pools=tuple(pools.items()),
         pipelining=worth,
+        pipelines=sum(opcode(op.kind).pipelines for op in loop.ops),
     )

@@ -37,6 +37,10 @@ class Opcode(NamedTuple):
     """The operand to which it, a product, adds in place."""
     allocates: bool = False
     """Whether it makes the buffer that its type describes, and fills it with what it is given."""
+    banked: bool = False
+    """Whether it reads the bank of its one buffer, so that two such reads may share a hold."""
+    pipelines: bool = False
+    """Whether it works an asynchronous pipeline: a loop with one is worth pipelining."""
     lands: Space | None = None
     """Where it makes and fills a buffer that its type does not describe."""
     computes: str = ""
@@ -81,7 +85,7 @@ OPCODES: dict[str, Opcode] = {
     # Between memories of the chip, by threads. `mma_copy` changes the layout of registers.
     "async.copy": Opcode("simt", destination=1),
     "async.mma_copy": _MOVES,
-    "async.smem_read": _SAME,
+    "async.smem_read": _SAME._replace(banked=True),
     "async.smem_write": Opcode("simt", destination=1, computes="same"),
     "async.tmem_load": _SAME,
     "async.tmem_store": Opcode("simt", destination=1, computes="same"),
@@ -113,7 +117,7 @@ OPCODES: dict[str, Opcode] = {
                 "yield",
             )
         ),
-        _MOVES,
+        _MOVES._replace(pipelines=True),
     ),
     # Buffers, views, and what else moves nothing.
     "alloc_tensor": _ALLOCATES,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
@@ -33,7 +34,7 @@ from stretto.ir.loops.flow import (
     yielded,
 )
 from stretto.ir.loops.storages import Names, Storages, Touched
-from stretto.loop import Dependence, Facts, Loop, Op, Operand, Value
+from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value
 from stretto.vocabulary.opcodes import opcode
 
 
@@ -113,8 +114,8 @@ class BodyReader:
         self._name_live_ins()
         accesses = [self._storages.accesses(i.op, i.stated.given) for i in self._body]
         self._storages.settle(accesses)
-        ops = tuple(
-            self._op(item, touched) for item, touched in zip(self._body, accesses, strict=True)
+        ops = self._banked(
+            [self._op(item, touched) for item, touched in zip(self._body, accesses, strict=True)]
         )
         loop = Loop(
             name=name,
@@ -251,6 +252,24 @@ class BodyReader:
         if isinstance(op, CopyOp) and stated.buffer is None:
             return replace(stated, buffer=buffer_of(op.result.type))
         return stated
+
+    def _banked(self, ops: list[Op]) -> tuple[Op, ...]:
+        """Operations that read one copy of one buffer get one bank, unless their facts are stated.
+
+        Banks are numbered as they are met; numbers that somebody states are left out.
+        """
+        readers: dict[Access, list[int]] = {}
+        for i, (op, item) in enumerate(zip(ops, self._body, strict=True)):
+            if opcode(op.kind).banked and len(op.reads) == 1 and "facts" not in item.stated.given:
+                readers.setdefault(op.reads[0], []).append(i)
+        said = {op.facts.bank for op in ops}
+        free = (number for number in count() if number not in said)
+        for alike in readers.values():
+            if len(alike) > 1:
+                bank = next(free)
+                for i in alike:
+                    ops[i] = replace(ops[i], facts=replace(ops[i].facts, bank=bank))
+        return tuple(ops)
 
     # Values -------------------------------------------------------------------------------
 

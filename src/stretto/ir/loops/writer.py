@@ -36,6 +36,7 @@ from stretto.ir.loops.body import BodyReader
 from stretto.ir.loops.flow import Homes, UnreadableError
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
+from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import REGISTERS
 
 LONGEST_CHAIN = 4
@@ -135,6 +136,8 @@ class _Writer:
         stated = set(row) & {"uses", "demands", "latency", "encoding", "facts", "parent"}
         if self._says_too_little(op):
             stated.add("operands")
+        if opcode(op.kind).banked:  # else a reader gives it a bank
+            stated.add("facts")
         if self._touches(op):
             stated |= {"reads", "writes"}
         if not op.results or op.name != op.results[0] or not _faithful(op.name):
@@ -144,7 +147,9 @@ class _Writer:
         ):
             stated.add("results")
         attributes = {
-            STATED + key: to_attribute(row.get(key, [])) for key in OP_FIELDS if key in stated
+            STATED + key: to_attribute(row.get(key, {} if key == "facts" else []))
+            for key in OP_FIELDS
+            if key in stated
         }
         for key, value in row.get("constraint", {}).items():
             attributes[CONSTRAINT + key] = to_attribute(value)
