@@ -8,7 +8,8 @@
 
 Members of a fused group also get their name, `stretto.name`. Nothing else of the module changes.
 
-    ii on the loop; stage, order and start on every operation: all must be there, once any is
+    stage and order on every operation: all must be there, once any is
+    ii on the loop, start on every operation: may be left out; starts are then found that fit
     stage_count, pipeline_depth, generator, machine, bounds, fused: may be left out
 
 What is read is what is written, also where it is illegal: that is the verifier's to say. A fault of
@@ -33,6 +34,7 @@ from stretto.ir.parsing import Parsed, parse_module
 from stretto.ir.telling import PassError, Speaker
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine, machine_beside
+from stretto.resources.prepare import prepare
 from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis
 from stretto.verify import Violation
 
@@ -124,22 +126,63 @@ def _belongs(name: str, mine: tuple[str, ...], others: tuple[str, ...]) -> bool:
 # The way back -----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """A schedule whose operations have their stage and order, and no start."""
+
+    analysis: ScheduleAnalysis
+    """What is written there; its starts are those of the stages and mean nothing."""
+    ii: int | None
+    """None: not written there either."""
+
+
 def published(speaker: Speaker) -> ScheduleAnalysis:
     """The schedule on a loop; PassError with every fault of its attributes."""
+    written = _written(speaker)
+    return _started(speaker, written) if isinstance(written, Unstarted) else written
+
+
+def _written(speaker: Speaker) -> ScheduleAnalysis | Unstarted:
+    """What is there of a schedule; PassError with every fault of its attributes."""
     faults: list[Diagnostic] = []
-    analysis = _analysis(_AttributeReader(speaker, faults), speaker.found)
+    reader = _AttributeReader(speaker, faults)
+    found = speaker.found
+    started = any(START in op.attributes for op in found.ops.values())
+    analysis = _analysis(reader, found, started=started)
     if faults:
         raise PassError(faults)
-    return analysis
+    if started:
+        return analysis
+    return Unstarted(analysis, analysis.ii if II in found.for_op.attributes else None)
 
 
-def _analysis(reader: _AttributeReader, found: LoopInModule) -> ScheduleAnalysis:
+def _started(speaker: Speaker, written: Unstarted) -> ScheduleAnalysis:
+    """A schedule with starts that fit its places; MlirError at the loop where there are none.
+
+    How deep the pipeline is follows from the starts; without them, what is said of it is not asked.
+    """
+    from stretto.solve.starts import Places, starts_of  # noqa: PLC0415 - most have their starts
+
+    found, said = speaker.found, written.analysis
+    places = Places({p.op: (p.stage, p.order) for p in said.placements}, said.fused)
+    try:
+        schedule = starts_of(prepare(found.loop, found.machine), places, written.ii)
+    except StrettoError as error:
+        raise MlirError(speaker.error(error)) from None
+    placements = tuple(
+        replace(placed, start=schedule.starts[placed.op]) for placed in said.placements
+    )
+    return replace(said, ii=schedule.ii, placements=placements, pipeline_depth=0)
+
+
+def _analysis(reader: _AttributeReader, found: LoopInModule, *, started: bool) -> ScheduleAnalysis:
     loop, said = found.for_op, found.for_op.attributes
-    ii = reader.number(loop, II, least=1)
-    reader.check_bounds(loop, None if reader.faults else ii)
+    ii = reader.number(loop, II, least=1) if started or II in said else 1
+    reader.check_bounds(loop, ii if II in said and not reader.faults else None)
     placements: list[Placement] = []
     for op in found.loop.ops:
-        stage, order, start = (reader.number(found.ops[op.name], n) for n in ON_OPS)
+        stage, order = (reader.number(found.ops[op.name], n) for n in (STAGE, ORDER))
+        start = reader.number(found.ops[op.name], START) if started else stage * ii
         placements.append(Placement(op.name, start, stage, order))
     scheduled = {loop, *found.ops.values()}
     for op, name in published_on(loop):
@@ -280,9 +323,11 @@ def published_loops(
             yield PublishedLoop(speaker, None)
             continue
         try:
-            analysis = published(speaker)
+            written = _written(speaker)
+            said = written.analysis if isinstance(written, Unstarted) else written
             if machine is None:
-                speaker = replace(speaker, found=others.on(speaker, analysis.machine))
+                speaker = replace(speaker, found=others.on(speaker, said.machine))
+            analysis = _started(speaker, written) if isinstance(written, Unstarted) else written
         except MlirError as error:
             yield PublishedLoop(speaker, None, error.diagnostics)
         else:
