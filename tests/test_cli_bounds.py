@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonschema
 
-from stretto.bounds import compute_bounds, remedies
-from stretto.bounds.remedies import ties
+from stretto.bounds import compute_bounds
+from stretto.bounds.remedies import remedies, ties
 from stretto.loop import Demand, Dependence, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.report.bounds import BoundsReport

@@ -30,7 +30,7 @@ from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.exact.solving import solve as ask
 from stretto.exact.symmetry import anchor, twins
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.parts import Access

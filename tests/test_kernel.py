@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from generated import Problem as Generated
 from generated import problems
-from stretto.bounds import bounds_of, closure
+from stretto.bounds import bounds_of
+from stretto.bounds.closure import closure
 from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, Seats, Twin, core_of
 from stretto.generate.kernel.sharing import shared_sets
 from stretto.generate.problem import Options, Problem, make_problem

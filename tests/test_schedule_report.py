@@ -18,7 +18,7 @@ import generated
 import stretto
 from stretto import solve
 from stretto.errors import DocumentError
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.loop import (
     Access,
     Loop,

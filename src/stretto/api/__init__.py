@@ -5,7 +5,8 @@
                         └──► verify | materialize | simulate ──► write
 
     read_write   `read`, `write`: any format        checking     `verify`; schedules from elsewhere
-    solving      `bounds`, `schedule`               pipelined    `materialize`, `simulate`
+    bounding     `bounds`                           pipelined    `materialize`, `simulate`
+    solving      `schedule`                         kernels      whole kernels
     explaining   `explain`
 
 A result is that of the layer below, with its problem beside it: it has the same attributes, and

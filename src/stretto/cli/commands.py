@@ -17,10 +17,11 @@ from stretto.errors import DocumentError, MachineError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api import Report, Result
+    from stretto.api.bounding import BoundsResult
     from stretto.api.checking import VerifyResult
     from stretto.api.explaining import ExplainResult
     from stretto.api.pipelined import SimulateResult
-    from stretto.api.solving import BoundsResult, ScheduleResult
+    from stretto.api.solving import ScheduleResult
     from stretto.frontends import Source
     from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop
@@ -116,8 +117,8 @@ def _read_input(arguments: argparse.Namespace) -> Source:
 
 def bounds(arguments: argparse.Namespace) -> Reply:
     """`stretto bounds`."""
-    from stretto.api.solving import BoundsResult
-    from stretto.api.solving import bounds as bounded
+    from stretto.api.bounding import BoundsResult
+    from stretto.api.bounding import bounds as bounded
 
     source = _read_input(arguments)
 
@@ -228,8 +229,7 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
-    from stretto.api.kernels import read_input
-    from stretto.api.read_write import chosen, read_loops
+    from stretto.api.read_write import chosen, read_input, read_loops
 
     input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
@@ -305,10 +305,9 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     --inputs FILE.npz                   the whole kernel, on real values
     """
     from stretto.api.checking import read_document
-    from stretto.api.kernels import read_input
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
-    from stretto.api.read_write import chosen, is_mlir, read_loops
+    from stretto.api.read_write import chosen, is_mlir, read_input, read_loops
 
     if arguments.inputs is not None:
         return _run_kernel(arguments)

@@ -12,7 +12,6 @@ from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
 from stretto.errors import StrettoError, UsageError
-from stretto.exact.interrupts import solver_runs
 from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
 from stretto.report.text import printable
 
@@ -78,7 +77,10 @@ def leave(code: int) -> NoReturn:
     Past a time limit the solver may not have heard yet that its work is over; a process that
     leaves in the ordinary way while its thread runs is aborted.
     """
-    if solver_runs():
-        sys.stderr.flush()
-        os._exit(code)
+    if "stretto.exact.solving" in sys.modules:
+        from stretto.exact.interrupts import solver_runs
+
+        if solver_runs():
+            sys.stderr.flush()
+            os._exit(code)
     sys.exit(code)

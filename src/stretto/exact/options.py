@@ -1,16 +1,19 @@
 """What a proof is asked for, what it may cost, and what it tells while it runs.
 
-Apart from the solver, so that naming an option does not load it.
+Apart from the solver and the objectives, so that naming an option does not load them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from stretto.exact.goal import Goal
-from stretto.exact.objectives import up_to
+if TYPE_CHECKING:
+    from stretto.exact.goal import Goal
 
+II = "ii"
+"""The first objective."""
 OBJECTIVE = "stages"
 """The last objective that is minimized unless another is asked for."""
 WORK = 60.0
@@ -44,6 +47,8 @@ class ProofOptions:
     @property
     def goals(self) -> tuple[Goal, ...]:
         """Those to minimize, in order; StrettoError where there is no such objective."""
+        from stretto.exact.objectives import up_to  # noqa: PLC0415 - where something is proved
+
         return up_to(self.objective)
 
 

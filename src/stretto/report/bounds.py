@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.bounds import Remedy
+from stretto.bounds.remedies import Remedy
 from stretto.report.text import NO_BREAK, columns, notes, wrapped
 from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
 from stretto.solution.json import bounds_to_json

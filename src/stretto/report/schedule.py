@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.exact.objectives import goal_of
 from stretto.loop import Loop, Op, Use
 from stretto.loop.places import texts
 from stretto.machine import Machine
@@ -160,6 +159,8 @@ class ScheduleReport:
 
 def _objective(row: Objective) -> str:
     """A value and what is known of it."""
+    from stretto.exact.objectives import goal_of  # noqa: PLC0415 - where something is proved
+
     count = goal_of(row.name).count(row.value)
     if row.optimal:
         return f"{count} proved fewest"

@@ -1,8 +1,9 @@
-"""What a text is, where it has to do with Triton.
+"""Whether an input is a kernel, by its content: asked of every input, so no reader is loaded.
 
 tt.func public @kernel(...)            TTIR: what is read
 #ttg.blocked<{...}>, ttg.num-warps     TTGIR: too late, layouts and pipelining are in it
 @triton.jit def kernel(...)            Python: too early
+7f "TileIR" 00 ...                     Tile IR bytecode, as cuTile exports it
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ import re
 
 from stretto.errors import DocumentError
 
+MAGIC = b"\x7fTileIR\0"
+"""How bytecode begins."""
+
 _TTIR = re.compile(r'^\s*(?:tt\.func\s|"tt\.func"\s*\(\s*\))', re.MULTILINE)
 _TTGIR = re.compile(r'#ttg\.|"?ttg\.num-warps"?\s*=|#triton_gpu\.|!ttg\.|#gluon\.')
 _PYTHON = re.compile(
     r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
     re.MULTILINE,
 )
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether these bytes are Tile IR bytecode, by their first eight."""
+    return data.startswith(MAGIC)
 
 
 def looks_like_ttir(text: str) -> bool:
