@@ -14,7 +14,8 @@ from stretto.bounds import compute_bounds
 from stretto.bounds.closure import closure
 from stretto.bounds.distances import earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.kernel import Twin, core_of
+from stretto.generate.kernel import core_of
+from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.ladder.rings import (
