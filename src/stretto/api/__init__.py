@@ -76,6 +76,11 @@ def deadline_of(time_limit: float | Deadline | None) -> Deadline:
 class Report(Protocol):
     """A result as the report layer shows it."""
 
+    @property
+    def success(self) -> bool:
+        """Whether everything is as it should be."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a document."""
         ...

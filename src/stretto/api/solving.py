@@ -20,8 +20,7 @@ from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.report.schedule import ScheduleReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import ScheduleAnalysis, words
-from stretto.solution.json import SCHEMA
+from stretto.solution import SCHEMA, ScheduleAnalysis, words
 from stretto.solve import Progress, StoppedError, schedule_prepared
 
 

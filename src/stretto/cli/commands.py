@@ -40,8 +40,10 @@ IN_MODULE = "the one in the module"
 class Reply:
     """What a command has to say."""
 
-    document: dict[str, Any]
-    lines: list[str]
+    document: Callable[[], dict[str, Any]]
+    """What it says to programs; made where it is asked for, as are lines."""
+    lines: Callable[[], list[str]]
+    """What it says to people."""
     errors: list[str] = field(default_factory=list[str])
     """For stderr, already in the form `file: path: error: ...`."""
     success: bool = True
@@ -70,8 +72,7 @@ def _each_loop(
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
-    entries: list[dict[str, Any]] = []
-    lines: list[str] = []
+    views: list[Report | dict[str, Any]] = []
     errors: list[str] = []
     for loop in source.loops:
         try:
@@ -81,15 +82,21 @@ def _each_loop(
             found = work(ready)
         except StrettoError as error:
             told = list(error.lines(source.file))
-            entries.append({"name": loop.name, "success": False, "errors": told})
+            views.append({"name": loop.name, "success": False, "errors": told})
             errors += told
             continue
         noted = replace(found, notes=about(source, loop.name))
-        report = noted.view() if shown is None else shown(noted)
-        entries.append(report.to_json())
-        lines += ([""] if lines else []) + report.to_text()
-    success = all(entry["success"] for entry in entries)
-    document = {"schema": schema, "success": success, "loops": entries}
+        views.append(noted.view() if shown is None else shown(noted))
+    success = all(not isinstance(v, dict) and v.success for v in views)
+
+    def document() -> dict[str, Any]:
+        entries = [view if isinstance(view, dict) else view.to_json() for view in views]
+        return {"schema": schema, "success": success, "loops": entries}
+
+    def lines() -> list[str]:
+        told = [view.to_text() for view in views if not isinstance(view, dict)]
+        return [line for text in told for line in ("", *text)][1:]
+
     return Reply(document, lines, [*texts(about(source, "")), *errors], success)
 
 
@@ -408,7 +415,7 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
 
     text, notes = imported(arguments.input, arguments.machine)
     document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
-    return Reply(document, text.rstrip("\n").split("\n"), list(notes))
+    return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Reply:
@@ -419,7 +426,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Reply:
     found = simulate_kernel(
         arguments.input, inputs, arguments.grid, arguments.machine, mode=arguments.mode
     )
-    return Reply(found.to_json(), found.to_text(), success=found.success)
+    return Reply(found.to_json, found.to_text, success=found.success)
 
 
 def machines(arguments: argparse.Namespace) -> Reply:
@@ -429,9 +436,9 @@ def machines(arguments: argparse.Namespace) -> Reply:
 
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
-        return Reply(report.list_to_json(known), report.list_to_text(known))
+        return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
     machine = load_machine(arguments.name)
-    return Reply(report.machine_to_json(machine), report.machine_to_text(machine))
+    return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {

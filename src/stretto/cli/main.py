@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
@@ -66,9 +66,8 @@ def _tell(lines: list[str]) -> None:
 
 def _render(reply: Reply, as_json: bool) -> str:
     if as_json:
-        document: dict[str, Any] = reply.document
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(line + "\n" for line in reply.lines)
+        return json.dumps(reply.document(), indent=2, ensure_ascii=False) + "\n"
+    return "".join(line + "\n" for line in reply.lines())
 
 
 def leave(code: int) -> NoReturn:

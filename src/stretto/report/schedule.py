@@ -21,7 +21,6 @@ from stretto.machine import Machine
 from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.prepare import resolve
 from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
-from stretto.solution.json import analysis_to_json
 from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii
 from stretto.verify import Violation
 
@@ -43,8 +42,15 @@ class ScheduleReport:
     """What the front end noted of the loop."""
     verbose: bool = False
 
+    @property
+    def success(self) -> bool:
+        """Whether there is a schedule."""
+        return self.analysis.success
+
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a schedule document."""
+        from stretto.solution.json import analysis_to_json  # noqa: PLC0415 - text needs none
+
         entry = analysis_to_json(self.analysis, self._resolved(), self.machine)
         entry["warnings"] += self.notes
         if not self.analysis.success:
@@ -210,7 +216,7 @@ class VerificationReport:
     warnings: tuple[str, ...]
 
     @property
-    def legal(self) -> bool:
+    def success(self) -> bool:
         """Whether nothing is violated."""
         return not self.violations
 
@@ -219,9 +225,9 @@ class VerificationReport:
         return {
             "name": self.loop,
             "machine": self.machine,
-            "success": self.legal,
+            "success": self.success,
             "ii": self.analysis.ii,
-            "legal": self.legal,
+            "legal": self.success,
             "violations": [v.to_json() for v in self.violations],
             "warnings": list(self.warnings),
         }
@@ -230,7 +236,7 @@ class VerificationReport:
         """For people."""
         head = f"{self.loop} on {self.machine}, II {self.analysis.ii}: "
         wrong = f"not legal, {counted(len(self.violations), 'violation')}"
-        lines = wrapped(head + ("legal" if self.legal else wrong))
+        lines = wrapped(head + ("legal" if self.success else wrong))
         for violation in self.violations:
             lines += wrapped(f"{violation.rule}: {violation.message}", "  ", "    ")
         return lines + notes(self.warnings)

@@ -15,6 +15,9 @@ from typing import Literal
 
 from stretto.loop import Note, Use
 
+SCHEMA = "stretto.schedule/1"
+"""Of documents of schedules."""
+
 WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
 WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
 
