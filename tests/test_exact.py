@@ -21,11 +21,11 @@ from generated import Problem, problems
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
+from stretto.exact import Event, Limits, ProofOptions
 from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.objectives import NAMES, goal_of, up_to
-from stretto.exact.options import Event, Limits, ProofOptions
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.exact.solving import solve as ask

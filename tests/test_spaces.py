@@ -16,8 +16,8 @@ import pytest
 import stretto
 from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
+from stretto.exact import ProofOptions
 from stretto.exact.objectives import NAMES, goal_of, up_to
-from stretto.exact.options import ProofOptions
 from stretto.frontends.documents import read_source
 from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
 from stretto.vocabulary.spaces import REGISTERS, SPACES, Space

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.options import SEED, WORKERS, Limits
+from stretto.exact import SEED, WORKERS, Limits
 from stretto.loop import Loop, Note
 from stretto.loop.places import texts
 from stretto.machine import Machine, load_machine

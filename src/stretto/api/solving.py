@@ -12,7 +12,7 @@ from typing import ClassVar
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
-from stretto.exact.options import OBJECTIVE, WORK, ProofOptions
+from stretto.exact import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
 from stretto.loop import Loop

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from stretto import __version__
 from stretto.errors import UsageError
-from stretto.exact.options import OBJECTIVE, SEED, WORK, WORKERS
+from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
 from stretto.files import write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-from stretto.exact.options import II, Event
+from stretto.exact import II, Event
 from stretto.report.schedule import tried
 from stretto.report.text import WIDTH, printable
 from stretto.solution import Refusal

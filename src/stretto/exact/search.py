@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
+from stretto.exact import II, Event, Limits, Progress
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.goal import SHARE, Goal
 from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
-from stretto.exact.options import II, Event, Limits, Progress
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.solution import Objective, Refusal, Schedule

@@ -10,10 +10,10 @@ from time import perf_counter
 
 from stretto.deadline import OverdueError
 from stretto.errors import StrettoError
+from stretto.exact import II, Limits, ProofOptions
 from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
-from stretto.exact.options import II, Limits, ProofOptions
 from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop

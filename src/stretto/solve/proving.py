@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stretto.exact import II, Progress, ProofOptions
 from stretto.exact.case import Case
 from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
-from stretto.exact.options import II, Progress, ProofOptions
 from stretto.generate.select import EXACT
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solve.scheduling import Job, lower_bound

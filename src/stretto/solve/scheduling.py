@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
 from stretto.errors import StrettoError
-from stretto.exact.options import II, Event, ProofOptions
+from stretto.exact import II, Event, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, Selection, select, too_many_uses

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stretto.exact import II
 from stretto.exact.goal import Goal
-from stretto.exact.options import II
 
 if TYPE_CHECKING:
     from stretto.exact.case import Case
