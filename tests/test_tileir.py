@@ -15,7 +15,7 @@ import pytest
 
 from disassembly import compare
 from stretto.errors import DocumentError
-from stretto.frontends.recognizing import is_bytecode
+from stretto.frontends import is_bytecode
 from stretto.frontends.tileir import Module, read_bytecode
 from stretto.frontends.tileir.attributes import Dense, DivBy, Scalar
 from stretto.frontends.tileir.numbers import number_of

@@ -17,8 +17,7 @@ from stretto.api.read_write import read_input
 from stretto.api.solving import schedule
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import read_text
-from stretto.frontends import Source
-from stretto.frontends.recognizing import is_ttir
+from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
 from stretto.loop.places import texts

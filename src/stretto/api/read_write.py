@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 from stretto.api import Result
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_data, text_of, write_text
-from stretto.frontends import Source
-from stretto.frontends.recognizing import is_bytecode, is_ttir, looks_like_ttir
+from stretto.frontends import Source, is_bytecode, is_ttir, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
 from stretto.loop import Loop, Note
 from stretto.loop.places import texts

@@ -2,19 +2,35 @@
 
 builder           loops written in Python
 documents, ddg    loops in JSON: our own documents, and dumps of dependence graphs
-recognizing       whether an input is a kernel at all
 triton, cutile    whole kernels; tileir: the bytecode of the latter
 
-Whatever they read comes out as a `Source`, or as kernels.
+Whatever they read comes out as a `Source`, or as kernels. Every input is asked whether it is a
+kernel, so no reader is loaded for that:
+
+tt.func public @kernel(...)            TTIR: what is read
+#ttg.blocked<{...}>, ttg.num-warps     TTGIR: too late, layouts and pipelining are in it
+@triton.jit def kernel(...)            Python: too early
+7f "TileIR" 00 ...                     Tile IR bytecode, as cuTile exports it
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stretto.errors import listed
+from stretto.errors import DocumentError, listed
 from stretto.loop import Loop, Note
+
+MAGIC = b"\x7fTileIR\0"
+"""How bytecode begins."""
+
+_TTIR = re.compile(r'^\s*(?:tt\.func\s|"tt\.func"\s*\(\s*\))', re.MULTILINE)
+_TTGIR = re.compile(r'#ttg\.|"?ttg\.num-warps"?\s*=|#triton_gpu\.|!ttg\.|#gluon\.')
+_PYTHON = re.compile(
+    r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +59,32 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<Source {self.file}: {listed(loop.name for loop in self.loops)}>"
+
+
+# Is it a kernel? --------------------------------------------------------------------------
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether these bytes are Tile IR bytecode, by their first eight."""
+    return data.startswith(MAGIC)
+
+
+def looks_like_ttir(text: str) -> bool:
+    """Whether a text has a function of Triton's."""
+    return _TTIR.search(text) is not None
+
+
+def is_ttir(file: str, text: str) -> bool:
+    """Whether a text is TTIR; DocumentError where it is something near it that is not read."""
+    if looks_like_ttir(text):
+        if _TTGIR.search(text):
+            hint = "give the .ttir file that Triton wrote beside it"
+            raise DocumentError(file, "", "is TTGIR: layouts are chosen in it already", hint)
+        return True
+    if _PYTHON.search(text) and "nv_tileas" not in text and "func.func" not in text:
+        hint = (
+            "give the .ttir that Triton writes into its cache (TRITON_CACHE_DIR, or "
+            "TRITON_KERNEL_DUMP=1), or call stretto.triton.read(kernel, ...) from Python"
+        )
+        raise DocumentError(file, "", "is Python, not a kernel that is compiled", hint)
+    return False

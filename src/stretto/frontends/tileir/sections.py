@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stretto.frontends.recognizing import MAGIC
+from stretto.frontends import MAGIC
 from stretto.frontends.tileir.cursor import Cursor
 
 OLDEST, NEWEST = (13, 1), (13, 4)
