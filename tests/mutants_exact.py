@@ -190,7 +190,7 @@ def _tables(other: Callable[[Machine], Machine]) -> Patch:
 
     return all_of(
         around("stretto.resources.table.ReservationTable.__init__", table),
-        around("stretto.problem.compiled.Holds", holds),
+        around("stretto.problem.Holds", holds),
     )
 
 
