@@ -13,7 +13,7 @@ from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
 from stretto.errors import StrettoError, UsageError
 from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
-from stretto.report.text import printable
+from stretto.report import printable
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 ERROR_SCHEMA = "stretto.error/1"

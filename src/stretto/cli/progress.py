@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from stretto.exact import II, Event
+from stretto.report import WIDTH, printable
 from stretto.report.schedule import tried
-from stretto.report.text import WIDTH, printable
 from stretto.solution import Refusal
 
 

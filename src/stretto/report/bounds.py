@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.bounds.remedies import Remedy
-from stretto.report.text import NO_BREAK, columns, notes, wrapped
+from stretto.report import NO_BREAK, columns, notes, wrapped
 from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
 from stretto.solution.json import bounds_to_json
 from stretto.solution.words import cause, counted, limit, limited

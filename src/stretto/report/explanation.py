@@ -17,7 +17,7 @@ from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.problem import Hold
-from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.report import NO_BREAK, columns, cut, notes, wrapped
 from stretto.solution.words import counted, no_schedule
 from stretto.solve.explaining import Explained
 

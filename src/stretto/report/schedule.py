@@ -18,7 +18,7 @@ from typing import Any
 from stretto.loop import Loop, Op, Use
 from stretto.loop.places import texts
 from stretto.machine import Machine
-from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.report import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.prepare import resolve
 from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
 from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii

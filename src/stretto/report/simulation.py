@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report.text import WIDTH, as_json, columns, cut, notes, printable, wrapped
+from stretto.report import WIDTH, as_json, columns, cut, notes, printable, wrapped
 from stretto.solution.words import counted
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_of
-from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder import Attempt, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
