@@ -405,7 +405,7 @@ def test_ctrl_c_returns_the_best_so_far_and_exit_3() -> None:
     # Whoever runs the tests in the background has Ctrl-C ignored; a user's shell has not.
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from stretto.cli.entry import run; run()"
+        "from stretto.cli import run; run()"
     )
     options = ["--generator", "exact", "--objective", "registers", "-v"]
     running = subprocess.Popen(

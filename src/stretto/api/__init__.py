@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact import SEED, WORKERS, Limits
-from stretto.loop import Loop, Note
-from stretto.loop.places import texts
+from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import Prepared, prepare
 

@@ -16,7 +16,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.bounds import SCHEMA, BoundsReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, Witness, words
+from stretto.solution import Bounds, Witness, limited
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,8 +50,7 @@ class BoundsResult(Result, Bounds):
     def line(self) -> str:
         """The MII and what limits it."""
         on = f"{self.problem.loop.name} on {self.problem.machine.name}"
-        limited = words.limited(self)
-        return f"Bounds {on}: II >= {self.mii}{limited}"
+        return f"Bounds {on}: II >= {self.mii}{limited(self)}"
 
 
 def bounds(

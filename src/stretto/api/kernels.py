@@ -20,11 +20,11 @@ from stretto.files import read_text
 from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
-from stretto.loop.places import texts
+from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.materialize import Mode, materialize
 from stretto.resources.prepare import DEFAULT_MACHINE, prepare
-from stretto.solution.words import counted
+from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.ir.kernels.running import RunnableKernel

@@ -26,8 +26,7 @@ from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_data, text_of, write_text
 from stretto.frontends import Source, is_bytecode, is_ttir, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
-from stretto.loop import Loop, Note
-from stretto.loop.places import texts
+from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine, load_machine
 
 if TYPE_CHECKING:

@@ -15,12 +15,11 @@ from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
-from stretto.loop import Loop
-from stretto.loop.places import texts
+from stretto.loop import Loop, texts
 from stretto.machine import Machine
 from stretto.report.schedule import ScheduleReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import SCHEMA, ScheduleAnalysis, words
+from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solve import Progress, StoppedError, schedule_prepared
 
 
@@ -63,7 +62,7 @@ class ScheduleResult(Result, ScheduleAnalysis):
         if self.ii is None:
             return f"{on}: no schedule"
         best = "optimal" if self.proof is not None and self.proof.optimal else "not proved optimal"
-        return f"{on}: II {self.ii}, {words.counted(self.stage_count, 'stage')}, {best}"
+        return f"{on}: II {self.ii}, {counted(self.stage_count, 'stage')}, {best}"
 
 
 def schedule(

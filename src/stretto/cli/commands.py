@@ -66,7 +66,7 @@ def _each_loop(
     viewed, where there is more than one way.
     """
     from stretto.api.read_write import about
-    from stretto.loop.places import texts
+    from stretto.loop import texts
     from stretto.machine import load_machine
     from stretto.resources.prepare import prepare
 

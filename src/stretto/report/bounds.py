@@ -12,9 +12,18 @@ from typing import Any
 
 from stretto.bounds.remedies import Remedy
 from stretto.report import NO_BREAK, columns, notes, wrapped
-from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
+from stretto.solution import (
+    BOUND_NAMES,
+    BoundName,
+    Bounds,
+    Part,
+    Witness,
+    cause,
+    counted,
+    limit,
+    limited,
+)
 from stretto.solution.json import bounds_to_json
-from stretto.solution.words import cause, counted, limit, limited
 
 SCHEMA = "stretto.bounds/1"
 

@@ -18,7 +18,7 @@ from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.problem import Hold
 from stretto.report import NO_BREAK, columns, cut, notes, wrapped
-from stretto.solution.words import counted, no_schedule
+from stretto.solution import counted, no_schedule
 from stretto.solve.explaining import Explained
 
 SCHEMA = "stretto.explanation/1"

@@ -15,13 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.loop import Loop, Op, Use
-from stretto.loop.places import texts
+from stretto.loop import Loop, Op, Use, texts
 from stretto.machine import Machine
 from stretto.report import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.prepare import resolve
-from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
-from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii
+from stretto.solution import (
+    Objective,
+    Placement,
+    Refusal,
+    ScheduleAnalysis,
+    at_the_mii,
+    counted,
+    limited,
+    no_schedule,
+    the_mii,
+)
 from stretto.verify import Violation
 
 VERIFICATION = "stretto.verification/1"

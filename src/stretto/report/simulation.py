@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
 from stretto.report import WIDTH, as_json, columns, cut, notes, printable, wrapped
-from stretto.solution.words import counted
+from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.simulate import Simulation

@@ -18,9 +18,8 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from stretto.document import Cursor, each, nullable, one_of, parse_json, unknown_schema
-from stretto.loop import SPACES, Loop, Note, Op, Place, Use
+from stretto.loop import SPACES, Loop, Note, Op, Place, Use, texts
 from stretto.loop.json import read_use
-from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.solution import (
     BOUND_NAMES,

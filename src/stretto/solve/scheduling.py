@@ -21,9 +21,8 @@ from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, Objective, Proof, Refusal, Schedule, ScheduleAnalysis
+from stretto.solution import Bounds, Objective, Proof, Refusal, Schedule, ScheduleAnalysis, cause
 from stretto.solution.views import analyse
-from stretto.solution.words import cause
 from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:
