@@ -167,7 +167,7 @@ def test_bounds() -> None:
 
 
 def test_a_document_may_say_why_there_is_nothing_in_it() -> None:
-    failure = {
+    failure: dict[str, Any] = {
         "schema": "stretto.schedule/1",
         "success": False,
         "loops": [],
