@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from random_loops import random_loop
-from stretto.bounds import closure, compute_bounds, earliest_starts
+from stretto.bounds import compute_bounds
+from stretto.bounds.closure import closure
+from stretto.bounds.distances import earliest_starts
 from stretto.loop import Loop, check
 from stretto.machine import Machine
 from stretto.solution import BOUND_NAMES

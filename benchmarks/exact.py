@@ -31,9 +31,9 @@ from time import perf_counter
 from random_loops import random_loop
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
+from stretto.exact import Limits, ProofOptions
 from stretto.exact.case import make_case
-from stretto.exact.options import Limits, ProofOptions
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.generate.problem import Options
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import Prepared, prepare, schedule_prepared

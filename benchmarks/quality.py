@@ -24,7 +24,7 @@ from time import perf_counter
 from random_loops import random_loop
 from stretto import Loop, Machine, prepare
 from stretto.bounds import compute_bounds
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
 from stretto.solve import schedule_prepared

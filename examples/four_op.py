@@ -4,13 +4,14 @@ The TMA load and the write share the shared-memory write transport: 8 + 7 cycles
 The schedule beside it is written by hand and meets that bound.
 """
 
+import json
 from pathlib import Path
 
 from stretto import Loop, ScheduleAnalysis, build, prepare
 from stretto.bounds import compute_bounds
 from stretto.loop.json import dump_loop
-from stretto.solution import Proof, Schedule
-from stretto.solution.json import document, dump_document
+from stretto.solution import SCHEMA, Proof, Schedule
+from stretto.solution.json import analysis_to_json
 from stretto.solution.views import analyse
 
 II = 15
@@ -52,6 +53,7 @@ def schedule() -> ScheduleAnalysis:
 if __name__ == "__main__":
     here = Path(__file__)
     here.with_suffix(".json").write_text(dump_loop(make()), encoding="utf-8")
-    entry = (schedule(), prepare(make()).loop, prepare(make()).machine)
-    text = dump_document(document([entry]))
-    here.with_suffix(".schedule.json").write_text(text, encoding="utf-8")
+    ready = prepare(make())
+    entry = analysis_to_json(schedule(), ready.loop, ready.machine)
+    text = json.dumps({"schema": SCHEMA, "success": True, "loops": [entry]}, indent=2)
+    here.with_suffix(".schedule.json").write_text(text + "\n", encoding="utf-8")

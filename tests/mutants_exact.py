@@ -30,9 +30,9 @@ from mutation import (
 from programs import TINY
 from rich_loops import rich_problem
 from stretto.errors import InfeasibleError
+from stretto.exact import Limits
 from stretto.exact.case import make_case
 from stretto.exact.objectives import up_to
-from stretto.exact.options import Limits
 from stretto.exact.search import optimize
 from stretto.generate.problem import Problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, ResourceVector, Use
@@ -190,7 +190,7 @@ def _tables(other: Callable[[Machine], Machine]) -> Patch:
 
     return all_of(
         around("stretto.resources.table.ReservationTable.__init__", table),
-        around("stretto.problem.compiled.Holds", holds),
+        around("stretto.problem.Holds", holds),
     )
 
 

@@ -19,8 +19,7 @@ from stretto.errors import StrettoError
 from stretto.generate.problem import Options, Problem
 from stretto.generate.search import Found
 from stretto.generate.seating.partial import Partial
-from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
-from stretto.loop.places import texts
+from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use, texts
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
 from stretto.verify import verify

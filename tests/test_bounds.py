@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import brute_force
 import naive_bounds
 from generated import Problem, problems
-from stretto.bounds import compute_bounds, remedies
+from stretto.bounds import compute_bounds
+from stretto.bounds.remedies import remedies
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.problem import fusion_class

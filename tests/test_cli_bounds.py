@@ -7,12 +7,12 @@ from typing import Any
 
 import jsonschema
 
-from stretto.bounds import compute_bounds, remedies
-from stretto.bounds.remedies import ties
+from stretto.bounds import compute_bounds
+from stretto.bounds.remedies import remedies, ties
 from stretto.loop import Demand, Dependence, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
+from stretto.report import printable
 from stretto.report.bounds import BoundsReport
-from stretto.report.text import printable
 from test_cli import schema
 
 MACHINE = Machine(

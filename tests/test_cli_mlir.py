@@ -42,7 +42,7 @@ def test_explain_reads_mlir(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_mlir_from_stdin_is_recognized_by_content(capsys: pytest.CaptureFixture[str]) -> None:
     text = (EXAMPLES / "gemm.mlir").read_text(encoding="utf-8")
-    code = "from stretto.cli.entry import run; run()"
+    code = "from stretto.cli import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "bounds", "-"],
         input=text,
@@ -55,11 +55,11 @@ def test_mlir_from_stdin_is_recognized_by_content(capsys: pytest.CaptureFixture[
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("command", ["cli.entry", "ir.opt.__main__"])
+@pytest.mark.parametrize("command", ["cli", "ir.opt.__main__"])
 def test_stdin_is_utf8_whatever_the_locale_says(command: str) -> None:
     def run(data: bytes) -> subprocess.CompletedProcess[bytes]:
         code = f"from stretto.{command} import run; run()"
-        arguments = ["bounds", "-"] if command == "cli.entry" else ["-"]
+        arguments = ["bounds", "-"] if command == "cli" else ["-"]
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
             input=data,

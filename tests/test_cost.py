@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import generated
 from documents import parse_loop
-from stretto.bounds import closure, compute_bounds
+from stretto.bounds import compute_bounds
+from stretto.bounds.closure import closure
 from stretto.errors import InfeasibleError
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.cost import (

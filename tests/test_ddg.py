@@ -11,7 +11,8 @@ import pytest
 
 from stretto.bounds import compute_bounds
 from stretto.errors import DocumentError
-from stretto.frontends import Source, read_source
+from stretto.frontends import Source
+from stretto.frontends.documents import read_source
 from stretto.loop import Access, Loop, Place, Use
 from stretto.solve import prepare
 

@@ -21,16 +21,16 @@ from generated import Problem, problems
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
+from stretto.exact import Event, Limits, ProofOptions
 from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.objectives import NAMES, goal_of, up_to
-from stretto.exact.options import Event, Limits, ProofOptions
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.exact.solving import solve as ask
 from stretto.exact.symmetry import anchor, twins
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.generate.problem import Problem as Problem_
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.loop.parts import Access
@@ -405,7 +405,7 @@ def test_ctrl_c_returns_the_best_so_far_and_exit_3() -> None:
     # Whoever runs the tests in the background has Ctrl-C ignored; a user's shell has not.
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from stretto.cli.entry import run; run()"
+        "from stretto.cli import run; run()"
     )
     options = ["--generator", "exact", "--objective", "registers", "-v"]
     running = subprocess.Popen(

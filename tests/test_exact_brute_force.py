@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from brute_force import legal_schedules, optimum
+from stretto.exact import Limits
 from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.model import Model
 from stretto.exact.objectives import up_to
-from stretto.exact.options import Limits
 from stretto.exact.reasons import KINDS
 from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve

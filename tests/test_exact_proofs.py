@@ -12,12 +12,11 @@ import stretto
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact import interrupts
+from stretto.exact import Limits, interrupts
 from stretto.exact.case import Case, make_case
 from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
 from stretto.exact.objectives import up_to
-from stretto.exact.options import Limits
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.exact.solving import solve as ask

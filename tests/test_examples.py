@@ -10,7 +10,8 @@ import pytest
 import stretto
 from documents import parse_loop
 from stretto import Loop, prepare
-from stretto.bounds import compute_bounds, longest_from
+from stretto.bounds import compute_bounds
+from stretto.bounds.closure import closure
 from stretto.loop.json import dump_loop
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -92,9 +93,11 @@ def test_over_smem_cannot_fit_at_its_mii() -> None:
     """No schedule at the MII fits: each ring must hold the tile from load to end of product."""
     ready = prepare(load("over_smem"))
     ii = compute_bounds(ready.loop, ready.machine).mii
-    needed = 0
+    paths, needed = closure(ready.loop, ii), 0
     for tile, loader in (("a_tile", "load_a"), ("b_tile", "load_b")):
-        life = longest_from(ready.loop, ii, loader)["mma"] + ready.loop.op("mma").completion
+        longest = paths.distance(loader, "mma")
+        assert longest is not None
+        life = longest + ready.loop.op("mma").completion
         needed += ready.loop.storage(tile).bytes * -(-life // ii)
     budget = ready.machine.budget("smem")
     assert budget is not None

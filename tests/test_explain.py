@@ -15,11 +15,11 @@ from brute_force import legal_schedules, optimum
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
+from stretto.exact import Limits
 from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explain import explain
 from stretto.exact.explanation import Explanation
-from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason, brief, chain, paths
 from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use

@@ -133,7 +133,7 @@ run()
 @pytest.mark.parametrize(
     ("module", "argv"),
     [
-        ("stretto.cli.entry", ["stretto", "bounds", FOUR_OP]),
+        ("stretto.cli", ["stretto", "bounds", FOUR_OP]),
         ("stretto.ir.opt.__main__", ["stretto-opt", KERNEL]),
     ],
 )
@@ -147,14 +147,14 @@ def test_ctrl_c_while_the_nth_module_loads(module: str, argv: list[str], moment:
 
 def test_ctrl_c_that_is_ignored_stays_so() -> None:
     code = START.replace("signal.default_int_handler", "signal.SIG_IGN")
-    code = code.format(argv=["stretto", "bounds", FOUR_OP], module="stretto.cli.entry", moment=9)
+    code = code.format(argv=["stretto", "bounds", FOUR_OP], module="stretto.cli", moment=9)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_ctrl_c_later_is_answered_too() -> None:
     argv = ["stretto", "bounds", "-"]
-    code = START.format(argv=argv, module="stretto.cli.entry", moment=0)
+    code = START.format(argv=argv, module="stretto.cli", moment=0)
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,

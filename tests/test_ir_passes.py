@@ -26,8 +26,7 @@ from stretto.ir.passes.verify_schedule import VerifySchedule
 from stretto.ir.telling import Listener, PassError, Speaker, listening
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
-from stretto.solution import Placement, ScheduleAnalysis
-from stretto.solution.words import limit
+from stretto.solution import Placement, ScheduleAnalysis, limit
 from stretto.solve import prepare, schedule_prepared
 from stretto.verify import verify
 

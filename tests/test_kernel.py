@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from generated import Problem as Generated
 from generated import problems
-from stretto.bounds import bounds_of, closure
-from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, Seats, Twin, core_of
+from stretto.bounds import bounds_of
+from stretto.bounds.closure import closure
+from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, core_of
 from stretto.generate.kernel.sharing import shared_sets
+from stretto.generate.kernel.twin import Seats
+from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
 from stretto.machine import Machine, Slot

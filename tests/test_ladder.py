@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import generated
 from stretto.bounds import compute_bounds
-from stretto.generate.ladder.attempt import Attempt, refusal_for
+from stretto.generate.ladder import Attempt, refusal_for
 from stretto.generate.ladder.climb import climb, resumed
 from stretto.generate.problem import RUNGS, Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial

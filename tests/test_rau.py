@@ -10,9 +10,12 @@ import stretto
 from brute_force import legal_schedules
 from generated import Problem as Generated
 from generated import problems
-from stretto.bounds import closure, compute_bounds, earliest_starts
+from stretto.bounds import compute_bounds
+from stretto.bounds.closure import closure
+from stretto.bounds.distances import earliest_starts
 from stretto.bounds.recurrence import recurrence_bound
-from stretto.generate.kernel import Twin, core_of
+from stretto.generate.kernel import core_of
+from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.ladder.rings import (

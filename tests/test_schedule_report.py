@@ -16,9 +16,10 @@ from hypothesis import given
 
 import generated
 import stretto
+from documents import document, dump_document
 from stretto import solve
 from stretto.errors import DocumentError
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.loop import (
     Access,
     Loop,
@@ -35,7 +36,7 @@ from stretto.loop import (
 from stretto.machine import Budget, Machine, Slot
 from stretto.report.schedule import ScheduleReport, tried
 from stretto.solution import Bounds, Part, Proof, Refusal, Schedule, ScheduleAnalysis, Witness
-from stretto.solution.json import analysis_to_json, document, dump_document, parse_schedules
+from stretto.solution.json import analysis_to_json, parse_schedules
 from stretto.solution.views import analyse
 
 _TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")

@@ -17,7 +17,7 @@ from brute_force import optimum
 from generated import Problem, problems
 from stretto import LoopError, StrettoError, prepare
 from stretto.bounds import compute_bounds
-from stretto.exact.options import Event
+from stretto.exact import Event
 from stretto.solution import Refusal
 from stretto.verify import verify
 

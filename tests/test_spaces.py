@@ -16,9 +16,9 @@ import pytest
 import stretto
 from stretto import DocumentError, LoopError, StrettoError, build, solve
 from stretto.cli.main import main
+from stretto.exact import ProofOptions
 from stretto.exact.objectives import NAMES, goal_of, up_to
-from stretto.exact.options import ProofOptions
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
 from stretto.vocabulary.spaces import REGISTERS, SPACES, Space
 
@@ -188,7 +188,7 @@ NEW = """
 import json
 import stretto
 from stretto import build
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.ir import read_mlir
 from stretto.ir import write_mlir
 from stretto.ir.dialect.types import SHARED

@@ -15,7 +15,8 @@ import pytest
 
 from disassembly import compare
 from stretto.errors import DocumentError
-from stretto.frontends.tileir import Module, is_bytecode, read_bytecode
+from stretto.frontends import is_bytecode
+from stretto.frontends.tileir import Module, read_bytecode
 from stretto.frontends.tileir.attributes import Dense, DivBy, Scalar
 from stretto.frontends.tileir.numbers import number_of
 from stretto.frontends.tileir.rows import ROWS

@@ -15,10 +15,10 @@ from stretto import solve
 from stretto.cli.main import main
 from stretto.deadline import NEVER, Deadline, OverdueError, deadline_after
 from stretto.errors import StrettoError
+from stretto.exact import Limits, ProofOptions
 from stretto.exact.case import make_case
 from stretto.exact.model import Model
-from stretto.exact.options import Limits, ProofOptions
-from stretto.frontends import read_source
+from stretto.frontends.documents import read_source
 from stretto.generate.ladder.serial import SerialResult, serial
 from stretto.generate.problem import Options, Problem
 from stretto.loop import Dependence, Loop, Op, Operand, Use, Value

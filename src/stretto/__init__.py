@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
     from stretto.api.read_write import read, write
-    from stretto.api.solving import BoundsResult, ScheduleResult, bounds, schedule
+    from stretto.api.solving import ScheduleResult, schedule
     from stretto.deadline import OverdueError
     from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
-    from stretto.frontends import LoopBuilder, Source, build
+    from stretto.frontends import Source
+    from stretto.frontends.builder import LoopBuilder, build
     from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
@@ -46,15 +48,17 @@ else:
 __version__ = "0.3.0"
 
 _HOMES = {
+    "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
     "stretto.api.read_write": ("read", "write"),
-    "stretto.api.solving": ("BoundsResult", "ScheduleResult", "bounds", "schedule"),
+    "stretto.api.solving": ("ScheduleResult", "schedule"),
     "stretto.deadline": ("OverdueError",),
     "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
-    "stretto.frontends": ("LoopBuilder", "Source", "build"),
+    "stretto.frontends": ("Source",),
+    "stretto.frontends.builder": ("LoopBuilder", "build"),
     "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),

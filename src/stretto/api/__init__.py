@@ -5,7 +5,8 @@
                         └──► verify | materialize | simulate ──► write
 
     read_write   `read`, `write`: any format        checking     `verify`; schedules from elsewhere
-    solving      `bounds`, `schedule`               pipelined    `materialize`, `simulate`
+    bounding     `bounds`                           pipelined    `materialize`, `simulate`
+    solving      `schedule`                         kernels      whole kernels
     explaining   `explain`
 
 A result is that of the layer below, with its problem beside it: it has the same attributes, and
@@ -23,9 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError
-from stretto.exact.options import SEED, WORKERS, Limits
-from stretto.loop import Loop, Note
-from stretto.loop.places import texts
+from stretto.exact import SEED, WORKERS, Limits
+from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import Prepared, prepare
 
@@ -74,6 +74,11 @@ def deadline_of(time_limit: float | Deadline | None) -> Deadline:
 
 class Report(Protocol):
     """A result as the report layer shows it."""
+
+    @property
+    def success(self) -> bool:
+        """Whether everything is as it should be."""
+        ...
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a document."""

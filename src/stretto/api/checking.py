@@ -22,10 +22,9 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.schedule import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import ScheduleAnalysis
-from stretto.solution.json import SCHEMA, parse_schedules, read_schedule
+from stretto.solution import SCHEMA, ScheduleAnalysis, counted
+from stretto.solution.json import parse_schedules, read_schedule
 from stretto.solution.views import analyse
-from stretto.solution.words import counted
 from stretto.verify import Violation
 from stretto.verify import verify as violations_of
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
 from stretto.deadline import Deadline
-from stretto.exact.options import WORK
+from stretto.exact import WORK
 from stretto.generate.problem import Options
 from stretto.loop import Loop
 from stretto.machine import Machine

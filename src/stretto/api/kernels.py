@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 
+from stretto.api.read_write import read_input
 from stretto.api.solving import schedule
 from stretto.errors import DocumentError, StrettoError
-from stretto.files import read_data, read_text, text_of
-from stretto.frontends import Source
-from stretto.frontends.tileir.sections import is_bytecode
-from stretto.frontends.triton.recognizing import is_ttir
+from stretto.files import read_text
+from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
-from stretto.loop.places import texts
+from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.materialize import Mode, materialize
 from stretto.resources.prepare import DEFAULT_MACHINE, prepare
-from stretto.solution.words import counted
+from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.ir.kernels.running import RunnableKernel
@@ -34,17 +33,6 @@ if TYPE_CHECKING:
 KernelMode = Literal["sequential"] | Mode
 """One step after the other, or loops by their programs."""
 SCHEMA = "stretto.kernel-simulation/1"
-
-
-def read_input(name: str) -> tuple[str, str | bytes]:
-    """What to call a file or stdin, and its text; bytes if it is bytecode."""
-    called, data = read_data(name)
-    return called, content(called, data)
-
-
-def content(called: str, data: str | bytes) -> str | bytes:
-    """The text of data; bytecode as it is."""
-    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
 
 
 def is_kernel(file: str, text: str | bytes) -> bool:

@@ -18,8 +18,7 @@ from stretto.api import Result, fields_of, made_ready
 from stretto.api.checking import GIVEN, legal, target_of
 from stretto.errors import StrettoError
 from stretto.ir import write_program
-from stretto.loop import Loop, Note
-from stretto.loop.places import texts
+from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine
 from stretto.materialize import Mode, Persistent, Program
 from stretto.materialize import materialize as program_of
@@ -28,8 +27,7 @@ from stretto.resources.prepare import Prepared
 from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run
 from stretto.simulate.simulator import STEADY
-from stretto.solution import ScheduleAnalysis
-from stretto.solution.words import counted
+from stretto.solution import ScheduleAnalysis, counted
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,23 +22,30 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 
 from stretto.api import Result
-from stretto.api.kernels import content, kernel_source, kernels_of, read_input
 from stretto.errors import DocumentError, StrettoError, listed
-from stretto.files import write_text
-from stretto.frontends import Source, read_source
-from stretto.frontends.triton.recognizing import is_ttir, looks_like_ttir
+from stretto.files import read_data, text_of, write_text
+from stretto.frontends import Source, is_bytecode, is_ttir, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
-from stretto.kernel import Kernel
-from stretto.loop import Loop, Note
-from stretto.loop.json import dump_loop
-from stretto.loop.places import texts
+from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine, load_machine
 
 if TYPE_CHECKING:
+    from stretto.kernel import Kernel
     from stretto.materialize import Program
 
 _JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
 """How JSON begins, whole or not; an operation in quotes is MLIR."""
+
+
+def read_input(name: str) -> tuple[str, str | bytes]:
+    """What to call a file or stdin, and its text; bytes if it is bytecode."""
+    called, data = read_data(name)
+    return called, content(called, data)
+
+
+def content(called: str, data: str | bytes) -> str | bytes:
+    """The text of data; bytecode as it is."""
+    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
 
 
 def is_mlir(text: str | bytes) -> TypeGuard[str]:
@@ -58,11 +65,15 @@ def read(
     MLIR: they are lowered for it, and what an inner loop costs depends on it. The path of a machine
     that a loop names is relative to the folder of the file.
     """
-    if isinstance(path, Kernel):
-        target = load_machine(machine) if isinstance(machine, str) else machine
-        return kernel_source(path.location.file, (path,), target)
     if isinstance(path, str | PathLike):
         return read_loops(*read_input(fspath(path)), machine)
+    from stretto.kernel import Kernel  # noqa: PLC0415 - few inputs are kernels
+
+    if isinstance(path, Kernel):
+        from stretto.api.kernels import kernel_source  # noqa: PLC0415 - likewise
+
+        target = load_machine(machine) if isinstance(machine, str) else machine
+        return kernel_source(path.location.file, (path,), target)
     given = getattr(path, "name", None)
     name = given if isinstance(given, str) else "<stream>"
     return read_loops(name, content(name, path.read()), machine)
@@ -72,8 +83,12 @@ def read_loops(file: str, text: str | bytes, machine: Machine | str | None = Non
     """All loops of a text."""
     target = load_machine(machine) if isinstance(machine, str) else machine
     if isinstance(text, bytes) or is_ttir(file, text):
+        from stretto.api.kernels import kernel_source, kernels_of  # noqa: PLC0415 - few inputs are
+
         return kernel_source(file, kernels_of(file, text), target)
     if not is_mlir(text):
+        from stretto.frontends.documents import read_source  # noqa: PLC0415 - MLIR needs no JSON
+
         return read_source(file, text)
     loops, notes = read_mlir(file, text, target)
     if not loops:
@@ -123,6 +138,8 @@ def write(
 
 def _json(what: Loop | Program | Result) -> str:
     if isinstance(what, Loop):
+        from stretto.loop.json import dump_loop  # noqa: PLC0415 - where a loop is written
+
         return dump_loop(what)
     if not isinstance(what, Result) or not what.SCHEMA:
         raise StrettoError("a program is written as MLIR, not as JSON", _loop_of(what).name)

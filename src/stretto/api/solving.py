@@ -1,87 +1,26 @@
-"""`stretto.bounds` and `stretto.schedule`: what the II cannot be below, and the best one found.
+"""`stretto.schedule`: the best schedule found, verified.
 
-stretto.bounds(loop, "blackwell")   ──►  .mii 15, .witness slot tp_smem_wr, .remedies, .report()
 stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report()
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
-from stretto.bounds import Remedy, compute_bounds, remedies
-from stretto.bounds.remedies import ties
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
-from stretto.exact.objectives import goal_of
-from stretto.exact.options import OBJECTIVE, WORK, ProofOptions
+from stretto.exact import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
-from stretto.loop import Loop
-from stretto.loop.places import texts
+from stretto.loop import Loop, texts
 from stretto.machine import Machine
-from stretto.report.bounds import SCHEMA as BOUNDS
-from stretto.report.bounds import BoundsReport
 from stretto.report.schedule import ScheduleReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, ScheduleAnalysis, Witness, words
-from stretto.solution.json import SCHEMA
+from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solve import Progress, StoppedError, schedule_prepared
-
-
-@dataclass(frozen=True, repr=False)
-class BoundsResult(Result, Bounds):
-    """Four lower bounds on the II of a loop, each with its witness; `mii` is the largest."""
-
-    SCHEMA: ClassVar[str] = BOUNDS
-
-    fuse: bool = field(default=True, kw_only=True)
-    max_stages: int | None = field(default=None, kw_only=True)
-
-    @cached_property
-    def remedies(self) -> tuple[Remedy, ...]:
-        """Single changes that lower the bound, each with what it would be."""
-        loop, machine = self.problem.loop, self.problem.machine
-        return remedies(loop, machine, self, fuse=self.fuse, max_stages=self.max_stages)
-
-    @cached_property
-    def ties(self) -> tuple[Witness, ...]:
-        """Where no remedy helps: everything that asks for this II on its own."""
-        if self.remedies:
-            return ()
-        loop, machine = self.problem.loop, self.problem.machine
-        return ties(loop, machine, self, fuse=self.fuse, max_stages=self.max_stages)
-
-    def view(self) -> BoundsReport:
-        """What text and JSON are made by."""
-        loop, machine = self.problem.loop, self.problem.machine
-        return BoundsReport(loop.name, machine.name, self, self.remedies, self.noted, self.ties)
-
-    def line(self) -> str:
-        """The MII and what limits it."""
-        on = f"{self.problem.loop.name} on {self.problem.machine.name}"
-        limited = words.limited(self)
-        return f"Bounds {on}: II >= {self.mii}{limited}"
-
-
-def bounds(
-    loop: Loop | Prepared,
-    machine: Machine | str | None = None,
-    *,
-    fuse: bool = True,
-    max_stages: int | None = None,
-) -> BoundsResult:
-    """Lower bounds on the II of a loop: no schedule starts iterations more often.
-
-    The machine is the one given, else the one the loop names, else `blackwell`. `max_stages`
-    allows at most so many stages, and `fuse=False` no operations that share a hold.
-    """
-    ready = made_ready(loop, machine)
-    found = compute_bounds(ready.loop, ready.machine, fuse=fuse, max_stages=max_stages)
-    return BoundsResult(**fields_of(found), problem=ready, fuse=fuse, max_stages=max_stages)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +62,7 @@ class ScheduleResult(Result, ScheduleAnalysis):
         if self.ii is None:
             return f"{on}: no schedule"
         best = "optimal" if self.proof is not None and self.proof.optimal else "not proved optimal"
-        return f"{on}: II {self.ii}, {words.counted(self.stage_count, 'stage')}, {best}"
+        return f"{on}: II {self.ii}, {counted(self.stage_count, 'stage')}, {best}"
 
 
 def schedule(
@@ -172,7 +111,10 @@ def schedule(
         effort=effort,
         deadline=deadline_of(time_limit),
     )
-    goal_of(objective)  # an error where there is none of this name
+    if objective != OBJECTIVE:
+        from stretto.exact.objectives import goal_of  # noqa: PLC0415 - the default needs no list
+
+        goal_of(objective)  # an error where there is none of this name
     limits = limits_of(work_limit, workers, seed)
     proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
     ready = made_ready(loop, machine)

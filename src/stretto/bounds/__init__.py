@@ -1,19 +1,44 @@
-"""Lower bounds on the II with their witnesses, what would lower them, and longest paths."""
+"""The minimum initiation interval: the largest of four lower bounds.
 
-from stretto.bounds.closure import Closure, closure
-from stretto.bounds.distances import earliest_starts, longest_from
-from stretto.bounds.mii import bounds_of, compute_bounds
-from stretto.bounds.recurrence import describe_cycle
-from stretto.bounds.remedies import Remedy, remedies
+    resource 15 ┐
+    recurrence 8├─► MII 15, limited by slot tp_smem_wr: load 8 + write 7
+    fine 1      │
+    dependence 1┘
 
-__all__ = [
-    "Closure",
-    "Remedy",
-    "bounds_of",
-    "closure",
-    "compute_bounds",
-    "describe_cycle",
-    "earliest_starts",
-    "longest_from",
-    "remedies",
-]
+Each bound is true of every legal schedule and carries the witness that makes it so.
+"""
+
+from __future__ import annotations
+
+from stretto.bounds.dependence import dependence_bound
+from stretto.bounds.recurrence import recurrence_bound
+from stretto.bounds.resource import fine_bound, resource_bound
+from stretto.deadline import NEVER, Deadline
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.problem import Compiled, compile_loop
+from stretto.solution import Bounds
+
+
+def compute_bounds(
+    loop: Loop,
+    machine: Machine,
+    *,
+    fuse: bool = True,
+    max_stages: int | None = None,
+    deadline: Deadline = NEVER,
+) -> Bounds:
+    """The four bounds of a resolved loop that passed `check()`; OverdueError at the deadline."""
+    deadline.check()
+    return bounds_of(compile_loop(loop, machine, fuse=fuse, max_stages=max_stages), deadline)
+
+
+def bounds_of(problem: Compiled, deadline: Deadline = NEVER) -> Bounds:
+    """The four bounds of a loop that is compiled; OverdueError at the deadline."""
+    deadline.check()
+    return Bounds(
+        resource=resource_bound(problem),
+        recurrence=recurrence_bound(problem.graph, deadline),
+        fine=fine_bound(problem),
+        dependence=dependence_bound(problem),
+    )

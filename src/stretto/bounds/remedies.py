@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from stretto.bounds.mii import compute_bounds
+from stretto.bounds import compute_bounds
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness

@@ -17,10 +17,11 @@ from stretto.errors import DocumentError, MachineError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api import Report, Result
+    from stretto.api.bounding import BoundsResult
     from stretto.api.checking import VerifyResult
     from stretto.api.explaining import ExplainResult
     from stretto.api.pipelined import SimulateResult
-    from stretto.api.solving import BoundsResult, ScheduleResult
+    from stretto.api.solving import ScheduleResult
     from stretto.frontends import Source
     from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop
@@ -39,8 +40,10 @@ IN_MODULE = "the one in the module"
 class Reply:
     """What a command has to say."""
 
-    document: dict[str, Any]
-    lines: list[str]
+    document: Callable[[], dict[str, Any]]
+    """What it says to programs; made where it is asked for, as are lines."""
+    lines: Callable[[], list[str]]
+    """What it says to people."""
     errors: list[str] = field(default_factory=list[str])
     """For stderr, already in the form `file: path: error: ...`."""
     success: bool = True
@@ -63,14 +66,13 @@ def _each_loop(
     viewed, where there is more than one way.
     """
     from stretto.api.read_write import about
-    from stretto.loop.places import texts
+    from stretto.loop import texts
     from stretto.machine import load_machine
     from stretto.resources.prepare import prepare
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
-    entries: list[dict[str, Any]] = []
-    lines: list[str] = []
+    views: list[Report | dict[str, Any]] = []
     errors: list[str] = []
     for loop in source.loops:
         try:
@@ -80,15 +82,21 @@ def _each_loop(
             found = work(ready)
         except StrettoError as error:
             told = list(error.lines(source.file))
-            entries.append({"name": loop.name, "success": False, "errors": told})
+            views.append({"name": loop.name, "success": False, "errors": told})
             errors += told
             continue
         noted = replace(found, notes=about(source, loop.name))
-        report = noted.view() if shown is None else shown(noted)
-        entries.append(report.to_json())
-        lines += ([""] if lines else []) + report.to_text()
-    success = all(entry["success"] for entry in entries)
-    document = {"schema": schema, "success": success, "loops": entries}
+        views.append(noted.view() if shown is None else shown(noted))
+    success = all(not isinstance(v, dict) and v.success for v in views)
+
+    def document() -> dict[str, Any]:
+        entries = [view if isinstance(view, dict) else view.to_json() for view in views]
+        return {"schema": schema, "success": success, "loops": entries}
+
+    def lines() -> list[str]:
+        told = [view.to_text() for view in views if not isinstance(view, dict)]
+        return [line for text in told for line in ("", *text)][1:]
+
     return Reply(document, lines, [*texts(about(source, "")), *errors], success)
 
 
@@ -116,8 +124,8 @@ def _read_input(arguments: argparse.Namespace) -> Source:
 
 def bounds(arguments: argparse.Namespace) -> Reply:
     """`stretto bounds`."""
-    from stretto.api.solving import BoundsResult
-    from stretto.api.solving import bounds as bounded
+    from stretto.api.bounding import BoundsResult
+    from stretto.api.bounding import bounds as bounded
 
     source = _read_input(arguments)
 
@@ -228,8 +236,7 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
-    from stretto.api.kernels import read_input
-    from stretto.api.read_write import chosen, read_loops
+    from stretto.api.read_write import chosen, read_input, read_loops
 
     input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
@@ -305,10 +312,9 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     --inputs FILE.npz                   the whole kernel, on real values
     """
     from stretto.api.checking import read_document
-    from stretto.api.kernels import read_input
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
-    from stretto.api.read_write import chosen, is_mlir, read_loops
+    from stretto.api.read_write import chosen, is_mlir, read_input, read_loops
 
     if arguments.inputs is not None:
         return _run_kernel(arguments)
@@ -409,7 +415,7 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
 
     text, notes = imported(arguments.input, arguments.machine)
     document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
-    return Reply(document, text.rstrip("\n").split("\n"), list(notes))
+    return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Reply:
@@ -420,7 +426,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Reply:
     found = simulate_kernel(
         arguments.input, inputs, arguments.grid, arguments.machine, mode=arguments.mode
     )
-    return Reply(found.to_json(), found.to_text(), success=found.success)
+    return Reply(found.to_json, found.to_text, success=found.success)
 
 
 def machines(arguments: argparse.Namespace) -> Reply:
@@ -430,9 +436,9 @@ def machines(arguments: argparse.Namespace) -> Reply:
 
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
-        return Reply(report.list_to_json(known), report.list_to_text(known))
+        return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
     machine = load_machine(arguments.name)
-    return Reply(report.machine_to_json(machine), report.machine_to_text(machine))
+    return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {

@@ -6,15 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
 from stretto.errors import StrettoError, UsageError
-from stretto.exact.interrupts import solver_runs
 from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
-from stretto.report.text import printable
+from stretto.report import printable
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 ERROR_SCHEMA = "stretto.error/1"
@@ -67,9 +66,8 @@ def _tell(lines: list[str]) -> None:
 
 def _render(reply: Reply, as_json: bool) -> str:
     if as_json:
-        document: dict[str, Any] = reply.document
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(line + "\n" for line in reply.lines)
+        return json.dumps(reply.document(), indent=2, ensure_ascii=False) + "\n"
+    return "".join(line + "\n" for line in reply.lines())
 
 
 def leave(code: int) -> NoReturn:
@@ -78,7 +76,10 @@ def leave(code: int) -> NoReturn:
     Past a time limit the solver may not have heard yet that its work is over; a process that
     leaves in the ordinary way while its thread runs is aborted.
     """
-    if solver_runs():
-        sys.stderr.flush()
-        os._exit(code)
+    if "stretto.exact.solving" in sys.modules:
+        from stretto.exact.interrupts import solver_runs
+
+        if solver_runs():
+            sys.stderr.flush()
+            os._exit(code)
     sys.exit(code)

@@ -12,10 +12,9 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import Event
+from stretto.exact import II, Event
+from stretto.report import WIDTH, printable
 from stretto.report.schedule import tried
-from stretto.report.text import WIDTH, printable
 from stretto.solution import Refusal
 
 
@@ -44,7 +43,7 @@ class Progress:
 
     def _solving(self, event: Event) -> str:
         """What the solver works on, with bound and best."""
-        if event.what == II.name:
+        if event.what == II:
             best = "" if event.best is None else f", best so far {event.best}"
             return f"solving II {event.value}, bound {event.bound}{best}"
         best = f"{event.value:,}, at least {event.bound:,}"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from stretto.deadline import OverdueError
+from stretto.exact import Limits
 from stretto.exact.case import Case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.explanation import Explanation, Relaxation
-from stretto.exact.options import Limits
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.relax import relax
 from stretto.exact.solving import Clock

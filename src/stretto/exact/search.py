@@ -14,13 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
+from stretto.exact import II, Event, Limits, Progress
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.goal import SHARE, Goal
 from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
-from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import Event, Limits, Progress
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.solution import Objective, Refusal, Schedule
@@ -64,7 +63,7 @@ def optimize(
         if search.best is not None:
             search.told.append(search.of_ii(search.best.ii))
             for goal in goals:
-                if goal is not II:
+                if goal.name != II:
                     search.told.append(search.minimize(goal))
     except KeyboardInterrupt:  # between two runs of the solver
         search.clock.stopped = True
@@ -120,7 +119,7 @@ class _Search:
     def _found(self, ii: int) -> bool:
         """Whether there is a schedule at this II, which then is the best; else what is known."""
         best = None if self.best is None else self.best.ii
-        self.progress(Event(II.name, ii, self.lower, best))
+        self.progress(Event(II, ii, self.lower, best))
         if self._refuted_again(ii):
             return False
         outcome = solve(Model(self.case, ii, contracted=self.case.contractible), self.clock, SHARE)
@@ -161,7 +160,7 @@ class _Search:
 
     def of_ii(self, ii: int) -> Objective:
         """What is known of the II."""
-        return Objective(II.name, ii, self.lower, ii == self.lower)
+        return Objective(II, ii, self.lower, ii == self.lower)
 
     # What comes after -----------------------------------------------------------------------------
 

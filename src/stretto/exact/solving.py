@@ -19,10 +19,10 @@ from typing import Literal
 from ortools.sat.python import cp_model
 
 from stretto.deadline import NEVER, Deadline
+from stretto.exact import Limits
 from stretto.exact.case import Solution
 from stretto.exact.interrupts import SOLVER, on_ctrl_c
 from stretto.exact.model import Model
-from stretto.exact.options import Limits
 
 POLL = 0.1
 """Seconds between two looks at whether the user stopped the solver."""

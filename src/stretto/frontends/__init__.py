@@ -1,25 +1,35 @@
 """The Python builder, and other people's formats: recognized by their content, not by a name.
 
-{"schema": "stretto.loop/1", ...}            a loop
-{"schema_version": "ddg-0.1", ...}           a dependence-graph dump: several loops
+builder           loops written in Python
+documents, ddg    loops in JSON: our own documents, and dumps of dependence graphs
+triton, cutile    whole kernels; tileir: the bytecode of the latter
+
+Whatever they read comes out as a `Source`, or as kernels. Every input is asked whether it is a
+kernel, so no reader is loaded for that:
+
+tt.func public @kernel(...)            TTIR: what is read
+#ttg.blocked<{...}>, ttg.num-warps     TTGIR: too late, layouts and pipelining are in it
+@triton.jit def kernel(...)            Python: too early
+7f "TileIR" 00 ...                     Tile IR bytecode, as cuTile exports it
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stretto.document import parse_json, unknown_schema
 from stretto.errors import DocumentError, listed
-from stretto.frontends.builder import LoopBuilder, Ref, build
-from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop import Loop, Note
-from stretto.loop.json import SCHEMA, loop_of_file, read_loop
 
-__all__ = ["LoopBuilder", "Ref", "Source", "build", "read_source"]
+MAGIC = b"\x7fTileIR\0"
+"""How bytecode begins."""
 
-FORMATS = (
-    f'expected MLIR, a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
+_TTIR = re.compile(r'^\s*(?:tt\.func\s|"tt\.func"\s*\(\s*\))', re.MULTILINE)
+_TTGIR = re.compile(r'#ttg\.|"?ttg\.num-warps"?\s*=|#triton_gpu\.|!ttg\.|#gluon\.')
+_PYTHON = re.compile(
+    r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
+    re.MULTILINE,
 )
 
 
@@ -51,19 +61,30 @@ class Source:
         return f"<Source {self.file}: {listed(loop.name for loop in self.loops)}>"
 
 
-def read_source(file: str, text: str) -> Source:
-    """The loops a text holds; the path of a machine is relative to the folder of `file`."""
-    if not text.strip():
-        raise DocumentError(file, "", "is empty", FORMATS)
-    top = parse_json(file, text)
-    if not isinstance(top.value, dict):
-        raise top.fail("is no loop", FORMATS)
-    if top.has("schema_version"):
-        version = top.get("schema_version")
-        if version.value != SCHEMA_VERSION:
-            raise unknown_schema(version, f'expected "{SCHEMA_VERSION}"')
-        loops, notes = read_ddg(top)
-        return Source(file, loops, notes)
-    if top.has("schema"):
-        return Source(file, (loop_of_file(file, read_loop(top)),))
-    raise top.fail("is no loop that Stretto knows", FORMATS)
+# Is it a kernel? --------------------------------------------------------------------------
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether these bytes are Tile IR bytecode, by their first eight."""
+    return data.startswith(MAGIC)
+
+
+def looks_like_ttir(text: str) -> bool:
+    """Whether a text has a function of Triton's."""
+    return _TTIR.search(text) is not None
+
+
+def is_ttir(file: str, text: str) -> bool:
+    """Whether a text is TTIR; DocumentError where it is something near it that is not read."""
+    if looks_like_ttir(text):
+        if _TTGIR.search(text):
+            hint = "give the .ttir file that Triton wrote beside it"
+            raise DocumentError(file, "", "is TTGIR: layouts are chosen in it already", hint)
+        return True
+    if _PYTHON.search(text) and "nv_tileas" not in text and "func.func" not in text:
+        hint = (
+            "give the .ttir that Triton writes into its cache (TRITON_CACHE_DIR, or "
+            "TRITON_KERNEL_DUMP=1), or call stretto.triton.read(kernel, ...) from Python"
+        )
+        raise DocumentError(file, "", "is Python, not a kernel that is compiled", hint)
+    return False

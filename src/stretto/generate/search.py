@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
-from stretto.generate.ladder.attempt import Attempt
+from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.ladder.rings import least_bytes
 from stretto.generate.problem import Problem

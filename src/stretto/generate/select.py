@@ -16,7 +16,7 @@ from stretto.limits import USES_SEARCHED
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.resources import BlockSummary, summarize
-from stretto.solution.words import counted
+from stretto.solution import counted
 
 SERIAL, COST_BASED, EXACT = "serial", "cost-based", "exact"
 GENERATORS = ("auto", SERIAL, COST_BASED, EXACT)

@@ -1,7 +1,7 @@
 """The problem: operations, values, storages and what they imply for one another."""
 
 from stretto.loop.check import check
-from stretto.loop.loop import Loop, topological_order
+from stretto.loop.loop import Fault, Loop, LoopError, Note, Place, texts, topological_order
 from stretto.loop.parts import (
     DEPENDENCE_KINDS,
     Access,
@@ -18,7 +18,6 @@ from stretto.loop.parts import (
     Use,
     Value,
 )
-from stretto.loop.places import Fault, LoopError, Note, Place
 from stretto.vocabulary.spaces import SPACES, Space
 
 __all__ = [
@@ -44,5 +43,6 @@ __all__ = [
     "Use",
     "Value",
     "check",
+    "texts",
     "topological_order",
 ]

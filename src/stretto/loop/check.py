@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from stretto.errors import listed
 from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, UNITS
-from stretto.loop.loop import Loop, topological_order
+from stretto.loop.loop import Fault, Loop, Place, topological_order
 from stretto.loop.parts import DEPENDENCE_KINDS, Access, Op
-from stretto.loop.places import Fault, Place
 from stretto.machine import Machine
 from stretto.machine.formula import told_number
 from stretto.vocabulary.spaces import BUFFERS, SPACES

@@ -1,10 +1,24 @@
-"""A prepared loop compiled once for all solvers: graph, longest paths, holds, rooms, fusion."""
+"""A prepared loop on its machine, compiled once for all that work on it.
 
-from stretto.problem.compiled import Compiled, compile_loop
+    Loop (names, values, storages)  ──►  Compiled: graph, holds, rooms, fusion, limits by number
+                                            │
+                          bounds ◄──────────┼──────────► generate, exact
+
+Nothing here depends on an II, nothing is decided, and no part is computed before somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stretto.loop import Loop, ResourceVector
+from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class
-from stretto.problem.graph import Arc, Edge, Graph, dependence_graph, strong_components
-from stretto.problem.holds import Claim, Hold, Holds
-from stretto.problem.rooms import Room, Rooms
+from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
+from stretto.problem.holds import Claim, Hold, Holds, Room, Rooms
+from stretto.solution import Schedule
 
 __all__ = [
     "Arc",
@@ -24,3 +38,146 @@ __all__ = [
     "fusion_class",
     "strong_components",
 ]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A resolved, checked loop by number: operations in program order."""
+
+    loop: Loop
+    machine: Machine
+    """With the loop's own slots."""
+    max_stages: int | None
+    graph: Graph
+    holds: Holds
+    rooms: Rooms
+    fusion: Fusion
+
+    @property
+    def size(self) -> int:
+        """How many operations there are."""
+        return len(self.graph.names)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of each operation."""
+        return self.graph.names
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Number of each operation."""
+        return self.loop.index
+
+    def starts_by_name(self, starts: Sequence[int]) -> dict[str, int]:
+        """Starts as the rest of the house wants them."""
+        return dict(zip(self.names, starts, strict=True))
+
+    def schedule(
+        self, ii: int, starts: Sequence[int], fused: Iterable[Sequence[int]] = ()
+    ) -> Schedule:
+        """A schedule by number as the rest of the house wants it."""
+        groups = tuple(tuple(self.names[i] for i in group) for group in fused)
+        return Schedule(ii, self.starts_by_name(starts), groups)
+
+    # Dependences ------------------------------------------------------------------------------
+
+    @cached_property
+    def between(self) -> Graph:
+        """The dependences between different operations."""
+        return self.graph.between
+
+    @cached_property
+    def preds(self) -> Arcs:
+        """Arcs from other operations."""
+        return self.between.preds
+
+    @cached_property
+    def succs(self) -> Arcs:
+        """Arcs to other operations."""
+        return self.between.succs
+
+    @cached_property
+    def rank(self) -> tuple[int, ...]:
+        """Position in distance-0 topological order."""
+        return self.graph.rank
+
+    @cached_property
+    def instant_pairs(self) -> tuple[tuple[int, int], ...]:
+        """A carried read of no duration and a writer of what it reads: they may tie a knot."""
+        found = {
+            (i, writer): None
+            for room in self.rooms.turning
+            for i, distance in room.accessors
+            for writer in room.writers
+            if distance > 0 and self.completion[i] == 0 and i != writer
+        }
+        return tuple(found)
+
+    # What is held and stored ------------------------------------------------------------------
+
+    @cached_property
+    def completion(self) -> tuple[int, ...]:
+        """Cycles after its start when each operation is wholly done."""
+        return self.holds.completion
+
+    @cached_property
+    def vectors(self) -> tuple[ResourceVector, ...]:
+        """What each operation holds and draws."""
+        return self.holds.vectors
+
+    @cached_property
+    def claims(self) -> tuple[tuple[Claim, ...], ...]:
+        """What each operation takes of what is limited."""
+        return self.holds.claims
+
+    @cached_property
+    def rotating(self) -> tuple[Room, ...]:
+        """Rotating storages outside registers."""
+        return self.rooms.rotating
+
+    # Stages -----------------------------------------------------------------------------------
+
+    @cached_property
+    def depths(self) -> dict[int, int]:
+        """The last stage of each operation that has a limit of its own."""
+        limits = {i: op.constraint.max_depth for i, op in enumerate(self.loop.ops)}
+        return {i: limit for i, limit in limits.items() if limit is not None}
+
+    @cached_property
+    def max_stage(self) -> tuple[int | None, ...]:
+        """Last stage allowed: the operation's own limit or that of all; None: any."""
+        overall = [] if self.max_stages is None else [self.max_stages - 1]
+        return tuple(
+            min([*overall, *([self.depths[i]] if i in self.depths else [])], default=None)
+            for i in range(self.size)
+        )
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Operations of each leader group, which share a stage."""
+        return tuple(tuple(self.index[name] for name in names) for names in self.loop.groups)
+
+    @cached_property
+    def group(self) -> tuple[int | None, ...]:
+        """The leader group of each operation."""
+        found: list[int | None] = [None] * self.size
+        for number, members in enumerate(self.members):
+            for i in members:
+                found[i] = number
+        return tuple(found)
+
+
+def compile_loop(
+    loop: Loop, machine: Machine, *, fuse: bool = True, max_stages: int | None = None
+) -> Compiled:
+    """Compile a resolved, checked loop; a cycle at distance 0 is an InfeasibleError."""
+    machine = machine.with_slots(loop.slots)
+    return Compiled(
+        loop,
+        machine,
+        max_stages,
+        dependence_graph(loop),
+        Holds(loop, machine),
+        Rooms(loop, machine),
+        Fusion(loop, machine, fuse),
+    )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stretto.deadline import NEVER, Deadline
-from stretto.problem.compiled import Compiled
+from stretto.problem import Compiled
 
 Pairs = list[tuple[int, int]]
 """(latency, distance) of paths, none of which implies another."""

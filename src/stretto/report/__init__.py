@@ -1,1 +1,83 @@
-"""Results for people and for programs: text and JSON are two views of the same value."""
+"""Results for people and for programs: text and JSON are two views of the same value.
+
+One file a report. Here is what all of them lay out: plain text in 100 columns, the same in a
+terminal and in a pipe.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+WIDTH = 100
+NO_BREAK = "\u00a0"
+"""Stands for a space at which a line must not end."""
+NAME_WIDTH = 36
+"""Longer names are cut in tables, so that the columns beside them keep their room."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with control characters and the like written out, but for those to keep.
+
+    Names come from files; what a terminal would obey is shown instead.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
+def cut(name: str, width: int = NAME_WIDTH) -> str:
+    """A name that is no wider than its column."""
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
+    """A paragraph in at most 100 columns; later lines hang under the first."""
+    lines = textwrap.wrap(
+        printable(text, keep=NO_BREAK),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(NO_BREAK, " ") for line in lines] or [indent.rstrip()]
+
+
+def columns(
+    rows: Sequence[Sequence[str]], indent: str = "", right: Sequence[int] = ()
+) -> list[str]:
+    """A table: columns padded to their widest cell, the last one wrapped under itself."""
+    if not rows:
+        return []
+    rows = [[printable(cell, keep=NO_BREAK) for cell in row] for row in rows]
+    last = len(rows[0]) - 1
+    widths = [max(len(row[i]) for row in rows) for i in range(last)]
+    lines: list[str] = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        head = indent + "".join(cell + "  " for cell in cells)
+        lines += wrapped(head + row[last], "", " " * len(head)) if row[last] else [head.rstrip()]
+    return [line.rstrip() for line in lines]
+
+
+def notes(lines: Sequence[str]) -> list[str]:
+    """What a result must say besides its figures."""
+    return [line for note in lines for line in wrapped(f"note: {note}", "  ", "      ")]
+
+
+def as_json(value: object) -> Any:
+    """A value as JSON has it: objects for dataclasses, lists for tuples."""
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [as_json(part) for part in cast("tuple[object, ...]", value)]
+    return value

@@ -10,11 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.bounds import Remedy
-from stretto.report.text import NO_BREAK, columns, notes, wrapped
-from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
+from stretto.bounds.remedies import Remedy
+from stretto.report import NO_BREAK, columns, notes, wrapped
+from stretto.solution import (
+    BOUND_NAMES,
+    BoundName,
+    Bounds,
+    Part,
+    Witness,
+    cause,
+    counted,
+    limit,
+    limited,
+)
 from stretto.solution.json import bounds_to_json
-from stretto.solution.words import cause, counted, limit, limited
 
 SCHEMA = "stretto.bounds/1"
 
@@ -41,12 +50,17 @@ class BoundsReport:
     ties: tuple[Witness, ...] = ()
     """Where no remedy helps: everything that asks for this II on its own."""
 
+    @property
+    def success(self) -> bool:
+        """There are always bounds."""
+        return True
+
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a bounds document."""
         return {
             "name": self.loop,
             "machine": self.machine,
-            "success": True,
+            "success": self.success,
             "bounds": bounds_to_json(self.bounds),
             "remedies": [{"change": r.text, "mii": r.mii} for r in self.remedies],
             "ties": [limit(witness) for witness in self.ties],

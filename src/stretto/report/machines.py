@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stretto.machine import Encoding, Machine
-from stretto.report.text import as_json, columns, notes, wrapped
+from stretto.report import as_json, columns, notes, wrapped
 
 SCHEMA = "stretto.machine/1"
 LIST_SCHEMA = "stretto.machines/1"

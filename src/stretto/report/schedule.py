@@ -15,15 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.exact.objectives import goal_of
-from stretto.loop import Loop, Op, Use
-from stretto.loop.places import texts
+from stretto.loop import Loop, Op, Use, texts
 from stretto.machine import Machine
-from stretto.report.text import NO_BREAK, columns, cut, notes, wrapped
+from stretto.report import NO_BREAK, columns, cut, notes, wrapped
 from stretto.resources.prepare import resolve
-from stretto.solution import Objective, Placement, Refusal, ScheduleAnalysis
-from stretto.solution.json import analysis_to_json
-from stretto.solution.words import at_the_mii, counted, limited, no_schedule, the_mii
+from stretto.solution import (
+    Objective,
+    Placement,
+    Refusal,
+    ScheduleAnalysis,
+    at_the_mii,
+    counted,
+    limited,
+    no_schedule,
+    the_mii,
+)
 from stretto.verify import Violation
 
 VERIFICATION = "stretto.verification/1"
@@ -44,8 +50,15 @@ class ScheduleReport:
     """What the front end noted of the loop."""
     verbose: bool = False
 
+    @property
+    def success(self) -> bool:
+        """Whether there is a schedule."""
+        return self.analysis.success
+
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a schedule document."""
+        from stretto.solution.json import analysis_to_json  # noqa: PLC0415 - text needs none
+
         entry = analysis_to_json(self.analysis, self._resolved(), self.machine)
         entry["warnings"] += self.notes
         if not self.analysis.success:
@@ -160,6 +173,8 @@ class ScheduleReport:
 
 def _objective(row: Objective) -> str:
     """A value and what is known of it."""
+    from stretto.exact.objectives import goal_of  # noqa: PLC0415 - where something is proved
+
     count = goal_of(row.name).count(row.value)
     if row.optimal:
         return f"{count} proved fewest"
@@ -209,7 +224,7 @@ class VerificationReport:
     warnings: tuple[str, ...]
 
     @property
-    def legal(self) -> bool:
+    def success(self) -> bool:
         """Whether nothing is violated."""
         return not self.violations
 
@@ -218,9 +233,9 @@ class VerificationReport:
         return {
             "name": self.loop,
             "machine": self.machine,
-            "success": self.legal,
+            "success": self.success,
             "ii": self.analysis.ii,
-            "legal": self.legal,
+            "legal": self.success,
             "violations": [v.to_json() for v in self.violations],
             "warnings": list(self.warnings),
         }
@@ -229,7 +244,7 @@ class VerificationReport:
         """For people."""
         head = f"{self.loop} on {self.machine}, II {self.analysis.ii}: "
         wrong = f"not legal, {counted(len(self.violations), 'violation')}"
-        lines = wrapped(head + ("legal" if self.legal else wrong))
+        lines = wrapped(head + ("legal" if self.success else wrong))
         for violation in self.violations:
             lines += wrapped(f"{violation.rule}: {violation.message}", "  ", "    ")
         return lines + notes(self.warnings)

@@ -12,18 +12,18 @@ must agree with itself and with the loop; whether the schedule is legal is the v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from stretto.document import Cursor, each, nullable, one_of, parse_json, unknown_schema
-from stretto.loop import SPACES, Loop, Note, Op, Place, Use
+from stretto.loop import SPACES, Loop, Note, Op, Place, Use, texts
 from stretto.loop.json import read_use
-from stretto.loop.places import texts
 from stretto.machine import Machine
 from stretto.solution import (
     BOUND_NAMES,
+    SCHEMA,
     WITNESS_KINDS,
     Bounds,
     Objective,
@@ -42,30 +42,8 @@ from stretto.solution import (
 
 _USE = tuple(f.name for f in fields(Use))
 
-SCHEMA = "stretto.schedule/1"
-
 
 # Writing ----------------------------------------------------------------------------------
-
-
-def document(
-    entries: Iterable[tuple[ScheduleAnalysis, Loop, Machine]], *, error: str = ""
-) -> dict[str, Any]:
-    """The whole document; `error` says why there are no analyses, or not all."""
-    rows = list(entries)
-    top: dict[str, Any] = {
-        "schema": SCHEMA,
-        "success": not error and all(analysis.success for analysis, _, _ in rows),
-        "loops": [analysis_to_json(*row) for row in rows],
-    }
-    if error:
-        top["error"] = error
-    return top
-
-
-def dump_document(top: Mapping[str, Any]) -> str:
-    """The document as text."""
-    return json.dumps(top, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -> dict[str, Any]:

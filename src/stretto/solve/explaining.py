@@ -10,11 +10,10 @@ from time import perf_counter
 
 from stretto.deadline import OverdueError
 from stretto.errors import StrettoError
+from stretto.exact import II, Limits, ProofOptions
 from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
-from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import Limits, ProofOptions
 from stretto.generate.problem import Options
 from stretto.generate.select import EXACT
 from stretto.loop import Loop
@@ -55,7 +54,7 @@ def explain_prepared(
         raise StrettoError(f"ii is {ii}; {ALREADY_LEAST}")
     stopped = False
     try:
-        proof = ProofOptions(II.name, limits)
+        proof = ProofOptions(II, limits)
         best = schedule_prepared(ready, EXACT, options, progress, proof)
     except StoppedError as stop:
         best, stopped = stop.analysis, True

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stretto.exact import II, Progress, ProofOptions
 from stretto.exact.case import Case
 from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
-from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import Progress, ProofOptions
 from stretto.generate.select import EXACT
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solve.scheduling import Job, lower_bound
@@ -68,7 +67,7 @@ def _settled(
         if case.deadline.over:
             return None
         found = goal.value(case, hint)
-        if found > (lower if goal is II else goal.floor(case, hint.ii)):
+        if found > (lower if goal.name == II else goal.floor(case, hint.ii)):
             return None
         rows.append(Objective(goal.name, found, found, optimal=True))
     return tuple(rows)
@@ -79,7 +78,7 @@ def _open(
 ) -> ScheduleAnalysis:
     """Nothing proved but what the bound says: no time was left to ask the solver."""
     assert at_hand.proof is not None
-    rows = [Objective(II.name, hint.ii, lower, hint.ii == lower)]
+    rows = [Objective(II, hint.ii, lower, hint.ii == lower)]
     for goal in options.goals[1:]:
         rows.append(Objective(goal.name, goal.value(case, hint), 0, optimal=False))
     return replace(at_hand, proof=replace(at_hand.proof, objectives=tuple(rows)))

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
 from stretto.errors import StrettoError
-from stretto.exact.objectives import goal_of
-from stretto.exact.objectives.ii import GOAL as II
-from stretto.exact.options import Event, ProofOptions
+from stretto.exact import II, Event, ProofOptions
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for_search
 from stretto.generate.select import EXACT, SERIAL, Selection, select, too_many_uses
@@ -23,9 +21,8 @@ from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, Objective, Proof, Refusal, Schedule, ScheduleAnalysis
+from stretto.solution import Bounds, Objective, Proof, Refusal, Schedule, ScheduleAnalysis, cause
 from stretto.solution.views import analyse
-from stretto.solution.words import cause
 from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:
@@ -139,6 +136,8 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         if number is not None and number < 1:
             raise StrettoError(f"{name} is {number}; at least 1 is needed")
     if proof is not None:
+        from stretto.exact.objectives import goal_of  # noqa: PLC0415 - where something is proved
+
         goal_of(proof.objective)
 
 
@@ -390,7 +389,7 @@ def _better(proved: ScheduleAnalysis, other: ScheduleAnalysis) -> ScheduleAnalys
     lower = proved.proof.lower_bound
     optimal = other.ii == lower
     method = "bound" if other.bounds is not None and lower == other.bounds.mii else "solver"
-    row = Objective(II.name, other.ii, lower, optimal)
+    row = Objective(II, other.ii, lower, optimal)
     proof = Proof(optimal, lower, method if optimal else "none", (row,))
     refused = tuple(r for r in proved.refused if r.ii < other.ii)
     return replace(other, generator=proved.generator, proof=proof, refused=refused)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stretto.exact import II
 from stretto.exact.goal import Goal
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _expression(model: Model, _: int) -> int:
 
 
 GOAL = Goal(
-    name="ii",
+    name=II,
     rank=0,
     unit=("cycle", "cycles"),
     value=_value,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.frontends.cutile.translate import translate
-from stretto.frontends.tileir import is_bytecode, read_bytecode
+from stretto.frontends.tileir import read_bytecode
 from stretto.kernel import Kernel, check_kernel
 
-__all__ = ["is_bytecode", "read_cutile"]
+__all__ = ["read_cutile"]
 
 
 def read_cutile(file: str, data: bytes, names: Sequence[str] = ()) -> tuple[Kernel, ...]:

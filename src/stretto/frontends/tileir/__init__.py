@@ -7,7 +7,6 @@ stands in `rows.py`.
 """
 
 from stretto.frontends.tileir.reading import read_bytecode
-from stretto.frontends.tileir.sections import is_bytecode
 from stretto.frontends.tileir.tree import Block, Function, Global, Module, Operation, Value
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "Module",
     "Operation",
     "Value",
-    "is_bytecode",
     "read_bytecode",
 ]

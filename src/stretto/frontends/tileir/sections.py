@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stretto.frontends import MAGIC
 from stretto.frontends.tileir.cursor import Cursor
 
-MAGIC = b"\x7fTileIR\0"
 OLDEST, NEWEST = (13, 1), (13, 4)
 
 STRINGS, FUNCTIONS, DEBUG, CONSTANTS, TYPES, GLOBALS, PRODUCER = range(1, 8)
@@ -20,11 +20,6 @@ NAMES = ("end", "strings", "functions", "debug", "constants", "types", "globals"
 _ALIGNED = 0x80
 
 Version = tuple[int, int]
-
-
-def is_bytecode(data: bytes) -> bool:
-    """Whether these bytes are Tile IR bytecode, by their first eight."""
-    return data.startswith(MAGIC)
 
 
 def read_header(cursor: Cursor) -> Version:

@@ -6,12 +6,14 @@ Problem ──► Core (what holds something) ──► Seats ──► starts �
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from stretto.generate.kernel.core import Core, core_of
-from stretto.generate.kernel.twin import DONE, FAILED, MORE
-from stretto.generate.kernel.twin import Seats as Twin
+from stretto.generate.kernel.core import DONE, FAILED, MORE, Core, core_of
 
-Compiled: type[Twin] | None
+if TYPE_CHECKING:
+    from stretto.generate.kernel.twin import Seats
+
+Compiled: type[Seats] | None
 """The compiled loops; None: nothing was compiled on this machine."""
 try:
     Compiled = import_module("stretto.generate.kernel.compiled").Seats
@@ -21,15 +23,14 @@ except ImportError:
 CELLS = 1 << 24
 """Counts that the compiled loops may keep, columns × II; a longer II goes to the twin."""
 
-Seats = Twin
-"""What both are."""
-
 
 def seats_of(core: Core, longest_ii: int) -> Seats:
     """The seating loops for a problem whose II may come to so much."""
     if Compiled is None or len(core.limits) * longest_ii > CELLS:
+        from stretto.generate.kernel.twin import Seats as Twin  # noqa: PLC0415 - rarely needed
+
         return Twin(core)
     return Compiled(core)
 
 
-__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "Seats", "Twin", "core_of", "seats_of"]
+__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "core_of", "seats_of"]

@@ -25,6 +25,9 @@ Step = tuple[int, int, int]
 Segment = tuple[int, int, int, int]
 """(column, offset, length, amount) around the II."""
 
+DONE, FAILED, MORE = 0, 1, 2
+"""What a run of steps came to."""
+
 
 @dataclass(frozen=True)
 class Core:

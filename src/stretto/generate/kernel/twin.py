@@ -21,11 +21,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from stretto.generate.kernel.core import Core, Segment
+from stretto.generate.kernel.core import DONE, FAILED, MORE, Core, Segment
 from stretto.resources.table import Counters, arc, lowest, rotate, touching
-
-DONE, FAILED, MORE = 0, 1, 2
-"""What a run of steps came to."""
 
 OPENINGS = 32
 """Places tried for the first member of a recurrence."""

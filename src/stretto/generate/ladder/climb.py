@@ -18,7 +18,7 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder import Attempt, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import overflow, tighten
 from stretto.generate.problem import ARMS, RUNGS, Problem
 from stretto.generate.seating.arms import Bench, propose

@@ -18,14 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, seats_of
-from stretto.generate.ladder.attempt import Attempt, overflow_refusal, refusal_for
+from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_of
+from stretto.generate.ladder import Attempt, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
 from stretto.resources import ReservationTable
 from stretto.solution import Refusal
+
+if TYPE_CHECKING:
+    from stretto.generate.kernel.twin import Seats
 
 RUNG = "rau"
 CHUNK = 2_000
@@ -62,7 +66,7 @@ class Refiner:
     problem: Problem
     first_ii: int
     last_ii: int
-    _variants: list[tuple[Core, Seats]] = field(default_factory=list[tuple[Core, Seats]])
+    _variants: list[tuple[Core, Seats]] = field(default_factory=list["tuple[Core, Seats]"])
 
     def variants(self, ii: int) -> list[tuple[Core, Seats]]:
         """The heart with shared holds first where only that may do, else the plain one."""

@@ -29,8 +29,7 @@ from stretto.ir.telling import (
 )
 from stretto.limits import ITERATION_CYCLES
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis
-from stretto.solution.words import at_the_mii, counted, limit, no_schedule, the_mii
+from stretto.solution import ScheduleAnalysis, at_the_mii, counted, limit, no_schedule, the_mii
 from stretto.solve import IllegalScheduleError, schedule_prepared
 
 

@@ -30,8 +30,7 @@ from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_l
 from stretto.machine import load_machine
 from stretto.materialize import MODES, Persistent, Program, materialize
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis
-from stretto.solution.words import counted
+from stretto.solution import ScheduleAnalysis, counted
 from stretto.verify import verify
 
 

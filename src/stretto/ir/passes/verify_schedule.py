@@ -21,8 +21,7 @@ from stretto.ir.passes.published import PublishedLoop, published_loops, publishe
 from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_left_alone
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis
-from stretto.solution.words import counted
+from stretto.solution import ScheduleAnalysis, counted
 from stretto.verify import verify
 
 
