@@ -362,15 +362,16 @@ def _generating() -> Iterator[Mutant]:
         "A fused group holds what its first member holds.",
         all_of(
             *(
-                around(f"stretto.generate.{m}.fused_vector", _first_vector)
+                around(f"stretto.{m}.fused_vector", _first_vector)
                 for m in (
-                    "seating.partial",
-                    "seating.fusing",
-                    "seating.arms",
-                    "seating.cost",
-                    "seating.evaluators",
-                    "kernel.core",
-                    "kernel.sharing",
+                    "problem.applied",
+                    "generate.seating.partial",
+                    "generate.seating.fusing",
+                    "generate.seating.arms",
+                    "generate.seating.cost",
+                    "generate.seating.evaluators",
+                    "generate.kernel.core",
+                    "generate.kernel.sharing",
                 )
             )
         ),

@@ -423,6 +423,12 @@ _FOUND: dict[str, dict[str, Case]] = {
     "order: cycles": {ACCEPTS: 0},
     "order: stage count": {BY_HAND: "stage count", ACCEPTS: 0},
     "order: depth": {BY_HAND: "pipeline depth", ACCEPTS: 0},
+    "rule table": {BY_HAND: "table held"},
+    "table: cycles": {BY_HAND: "table short"},
+    "table: held": {BY_HAND: "table held"},
+    "table: drawn": {BY_HAND: "table drawn"},
+    "table: inside a row": {BY_HAND: "table late"},
+    "table: words": {BY_HAND: "table word"},
     "names: missing": {BY_HAND: "missing"},
     "names: unknown": {BY_HAND: "unknown"},
     "names: twice": {BY_HAND: "twice"},
@@ -449,6 +455,7 @@ def _rules() -> Iterator[Mutant]:
         "names": "Operations may be missing, unknown, placed twice or before 0.",
         "interval": "The II may be missing or 0.",
         "target": "The schedule may be of another machine.",
+        "table": "The published reservation table is not looked at.",
     }
     for rule, removed in said.items():
         yield _mutant(f"rule {rule}", removed, without_rules(rule))
@@ -717,6 +724,31 @@ def _placing() -> Iterator[Mutant]:
         yield _mutant(f"names: {what}", removed, _part_of_rule("names", _not_saying(words)))
 
 
+def _tables() -> Iterator[Mutant]:
+    published = f"{VERIFY}.table"
+    yield _mutant(
+        "table: cycles",
+        "The rows of a reservation table may leave cycles out, or have more.",
+        _part_of_rule("table", _not_saying("the reservation table has ")),
+    )
+    for what, rule in (("held", "slot"), ("drawn", "pool")):
+        yield _mutant(
+            f"table: {what}",
+            f"What a reservation table says is {what} is not compared.",
+            _part_of_rule("table", _not_saying(f" of {rule} `")),
+        )
+    yield _mutant(
+        "table: inside a row",
+        "A reservation table is looked at where its rows begin, and nowhere else.",
+        giving(f"{published}.edges", frozenset[int]()),
+    )
+    yield _mutant(
+        "table: words",
+        "The words of a reservation table are not compared.",
+        silent(f"{published}._words"),
+    )
+
+
 MUTANTS = (
     *_rules(),
     *_orders(),
@@ -725,4 +757,5 @@ MUTANTS = (
     *_storing(),
     *_fusing(),
     *_placing(),
+    *_tables(),
 )

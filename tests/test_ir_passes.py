@@ -63,6 +63,7 @@ def kept(analysis: ScheduleAnalysis) -> ScheduleAnalysis:
         stage_count=analysis.stage_count,
         pipeline_depth=analysis.pipeline_depth,
         generator=analysis.generator,
+        table=analysis.table,
     )
 
 
@@ -327,8 +328,8 @@ def test_violations_have_places():
     (one,) = read_schedules("k.mlir", text)
     assert one.analysis is not None
     ready = prepare(one.loop, one.machine)
-    violation = verify(ready.loop, ready.machine, one.analysis)[-1]
-    assert violation.rule == "dependence"
+    told = verify(ready.loop, ready.machine, one.analysis)
+    (violation,) = [v for v in told if v.rule == "dependence"]
     told = one.diagnose(violation)
     assert "`read` starts at 5; `load` is ready at 6" in told.message
     assert "%read = " in told.text

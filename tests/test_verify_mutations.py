@@ -24,7 +24,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.solution import Placement, Schedule, ScheduleAnalysis, SpaceUse, StorageUse
+from stretto.solution import Placement, Schedule, ScheduleAnalysis, SpaceUse, StorageUse, TableRow
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
 
@@ -174,7 +174,24 @@ CARRIED_READ = RING.op("use", reads=(Access("ring", 1), Access("table")))
 # Nothing reads what `fill` fills, but its slot is held until 50: four copies at II 16.
 HELD = RING.op("use", reads=()).op("fill", uses=(Use("simt", 50),))
 
+_TABLE = (
+    TableRow(0, 8, 0x48C00, (("tma", 1), ("tc_and_mma", 1), ("tp_smem_wr", 1), ("tp_mma", 1)), ()),
+    TableRow(8, 7, 0xC000, (("tp_smem_rd", 1), ("tp_smem_wr", 1)), ()),
+)
+"""What BASE holds: load and wgmma from 0 to 8, write and read from 8 to 15."""
+
+
+def _said(row: int, **fields: object) -> Given:
+    rows = list(_TABLE)
+    rows[row] = replace(rows[row], **fields)  # pyright: ignore[reportArgumentType]
+    return BASE.edited(table=tuple(rows))
+
+
 LEGAL = {
+    "table": BASE.edited(table=_TABLE),
+    "table in three": BASE.edited(
+        table=(replace(_TABLE[0], cycles=3), replace(_TABLE[0], cycle=3, cycles=5), _TABLE[1])
+    ),
     "unlike": UNLIKE,
     "carried read": CARRIED_READ,
     "two writers": RING.op("use", writes=("acc", "ring")),
@@ -652,6 +669,41 @@ BROKEN: dict[str, tuple[str, Given, list[str]]] = {
         "order",
         BASE.placing("read", order=4),
         ["`read` is said to be number 4", "number 3"],
+    ),
+    "table short": (
+        "order",
+        _said(1, cycles=6),
+        ["the reservation table has 14 cycles; the II is 15"],
+    ),
+    "table gap": (
+        "order",
+        _said(1, cycle=9),
+        ["the reservation table has a row of 7 cycles from 9; the rows before it end at 8"],
+    ),
+    "table held": (
+        "slot",
+        _said(1, held=(("tp_smem_rd", 2), ("tp_smem_wr", 1))),
+        ["the reservation table says 2 of slot `tp_smem_rd` in cycle 8; counted at II 15: 1"],
+    ),
+    "table late": (
+        "slot",
+        BASE.edited(
+            table=(replace(_TABLE[0], cycles=9), replace(_TABLE[1], cycle=9, cycles=6)),
+        ),
+        [
+            "the reservation table says 1 of slot `tma` in cycle 8; counted at II 15: 0",
+            "the reservation table says 0 of slot `tp_smem_rd` in cycle 8; counted at II 15: 1",
+        ],
+    ),
+    "table word": (
+        "slot",
+        _said(0, word=0x48400),
+        ["the row word of cycle 0 is said to be 0x48400; it is 0x48c00"],
+    ),
+    "table drawn": (
+        "pool",
+        _said(1, drawn=(("register_bank", 1),)),
+        ["the reservation table says 1 of pool `register_bank` in cycle 8; counted at II 15: 0"],
     ),
     "stage count": (
         "order",

@@ -72,7 +72,7 @@ PLACED = ("stage", "order", "start")
 COUNTED, NAMED, COMPOSED = (
     ("ii", "stage_count", "pipeline_depth"),
     ("generator", "machine"),
-    ("bounds", "fused"),
+    ("bounds", "table", "fused"),
 )
 """What a schedule says of its loop: numbers of at least 1, names, and what is looked into later."""
 

@@ -25,6 +25,7 @@ from stretto.errors import StrettoError
 from stretto.loop import ResourceVector, Use
 from stretto.machine import Machine
 from stretto.resources.footprint import Fold, columns_of, fold, has_row_words, require_row_words
+from stretto.solution import TableRow
 
 # Counts by cycle: no function walks over cycles. They are circular: cycle II is cycle 0. -----
 
@@ -148,6 +149,14 @@ class Counters:
     def count(self, cycle: int) -> int:
         """The count of one cycle."""
         return sum((plane >> cycle & 1) << k for k, plane in enumerate(self._planes))
+
+    @property
+    def changes(self) -> int:
+        """The cycles whose count is another than that of the cycle before; never the first."""
+        found = 0
+        for plane in self._planes:
+            found |= plane ^ plane << 1
+        return found & self.full & ~1
 
     @property
     def planes(self) -> int:
@@ -375,6 +384,33 @@ class ReservationTable:
         """The row words of all II cycles."""
         require_row_words(self.machine)
         return tuple(self._word(cycle) for cycle in range(self.ii))
+
+    def steps(self) -> tuple[TableRow, ...]:
+        """All II cycles, those in a row that are alike together."""
+        columns = [(i, c) for i, c in enumerate(self._counters) if c.planes]
+        change = 1
+        for _, counters in columns:
+            change |= counters.changes
+        firsts: list[int] = []
+        while change:
+            firsts.append(lowest(change))
+            change &= change - 1
+        slots, pools = self.machine.slots, self.machine.pools
+        words = has_row_words(self.machine)
+        rows: list[TableRow] = []
+        for first, following in zip(firsts, [*firsts[1:], self.ii], strict=True):
+            amounts = [(i, n) for i, counters in columns if (n := counters.count(first))]
+            held = [(slots[i], n) for i, n in amounts if i < len(slots)]
+            rows.append(
+                TableRow(
+                    first,
+                    following - first,
+                    sum(1 << (slot.id - 1) for slot, _ in held) if words else None,
+                    tuple((slot.name, n) for slot, n in held),
+                    tuple((pools[i - len(slots)].name, n) for i, n in amounts if i >= len(slots)),
+                )
+            )
+        return tuple(rows)
 
     # Inside: cycles are modulo II from here on ------------------------------------------------
 

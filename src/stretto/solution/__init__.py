@@ -158,6 +158,21 @@ class SpaceUse:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRow:
+    """Some cycles in a row of the populated reservation table, in which the same is held."""
+
+    cycle: int
+    """The first of them, modulo II."""
+    cycles: int
+    word: int | None
+    """Bit `slot id - 1` of every slot that is held; None where a machine's slots fit no word."""
+    held: tuple[tuple[str, int], ...] = ()
+    """Slot and how much of it is held, all iterations in flight together."""
+    drawn: tuple[tuple[str, int], ...] = ()
+    """Pool and the units drawn from it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pressure:
     """Peak register pressure in the steady state."""
 
@@ -241,6 +256,8 @@ class ScheduleAnalysis:
     storages: tuple[StorageUse, ...] = ()
     memory: tuple[SpaceUse, ...] = ()
     pressure: Pressure | None = None
+    table: tuple[TableRow, ...] = ()
+    """The populated reservation table, cycle by cycle; empty where it is not stated."""
     bounds: Bounds | None = None
     proof: Proof | None = None
     generator: str = ""

@@ -35,6 +35,7 @@ from stretto.solution import (
     ScheduleAnalysis,
     SpaceUse,
     StorageUse,
+    TableRow,
     Witness,
     WitnessKind,
     views,
@@ -63,6 +64,7 @@ def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -
         "storages": [asdict(row) for row in analysis.storages],
         "memory": {row.space: {"used": row.used, "budget": row.budget} for row in analysis.memory},
         "pressure": None if analysis.pressure is None else asdict(analysis.pressure),
+        "table": [row_to_json(row) for row in analysis.table],
         "refused": [_refusal_to_json(row) for row in analysis.refused],
         "warnings": texts(analysis.warnings),
         "seconds": analysis.seconds,
@@ -91,6 +93,17 @@ def _witness_to_json(witness: Witness) -> dict[str, Any]:
 
 def _proof_to_json(proof: Proof) -> dict[str, Any]:
     return asdict(proof) | {"objectives": [asdict(row) for row in proof.objectives]}
+
+
+def row_to_json(row: TableRow) -> dict[str, Any]:
+    """Cycles of the reservation table; words in hexadecimal, since 64 bits are no JSON number."""
+    return {
+        "cycle": row.cycle,
+        "cycles": row.cycles,
+        **({} if row.word is None else {"word": f"{row.word:#x}"}),
+        "held": dict(row.held),
+        "drawn": dict(row.drawn),
+    }
 
 
 def _refusal_to_json(refusal: Refusal) -> dict[str, Any]:
@@ -174,6 +187,7 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         storages=row.opt("storages", each(_storage), ()),
         memory=row.opt("memory", _memory, ()),
         pressure=row.opt("pressure", nullable(_pressure), None),
+        table=row.opt("table", each(table_row), ()),
         bounds=row.opt("bounds", nullable(_bounds), None),
         proof=row.opt("proof", nullable(_proof), None),
         generator=row.opt("generator", _string, ""),
@@ -323,6 +337,32 @@ def _pressure(row: Cursor) -> Pressure:
     unlimited = partial(Pressure, budget=None)
     budget = nullable(natural)
     return row.record(unlimited, "peak cycle", peak=natural, budget=budget, cycle=natural)
+
+
+def table_row(row: Cursor) -> TableRow:
+    """A row of a published reservation table."""
+    natural = Cursor.natural
+    return row.record(
+        partial(TableRow, word=None),
+        "cycle cycles",
+        cycle=natural,
+        cycles=Cursor.positive,
+        word=_word,
+        held=_amounts,
+        drawn=_amounts,
+    )
+
+
+def _amounts(table: Cursor) -> tuple[tuple[str, int], ...]:
+    return tuple((name, amount.natural()) for name, amount in table.entries())
+
+
+def _word(cursor: Cursor) -> int:
+    text = cursor.text()
+    digits = text.removeprefix("0x")
+    if digits == text or not digits or len(digits) > 16 or digits.strip("0123456789abcdef"):
+        raise cursor.fail(f"is {json.dumps(text)}", 'expected up to 64 bits, such as "0x8800"')
+    return int(digits, 16)
 
 
 def _proof(row: Cursor) -> Proof:

@@ -25,6 +25,7 @@ from stretto.solution import (
     ScheduleAnalysis,
     SpaceUse,
     StorageUse,
+    TableRow,
 )
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
@@ -215,6 +216,7 @@ def analyse(
     schedule: Schedule,
     *,
     seated_by: Mapping[str, tuple[str, str]] | None = None,
+    table: tuple[TableRow, ...] = (),
     bounds: Bounds | None = None,
     proof: Proof | None = None,
     generator: str = "",
@@ -241,6 +243,7 @@ def analyse(
         storages=uses,
         memory=memory(machine, uses),
         pressure=pressure(loop, machine, ii, starts),
+        table=table,
         bounds=bounds,
         proof=proof,
         generator=generator,

@@ -20,8 +20,19 @@ from stretto.generate.select import EXACT, SERIAL, Selection, select, too_many_u
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import compile_loop
+from stretto.problem.applied import apply
+from stretto.resources import ConflictError
 from stretto.resources.prepare import Prepared
-from stretto.solution import Bounds, Objective, Proof, Refusal, Schedule, ScheduleAnalysis, cause
+from stretto.solution import (
+    Bounds,
+    Objective,
+    Proof,
+    Refusal,
+    Schedule,
+    ScheduleAnalysis,
+    TableRow,
+    cause,
+)
 from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
 
@@ -215,6 +226,7 @@ class Job:
             machine,
             schedule,
             seated_by=seated_by,
+            table=self._table(schedule),
             bounds=self.bounds,
             proof=proof or known(schedule.ii, mii, refused),
             generator=chosen.generator,
@@ -226,6 +238,16 @@ class Job:
         if violations:
             raise IllegalScheduleError(loop.name, chosen.generator, violations)
         return analysis
+
+    def _table(self, schedule: Schedule) -> tuple[TableRow, ...]:
+        """The reservation table that a schedule populates; none where it does not fit one."""
+        problem = self.problem
+        starts = [schedule.starts[name] for name in problem.names]
+        fused = [[problem.index[name] for name in group] for group in schedule.fused]
+        try:
+            return apply(problem, schedule.ii, starts, fused).steps()
+        except ConflictError:
+            return ()  # the verifier says why
 
 
 def known(ii: int, mii: int, refused: tuple[Refusal, ...]) -> Proof:

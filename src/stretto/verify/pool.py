@@ -15,16 +15,21 @@ from stretto.verify.layout import Layout, Limit, Span, Violation, listed, names_
 
 def pool(laid: Layout) -> Iterator[Violation]:
     """In no cycle is more drawn from a pool than its cap."""
-    draws: dict[str, list[Span]] = {}
-    for op in laid.placed:
-        begin = laid.starts[op.name]
-        end = begin + op.vector.duration
-        for demand in op.demands:
-            draws.setdefault(demand.pool, []).append(Span((op.name,), begin, end, demand.units))
-    for name, spans in draws.items():
+    for name, spans in draws(laid).items():
         if not laid.machine.has_pool(name):
             users = names_of(spans)
             message = f"{listed(users)} draws on pool `{name}`, which {laid.machine.name} has not"
             yield Violation("pool", message, users, (("pool", name),))
             continue
         yield from overfull(laid, Limit("pool", name, laid.machine.pool(name).cap), spans)
+
+
+def draws(laid: Layout) -> dict[str, list[Span]]:
+    """Per pool, what iteration 0 draws from it."""
+    found: dict[str, list[Span]] = {}
+    for op in laid.placed:
+        begin = laid.starts[op.name]
+        end = begin + op.vector.duration
+        for demand in op.demands:
+            found.setdefault(demand.pool, []).append(Span((op.name,), begin, end, demand.units))
+    return found

@@ -18,7 +18,7 @@ from stretto.verify.layout import Layout, Limit, Span, Violation, listed, names_
 
 def slot(laid: Layout) -> Iterator[Violation]:
     """In no cycle is more of a slot held than its capacity."""
-    for name, spans in _holds(laid).items():
+    for name, spans in holds(laid).items():
         if not laid.machine.has_slot(name):
             users = names_of(spans)
             message = f"{listed(users)} uses slot `{name}`, which {laid.machine.name} has not"
@@ -29,7 +29,7 @@ def slot(laid: Layout) -> Iterator[Violation]:
             yield from overfull(laid, Limit("slot", name, capacity), spans)
 
 
-def _holds(laid: Layout) -> dict[str, list[Span]]:
+def holds(laid: Layout) -> dict[str, list[Span]]:
     """Per slot, what iteration 0 holds of it; members that start together hold once."""
     group_of: dict[str, int] = {}
     for number, members in enumerate(laid.analysis.fused):

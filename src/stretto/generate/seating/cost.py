@@ -24,9 +24,9 @@ from stretto.generate.seating.evaluators import (
     holds,
     pipe_slot,
 )
-from stretto.generate.seating.partial import fused_vector
 from stretto.machine import Machine
 from stretto.problem import Room
+from stretto.problem.applied import fused_vector
 from stretto.problem.paths import earliest, not_before
 from stretto.resources import Conflict, ReservationTable
 from stretto.solution.views import profile

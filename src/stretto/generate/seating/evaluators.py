@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stretto.generate.problem import Problem
-from stretto.generate.seating.partial import Partial, fused_vector
+from stretto.generate.seating.partial import Partial
 from stretto.machine import Machine
+from stretto.problem.applied import fused_vector
 from stretto.resources.table import Counters, arc
 
 IN_ITERATION_CELL, CARRIED_CELL = 1, 6

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stretto.generate.problem import Problem
-from stretto.loop import Demand, ResourceVector
-from stretto.problem.fusion import join, shape
+from stretto.problem.applied import apply, fused_vector
 from stretto.problem.paths import not_after, not_before
 from stretto.resources import ReservationTable
 from stretto.solution import Schedule
@@ -64,11 +63,7 @@ class Partial:
     def table(self) -> ReservationTable:
         """What the seated hold; made when it is first asked for."""
         if self._table is None:
-            self._table = ReservationTable(self.problem.machine, self.ii)
-            for i, start in enumerate(self.starts):
-                if start is not None and self._leader.get(i, i) == i:
-                    vector = fused_vector(self.problem, self.fused.get(i, (i,)))
-                    self._table.commit(self.problem.names[i], vector, start)
+            self._table = apply(self.problem, self.ii, self.starts, self.fused.values())
         return self._table
 
     @classmethod
@@ -175,16 +170,3 @@ class Partial:
         assert len(starts) == self.problem.size
         shift = min(starts) // self.ii * self.ii
         return [start - shift for start in starts]
-
-
-def fused_vector(problem: Problem, members: Sequence[int]) -> ResourceVector:
-    """What operations hold when fused: each use once, as long as the longest; all demands."""
-    if len(members) == 1:
-        return problem.vectors[members[0]]
-    uses = shape(problem.vectors[members[0]])
-    demands: dict[str, int] = {}
-    for i in members:
-        uses = join(uses, shape(problem.vectors[i]))
-        for demand in problem.vectors[i].demands:
-            demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
-    return ResourceVector(uses, tuple(Demand(p, u) for p, u in demands.items()))

@@ -4,13 +4,14 @@
     ...
     } {nv_tile.aws.ii = 15, .stage_count = 1, .pipeline_depth = 2, .generator = "cost-based",
        .machine = "blackwell", .bounds = {resource = 15, ..., mii = 15, limiter = "resource"},
+       .table = [{cycle = 0, cycles = 8, word = "0x8800", held = {tma = 1, ...}, drawn = {}}, ...],
        .fused = [["read0", "read1"]]}
 
 Members of a fused group also get their name, `stretto.name`. Nothing else of the module changes.
 
     stage and order on every operation: all must be there, once any is
     ii on the loop, start on every operation: may be left out; starts are then found that fit
-    stage_count, pipeline_depth, generator, machine, bounds, fused: may be left out
+    stage_count, pipeline_depth, generator, machine, bounds, table, fused: may be left out
 
 What is read is what is written, also where it is illegal: that is the verifier's to say. A fault of
 an attribute is told at its position.
@@ -26,7 +27,8 @@ from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from stretto.errors import StrettoError
+from stretto.document import Cursor, each
+from stretto.errors import DocumentError, StrettoError
 from stretto.ir.attributes import SCHEDULE, STATED, plain, to_attribute
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.loops import LoopInModule, LoopsOfModule, read_loops
@@ -35,7 +37,8 @@ from stretto.ir.telling import PassError, Speaker
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.prepare import prepare
-from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis
+from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis, TableRow
+from stretto.solution.json import row_to_json, table_row
 from stretto.verify import Violation
 
 STAGE, ORDER, START = SCHEDULE + "stage", SCHEDULE + "order", SCHEDULE + "start"
@@ -48,8 +51,8 @@ II, STAGE_COUNT, PIPELINE_DEPTH = (
     SCHEDULE + "pipeline_depth",
 )
 GENERATOR, MACHINE = SCHEDULE + "generator", SCHEDULE + "machine"
-BOUNDS, FUSED = SCHEDULE + "bounds", SCHEDULE + "fused"
-ON_LOOP = (II, STAGE_COUNT, PIPELINE_DEPTH, GENERATOR, MACHINE, BOUNDS, FUSED)
+BOUNDS, TABLE, FUSED = SCHEDULE + "bounds", SCHEDULE + "table", SCHEDULE + "fused"
+ON_LOOP = (II, STAGE_COUNT, PIPELINE_DEPTH, GENERATOR, MACHINE, BOUNDS, TABLE, FUSED)
 """What a scheduled loop has itself. An inner loop is an operation of the outer one as well."""
 
 
@@ -83,6 +86,8 @@ def _of_loop(analysis: ScheduleAnalysis) -> dict[str, Attribute]:
     if bounds is not None:
         numbers = {name: bounds[name].bound for name in BOUND_NAMES}
         found[BOUNDS] = {**numbers, "mii": bounds.mii, "limiter": bounds.limiter}
+    if analysis.table:
+        found[TABLE] = [row_to_json(row) for row in analysis.table]
     if analysis.fused:
         found[FUSED] = [list(group) for group in analysis.fused]
     return {name: to_attribute(value) for name, value in found.items()}
@@ -159,7 +164,8 @@ def _written(speaker: Speaker) -> ScheduleAnalysis | Unstarted:
 def _started(speaker: Speaker, written: Unstarted) -> ScheduleAnalysis:
     """A schedule with starts that fit its places; MlirError at the loop where there are none.
 
-    How deep the pipeline is follows from the starts; without them, what is said of it is not asked.
+    How deep the pipeline is and what it holds when follow from the starts; without them, what is
+    said of it is not asked.
     """
     from stretto.solve.starts import Places, starts_of  # noqa: PLC0415 - most have their starts
 
@@ -172,7 +178,7 @@ def _started(speaker: Speaker, written: Unstarted) -> ScheduleAnalysis:
     placements = tuple(
         replace(placed, start=schedule.starts[placed.op]) for placed in said.placements
     )
-    return replace(said, ii=schedule.ii, placements=placements, pipeline_depth=0)
+    return replace(said, ii=schedule.ii, placements=placements, pipeline_depth=0, table=())
 
 
 def _analysis(reader: _AttributeReader, found: LoopInModule, *, started: bool) -> ScheduleAnalysis:
@@ -198,6 +204,7 @@ def _analysis(reader: _AttributeReader, found: LoopInModule, *, started: bool) -
         stage_count=plain(said[STAGE_COUNT]) if STAGE_COUNT in said else 0,
         pipeline_depth=plain(said[PIPELINE_DEPTH]) if PIPELINE_DEPTH in said else 0,
         generator=plain(said[GENERATOR]) if GENERATOR in said else "",
+        table=reader.table(loop),
     )
 
 
@@ -228,6 +235,18 @@ class _AttributeReader:
             return tuple(tuple(member.data for member in group) for group in attribute)
         self.fail(op, FUSED, f'is {attribute}; expected [["a", "b"], ...]')
         return ()
+
+    def table(self, op: Operation) -> tuple[TableRow, ...]:
+        """The reservation table, as JSON has it."""
+        if TABLE not in op.attributes:
+            return ()
+        try:
+            return each(table_row)(Cursor("", TABLE, plain(op.attributes[TABLE])))
+        except DocumentError as error:
+            told = f"{error.message}; {error.hint}" if error.hint else error.message
+            message = f"`{error.path}` {told}"
+            self.faults.append(self.speaker.at(op, "error", message, attribute=TABLE))
+            return ()
 
     def check_bounds(self, op: Operation, ii: int | None) -> None:
         """Bounds, where stated, agree with themselves and with the II, if that is known."""

@@ -1,0 +1,156 @@
+"""Accepted starts, applied to a reservation table; the table as it is published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+import stretto
+from generated import Problem, problems
+from rich_loops import rich_problem
+from stretto.ir import read_schedules, write_schedule
+from stretto.ir.diagnostics import MlirError
+from stretto.loop import Demand, Facts, Loop, Op, Use
+from stretto.machine import Machine, Pool, Slot, load_machine
+from stretto.problem import compile_loop
+from stretto.problem.applied import apply
+from stretto.resources import ConflictError
+from stretto.solution import TableRow
+from stretto.solution.json import document, dump_document, parse_schedules
+from stretto.solve import prepare, schedule_prepared
+from stretto.verify import verify
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+FOUR = Loop(
+    "four_op",
+    (
+        Op("load", "async.tiled_tma_load"),
+        Op("write", "async.smem_write"),
+        Op("wgmma", "async.wgmma"),
+        Op("read", "async.smem_read"),
+    ),
+)
+
+
+def test_starts_are_applied_probe_before_commit() -> None:
+    ready = prepare(FOUR, load_machine("blackwell", {}))
+    built = compile_loop(ready.loop, ready.machine)
+    table = apply(built, 15, [0, 8, 0, 8])
+    assert table.row(0) == 0x8800 | 0x40400
+    assert table.row(14) == 0x8000 | 0x4000
+    with pytest.raises(ConflictError, match="tp_smem_wr"):
+        apply(built, 14, [0, 8, None, None])
+    # What was built is not spent: it can be applied again, at any II, in part.
+    assert apply(built, 99, [None, None, None, 3]).placed == {"read": 3}
+
+
+def test_fused_operations_hold_once_and_draw_each() -> None:
+    machine = Machine("m", "", (Slot(1, "s", 1, fusion_cap=2),), (Pool("p", 3),))
+    ops = tuple(
+        Op(
+            name,
+            "r",
+            uses=(Use("s", cycles),),
+            demands=(Demand("p", 1),),
+            latency=1,
+            facts=Facts(0),
+        )
+        for name, cycles in (("a", 2), ("b", 3))
+    )
+    built = compile_loop(Loop("l", ops), machine)
+    table = apply(built, 4, [1, 1], [[0, 1]])
+    assert table.steps() == (
+        TableRow(0, 1, 0),
+        TableRow(1, 3, 1, (("s", 1),), (("p", 2),)),
+    )
+    with pytest.raises(ConflictError):
+        apply(built, 4, [1, 1])
+
+
+# The published table --------------------------------------------------------------------------
+
+
+@given(problems())
+def test_rows_say_what_is_held_in_each_of_their_cycles(problem: Problem) -> None:
+    """By the table itself, cycle by cycle: all of them, and no two neighbours alike."""
+    found = schedule_prepared(prepare(problem.loop, problem.machine))
+    if found.ii is None:
+        return
+    built = compile_loop(problem.loop, problem.machine)
+    starts = [found.starts[name] for name in built.names]
+    table = apply(built, found.ii, starts, [[built.index[n] for n in g] for g in found.fused])
+    cycles = [cycle for row in found.table for cycle in range(row.cycle, row.cycle + row.cycles)]
+    assert cycles == list(range(found.ii))
+    for row in found.table:
+        for cycle in range(row.cycle, row.cycle + row.cycles):
+            slots = {s.name: table.occupancy(s.name, cycle) for s in built.machine.slots}
+            pools = {p.name: table.pool_load(p.name, cycle) for p in built.machine.pools}
+            assert dict(row.held) == {name: n for name, n in slots.items() if n}
+            assert dict(row.drawn) == {name: n for name, n in pools.items() if n}
+            assert row.word == table.row(cycle)
+    for one, following in zip(found.table, found.table[1:], strict=False):
+        assert (one.held, one.drawn) != (following.held, following.drawn)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_published_tables_pass_a_count_in_absolute_time(seed: int) -> None:
+    rich = rich_problem(seed)
+    ready = prepare(rich.loop, rich.machine)
+    found = schedule_prepared(ready)
+    if found.ii is not None:
+        assert found.table
+        assert verify(ready.loop, ready.machine, found) == ()
+
+
+def test_many_slots_have_no_row_words() -> None:
+    slots = tuple(Slot(i + 1, f"s{i}", 1) for i in range(65))
+    loop = Loop("l", (Op("a", "k", uses=(Use("s64", 2),), latency=1),))
+    found = schedule_prepared(prepare(loop, Machine("wide", "", slots)))
+    assert found.table == (TableRow(0, 2, None, (("s64", 1),)),)
+
+
+@pytest.mark.parametrize("name", ["four_op", "attention_forward", "pool_bound"])
+def test_tables_survive_documents_and_modules(name: str) -> None:
+    (loop,) = stretto.read(EXAMPLES / f"{name}.json")
+    ready = prepare(loop)
+    found = schedule_prepared(ready)
+    text = dump_document(document([(found, ready.loop, ready.machine)]))
+    (again,) = parse_schedules("s.json", text)
+    assert again.table == found.table != ()
+    (published,) = read_schedules("k.mlir", write_schedule(loop, found))
+    assert published.analysis is not None
+    assert published.analysis.table == found.table
+
+
+def test_words_are_hexadecimal_and_rows_as_json_has_them() -> None:
+    (loop,) = stretto.read(EXAMPLES / "four_op.json")
+    ready = prepare(loop)
+    found = schedule_prepared(ready)
+    (row, *_) = document([(found, ready.loop, ready.machine)])["loops"][0]["table"]
+    assert row == {
+        "cycle": 0,
+        "cycles": 8,
+        "word": "0x48c00",
+        "held": {"tc_and_mma": 1, "tma": 1, "tp_smem_wr": 1, "tp_mma": 1},
+        "drawn": {},
+    }
+
+
+@pytest.mark.parametrize("word", ['"8800"', '"0x"', '"0xg"', '"0x11112222333344445"', "34816"])
+def test_a_word_that_is_none_is_told_at_its_place(word: str) -> None:
+    (loop,) = stretto.read(EXAMPLES / "four_op.json")
+    text = write_schedule(loop, schedule_prepared(prepare(loop)))
+    with pytest.raises(MlirError, match=r"error: `nv_tile\.aws\.table\[0\]\.word` is"):
+        read_schedules("k.mlir", text.replace('"0x48c00"', word))
+
+
+def test_a_table_of_other_starts_is_refused() -> None:
+    (loop,) = stretto.read(EXAMPLES / "four_op.json")
+    ready = prepare(loop)
+    found = schedule_prepared(ready)
+    moved = tuple(replace(row, held=row.held[1:], word=None) for row in found.table)
+    told = verify(ready.loop, ready.machine, replace(found, table=moved))
+    assert {violation.rule for violation in told} == {"slot"}
