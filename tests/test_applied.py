@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from stretto.machine import Machine, Pool, Slot, load_machine
 from stretto.problem import compile_loop
 from stretto.problem.applied import apply
 from stretto.resources import ConflictError
-from stretto.solution import TableRow
-from stretto.solution.json import document, dump_document, parse_schedules
+from stretto.solution import SCHEMA, TableRow
+from stretto.solution.json import analysis_to_json, parse_schedules
 from stretto.solve import prepare, schedule_prepared
 from stretto.verify import verify
 
@@ -117,8 +118,8 @@ def test_tables_survive_documents_and_modules(name: str) -> None:
     (loop,) = stretto.read(EXAMPLES / f"{name}.json")
     ready = prepare(loop)
     found = schedule_prepared(ready)
-    text = dump_document(document([(found, ready.loop, ready.machine)]))
-    (again,) = parse_schedules("s.json", text)
+    entry = analysis_to_json(found, ready.loop, ready.machine)
+    (again,) = parse_schedules("s.json", json.dumps({"schema": SCHEMA, "loops": [entry]}))
     assert again.table == found.table != ()
     (published,) = read_schedules("k.mlir", write_schedule(loop, found))
     assert published.analysis is not None
@@ -129,8 +130,8 @@ def test_words_are_hexadecimal_and_rows_as_json_has_them() -> None:
     (loop,) = stretto.read(EXAMPLES / "four_op.json")
     ready = prepare(loop)
     found = schedule_prepared(ready)
-    (row, *_) = document([(found, ready.loop, ready.machine)])["loops"][0]["table"]
-    assert row == {
+    rows = analysis_to_json(found, ready.loop, ready.machine)["table"]
+    assert rows[0] == {
         "cycle": 0,
         "cycles": 8,
         "word": "0x48c00",

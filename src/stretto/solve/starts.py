@@ -23,14 +23,13 @@ from itertools import pairwise
 from stretto.bounds import bounds_of
 from stretto.deadline import NEVER
 from stretto.errors import InfeasibleError, StrettoError
-from stretto.exact.options import ProofOptions
+from stretto.exact import ProofOptions
 from stretto.generate.problem import Options
 from stretto.generate.select import COST_BASED
 from stretto.loop import Constraint, Dependence, Fault, Loop, Op, topological_order
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared
-from stretto.solution import Schedule, ScheduleAnalysis
-from stretto.solution.words import no_schedule
+from stretto.solution import Schedule, ScheduleAnalysis, no_schedule
 from stretto.solve.scheduling import schedule_prepared
 
 ORIGIN = "origin"
