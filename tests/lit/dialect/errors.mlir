@@ -167,6 +167,8 @@ func.func @programs(%r: !nv_tileas.pipeline<2, tensor<4xf32>>, %i: !nv_tileas.it
   %g:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i64, i1
   // expected-error @below {{the validity is i32; it must be i1}}
   %h:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i32, i32
+  // expected-error @below {{has a `problem`, or extents `of` one: either}}
+  %w:2 = nv_tileas.work_tile_info %n {tile = array<i64: 128>, cluster = array<i64: 2>} : i32 -> i32, i1
   // expected-error @below {{it yields nothing; it makes i32}}
   %j = nv_tileas.async.pipeline.program {
     nv_tileas.async.pipeline.yield

@@ -189,6 +189,8 @@ func.func @programs(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
   %c1 = arith.constant 1 : i32
   // CHECK: %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2 : i64} : i32 -> i32, i32, i1
   %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2} : i32 -> i32, i32, i1
+  // CHECK: %at, %there = nv_tileas.work_tile_info %n of %m : i32 {tile = array<i64: 1>, cluster = array<i64: 1>} : i32 -> i32, i1
+  %at, %there = nv_tileas.work_tile_info %n of %m : i32 {tile = array<i64: 1>, cluster = array<i64: 1>} : i32 -> i32, i1
   // CHECK: %last = nv_tileas.async.pipeline.program {
   %last = nv_tileas.async.pipeline.program {
     // CHECK-NEXT: %t = nv_tileas.async.pipeline.trip_count %c0 to %n step %c1 : i32

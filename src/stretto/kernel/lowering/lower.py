@@ -17,6 +17,7 @@ from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
+from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
     ALLOCATE,
     ATOMICS,
@@ -42,6 +43,7 @@ from stretto.kernel.lowering.written import (
     TOKEN,
     TRANSPOSE,
     VIEW,
+    WORK_TILE,
 )
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
 from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View
@@ -511,6 +513,8 @@ class _Lowering:
             if i - 1 in kept:
                 self._places[body.terminator.operands[i - 1]] = new
         with self._out.region(arguments) as opened:
+            if goes_over_work_tiles(operation, self._uses.maker, self._axes):
+                self._work_tile(body.arguments[0], arguments[0], bounds[1])
             for inner in body.operations[:-1]:
                 self._operation(inner)
             self._out.location = body.terminator.location
@@ -522,6 +526,7 @@ class _Lowering:
         pair = conflict(operation, self._uses.maker)
         if pair is not None:
             said["serial"] = True
+        if pair is not None and not has_loop_inside(operation):
             told = (
                 f"steps of its loop do not overlap: {pair[1].location} may touch the same element"
             )
@@ -538,6 +543,17 @@ class _Lowering:
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept:
                 self._homes.remember(new, begun[i])
+
+    def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
+        """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
+        made = self._out.add(
+            OURS + WORK_TILE,
+            (lowered, tiles),
+            (lowered.type, Scalar("i1")),
+            {"tile": (1,), "cluster": (1,)},
+            names=(index.name, "valid"),
+        )
+        self._homes.in_registers(index, made.results[0])
 
     def _begin(self, loop: Operation, value: Value, space: str) -> Value:
         """The buffer that a carried sum begins in: that of what it begins with, if nobody else

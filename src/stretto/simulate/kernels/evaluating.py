@@ -8,16 +8,17 @@ Tiles are arrays, buffers their contents; addresses and views are those of `memo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import erf
+from math import erf, prod
 from typing import Any
 
 import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, element_of, shape_of
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
+from stretto.materialize import Persistent
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
-from stretto.simulate.kernels.memory import Address, TensorView
+from stretto.simulate.kernels.memory import Address, Heap, TensorView
 
 Datum = Any
 _OURS = "nv_tileas."
@@ -31,9 +32,12 @@ def kind_of(operation: Operation) -> str:
 class Evaluator:
     """Computes operations of one block of the grid."""
 
-    def __init__(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    def __init__(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], heap: Heap | None = None
+    ) -> None:
         self._grid = grid
         self._block = block
+        self._heap = heap or Heap()
 
     def apply(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of an operation; one None where it has none."""
@@ -70,6 +74,21 @@ class Evaluator:
     def block_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """How many there are."""
         return (np.int32(self._grid[operation.integer("axis")]),)
+
+    def work_tile(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Where a tile of a persistent loop lies, and whether there is one."""
+        index, *extents = _whole(operands)
+        problem = operation.integers("problem") or tuple(extents)
+        tile, cluster = operation.integers("tile"), operation.integers("cluster")
+        work = Persistent(problem, tile, cluster, blocks=prod(cluster))
+        faults = work.check()
+        if faults:
+            raise StrettoError(f"{operation.location}: error: {'; '.join(faults)}")
+        valid = 0 <= index < work.tiles
+        at = work.coordinates(index) if valid else (0,) * len(tile)
+        types = [result.type for result in operation.results[:-1]]
+        made = [fitted(n, t) for n, t in zip(at, types, strict=True) if isinstance(t, Scalar)]
+        return (*made, np.bool_(valid))
 
     def range(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """Numbers one after the other."""
@@ -188,6 +207,19 @@ class Evaluator:
         sizes, strides = _whole(numbers[:half]), _whole(numbers[half:])
         padding = operation.text("padding", "zero")
         return (TensorView(address.array, int(address.offsets), sizes, strides, padding),)
+
+    def pointer_to_int(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """An address as a number."""
+        del operation
+        (address,) = operands
+        assert isinstance(address, Address)
+        return (address.as_numbers(),)
+
+    def int_to_pointer(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """A number as an address."""
+        element = element_of(operation.result.type)
+        assert isinstance(element, Pointer)
+        return (self._heap.addressed(np.asarray(operands[0]), element.pointee),)
 
     def load(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Elements at addresses."""
@@ -329,7 +361,7 @@ def _without_sign(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], A
 def _high(a: Array, b: Array) -> Array:
     """The upper half of a product of twice the width."""
     width = a.dtype.itemsize * 8
-    return ((a.astype(object) * b.astype(object)) >> width).astype(a.dtype)
+    return np.asarray((a.astype(object) * b.astype(object)) >> width).astype(a.dtype)
 
 
 def _fma(a: Any, b: Any, c: Any) -> Array:
@@ -463,6 +495,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "arith.constant": Evaluator.constant,
     "block_index": Evaluator.block_index,
     "block_count": Evaluator.block_count,
+    "work_tile_info": Evaluator.work_tile,
     "range": Evaluator.range,
     **dict.fromkeys(("splat", "broadcast", "expand_dims", "transpose", "view"), Evaluator.shaped),
     "arith.cmpi": Evaluator.compare,
@@ -491,6 +524,8 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "async.tiled_tma_store": Evaluator.tma_store,
     "store": Evaluator.tma_store,
     "tensor_view": Evaluator.view,
+    "pointer_to_int": Evaluator.pointer_to_int,
+    "int_to_pointer": Evaluator.int_to_pointer,
     "pointer.load": Evaluator.load,
     "async.pointer_copy": Evaluator.load,
     "pointer.store": Evaluator.store,
