@@ -20,13 +20,16 @@ from stretto.ir.kernels.reading import kernels_of
 from stretto.ir.parsing import parse_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
-from stretto.kernel import Kernel, KernelError
+from stretto.kernel import Kernel, KernelError, check_kernel
 from stretto.kernel.lowering import lower
+from stretto.kernel.lowering.branches import straightened
+from stretto.kernel.lowering.work_tiles import has_loop_inside
 from stretto.machine import load_machine, read_machine
 from stretto.materialize import MODES, Persistent
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 DUMPS = sorted(EXAMPLES.glob("*.ttir"))
+UNUSUAL = sorted((Path(__file__).parent / "ttir" / "unusual").glob("*.ttir"))
 MACHINES = ("b200-pipes", "blackwell")
 
 
@@ -205,15 +208,59 @@ def test_what_makes_a_loop_one_over_work_tiles(
 
 def test_what_cannot_be_lowered_is_told_at_the_users_place() -> None:
     text = """module {
-      tt.func public @k(%a: tensor<2x16x16xf16>, %c: tensor<2x16x16xf32>) {
-        %d = tt.dot %a, %a, %c : tensor<2x16x16xf16> * tensor<2x16x16xf16>
-            -> tensor<2x16x16xf32> loc("k.py":7:3)
+      tt.func public @k(%a: tensor<16xf32>, %b: f32) {
+        %d = "tt.reduce"(%a) <{axis = 0 : i32}> ({
+        ^bb0(%l: f32, %g: f32):
+          %m = arith.addf %l, %b : f32
+          tt.reduce.return %m : f32
+        }) : (tensor<16xf32>) -> f32 loc("k.py":7:3)
         tt.return
       }
     }"""
     (kernel,) = read_ttir("k.ttir", text)
-    with pytest.raises(KernelError, match=r"k\.py:7:4: error: a product of"):
+    with pytest.raises(KernelError, match=r"k\.py:7:4: error: a reduction that takes a value from"):
         lower(kernel, load_machine("b200-pipes"))
+
+
+_OUTER = """module {
+  tt.func public @k(%p: !tt.ptr<f32>, %c: i1, %n: i32) {
+    %one = arith.constant 1 : i32
+    %x = arith.constant 1.0 : f32
+    scf.for %i = %one to %n step %one : i32 {
+      %y = scf.if %c -> (f32) {
+        %s = arith.addf %x, %x : f32
+        scf.yield %s : f32
+      } else {
+        scf.yield %x : f32
+      }
+      scf.if %c {
+        tt.store %p, %y : !tt.ptr<f32>
+        scf.for %j = %one to %n step %one : i32 {
+          tt.store %p, %x : !tt.ptr<f32>
+        }
+      }
+    }
+    tt.return
+  }
+}"""
+
+
+def test_a_branch_of_an_outer_loop_stays_if_it_touches_memory() -> None:
+    (kernel,) = read_ttir("k.ttir", _OUTER)
+    lowered = lower(kernel, load_machine("b200-pipes"))
+    assert _kinds(lowered.kernel)["scf.if"] == 1
+    assert not lowered.notes
+    check_kernel(straightened(kernel).kernel)
+
+
+def test_a_straightened_kernel_is_well_formed() -> None:
+    for path in [*DUMPS, *UNUSUAL]:
+        (kernel,) = read_ttir(path.name, path.read_text())
+        straight = straightened(kernel).kernel
+        check_kernel(straight)
+        for loop in straight.walk():
+            if loop.name == "scf.for" and not has_loop_inside(loop):
+                assert all(op.name != "scf.if" for op in loop.walk())
 
 
 def test_reading_and_lowering_take_a_tenth_of_a_second() -> None:

@@ -44,6 +44,14 @@ func.func @shapes(%r: tensor<4xf32>, %n: tensor<16xi64>, %g: !nv_tileas.tensor<?
 
 // -----
 
+func.func @batches(%a: !nv_tileas.smem_ref<4x64x32xf16>, %b: !nv_tileas.smem_ref<2x32x64xf16>, %c: !nv_tileas.tmem_ref<4x64x64xf32>) {
+  // expected-error @below {{of 4x64x32xf16 and 2x32x64xf16: they are not as many products}}
+  %x = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<4x64x32xf16>, !nv_tileas.smem_ref<2x32x64xf16> -> !nv_tileas.tmem_ref<4x64x64xf32>
+  func.return
+}
+
+// -----
+
 func.func @products(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<16x64xf16>, %c: !nv_tileas.tmem_ref<64x64xf32>, %d: !nv_tileas.smem_ref<32x64xf16>) {
   // expected-error @below {{`nv_tileas.async.wgmma` of 64x32xf16 and 16x64xf16: 32 columns meet 16 rows}}
   %x = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tmem_ref<64x64xf32>

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
+from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.homes import Homes
@@ -25,17 +26,15 @@ from stretto.kernel.lowering.written import (
     COMBINED,
     COPY,
     DESCRIPTOR,
-    HARMLESS,
-    HARMLESS_TILES,
+    GATHER,
     LOAD,
     NARROW,
     OURS,
     PART,
     REDUCE,
-    REFUSED,
     RENAMED,
     SCAN,
-    SELECT,
+    SCATTER,
     SPREAD,
     STORE,
     TMA_LOAD,
@@ -46,7 +45,7 @@ from stretto.kernel.lowering.written import (
     WORK_TILE,
 )
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View
+from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, like
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import REGISTERS, SPACES, STAGING
 
@@ -61,7 +60,9 @@ class Lowered:
 
 def lower(kernel: Kernel, machine: Machine) -> Lowered:
     """A kernel for a machine; KernelError, at the user's place, where something has no lowering."""
-    return _Lowering(kernel, machine).lower()
+    straight = straightened(kernel)
+    lowered = _Lowering(straight.kernel, machine).lower()
+    return replace(lowered, notes=(*straight.notes, *lowered.notes))
 
 
 class _Lowering:
@@ -189,8 +190,12 @@ class _Lowering:
                 self._descriptor(operation)
             case "tile.view_load":
                 self._view_load(operation)
-            case "tile.view_store":
+            case "tile.view_store" | "tile.view_reduce":
                 self._view_store(operation)
+            case "tile.view_gather":
+                self._view_gather(operation)
+            case "tile.view_scatter":
+                self._view_scatter(operation)
             case "tile.load":
                 self._load(operation)
             case "tile.store":
@@ -201,9 +206,6 @@ class _Lowering:
                 self._dot(operation)
             case "tile.reduce" | "tile.scan":
                 self._reduce(operation)
-            case _ if operation.name in REFUSED:
-                told = f"`{operation.name.removeprefix('tile.')}` cannot be lowered"
-                raise self._refuse(operation, told, REFUSED[operation.name])
             case _:
                 self._plain(operation)
 
@@ -280,8 +282,9 @@ class _Lowering:
         found: list[Value] = []
         for value in values:
             number = self._registers(value)
-            if number.type != Scalar("i32"):
-                number = self._out.op(NARROW, (number,), Scalar("i32"), number.name)
+            wanted = like(number.type, Scalar("i32"))
+            if number.type != wanted:
+                number = self._out.op(NARROW, (number,), wanted, number.name)
             found.append(number)
         return found
 
@@ -317,12 +320,43 @@ class _Lowering:
         staged = self._in(tile, (STAGING,))
         if type.tile != tile.type.shape:
             staged = self._ours(VIEW, (staged,), Buffer(type.tile, type.element, STAGING))
+        said: dict[str, Attribute] = {
+            "groups": (1, 1, len(coordinates), 0),
+            "facts": descriptor_facts(view, coordinates, self._uses, self._axes),
+        }
+        if "kind" in operation.attributes:  # combined with what is there
+            said["kind"] = operation.attributes["kind"]
+        operands = (staged, self._registers(view), *self._coordinates(coordinates))
+        self._out.add(OURS + TMA_STORE, operands, (Token(),), said)
+        self._token(operation)
+
+    def _view_gather(self, operation: Operation) -> None:
+        """Rows that are picked by index, into shared memory."""
+        view, rows, column = operation.operands
+        result = operation.results[0]
+        buffer = self._alloc(result.type, STAGING, result.name)
+        loaded = self._ours(
+            GATHER,
+            (self._registers(view), *self._coordinates((rows, column)), buffer),
+            buffer.type,
+            result.name,
+            groups=(1, 1, 1, 1, 0),
+            facts=descriptor_facts(view, (column,), self._uses, self._axes),
+        )
+        self._homes.remember(loaded, buffer)
+        self._homes.put(result, STAGING, loaded)
+        self._token(operation)
+
+    def _view_scatter(self, operation: Operation) -> None:
+        """Rows of shared memory, each to where its index says."""
+        view, tile, rows, column = operation.operands
+        staged = self._in(tile, (STAGING,))
         self._ours(
-            TMA_STORE,
-            (staged, self._registers(view), *self._coordinates(coordinates)),
+            SCATTER,
+            (staged, self._registers(view), *self._coordinates((rows, column))),
             Token(),
-            groups=(1, 1, len(coordinates), 0),
-            facts=descriptor_facts(view, coordinates, self._uses, self._axes),
+            groups=(1, 1, 1, 1, 0),
+            facts=descriptor_facts(view, (column,), self._uses, self._axes),
         )
         self._token(operation)
 
@@ -394,9 +428,6 @@ class _Lowering:
     def _dot(self, operation: Operation) -> None:
         a, b, total = operation.operands
         result = operation.result
-        if not isinstance(result.type, Tile) or len(result.type.shape) != 2:
-            hint = "only products of two-dimensional tiles are lowered"
-            raise self._refuse(operation, f"a product of {a.type} and {b.type}", hint)
         product = self._machine.products[0]
         left, right = self._in(a, product.a), self._in(b, product.b)
         if product.accumulator == REGISTERS:
@@ -600,24 +631,8 @@ class _Lowering:
 
     def _if(self, operation: Operation) -> None:
         condition = self._registers(operation.operands[0])
-        if self._loops and all(_harmless(region) for region in operation.regions):
-            self._both(operation, condition)
-            return
         regions = [self._region(region, "scf.yield") for region in operation.regions]
         self._finish(operation, (condition,), regions)
-
-    def _both(self, operation: Operation, condition: Value) -> None:
-        """Inside a loop: both sides, and then one of their results; a schedule has no branches."""
-        for region in operation.regions:
-            for inner in region.operations[:-1]:
-                self._operation(inner)
-        self._out.location = operation.location
-        then, otherwise = (region.terminator.operands for region in operation.regions)
-        for result, one, other in zip(operation.results, then, otherwise, strict=True):
-            sides = self._registers(one), self._registers(other)
-            name = OURS + SELECT if isinstance(result.type, Tile) else SELECT
-            chosen = self._out.op(name, (condition, *sides), result.type, result.name)
-            self._homes.in_registers(result, chosen)
 
     def _while(self, operation: Operation) -> None:
         initial = [self._registers(value) for value in operation.operands]
@@ -647,14 +662,6 @@ def _in_registers(type: Type) -> Type:
 
 def _name(value: Value, ending: str) -> str:
     return f"{value.name}_{ending}" if value.name else ""
-
-
-def _harmless(region: Region) -> bool:
-    """Whether it does not matter if a region is gone through although it is not its turn."""
-    return all(
-        op.name.startswith(HARMLESS) or op.name in HARMLESS_TILES or op.name == "scf.yield"
-        for op in region.walk()
-    )
 
 
 def _without_idle_constants(region: Region) -> Region:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stretto.kernel.axes import Axis
+from stretto.kernel.operations import SAME_NUMBER
 from stretto.kernel.tree import Operation, Value
 
-_THROUGH = ("tile.hint", "arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast")
-"""The same number, as another type or with a promise."""
 LOOPS = ("scf.for", "scf.while")
 
 
@@ -44,6 +43,6 @@ def goes_over_work_tiles(
 
 def _made(value: Value, makers: Mapping[Value, Operation]) -> Operation | None:
     made = makers.get(value)
-    while made is not None and made.name in _THROUGH:
+    while made is not None and made.name in SAME_NUMBER:
         made = makers.get(made.operands[0])
     return made

@@ -18,7 +18,7 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
 from stretto.materialize import Persistent
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
-from stretto.simulate.kernels.memory import Address, Heap, TensorView
+from stretto.simulate.kernels.memory import Address, Heap, TensorView, box
 
 Datum = Any
 _OURS = "nv_tileas."
@@ -189,15 +189,39 @@ class Evaluator:
         view = operands[0]
         assert isinstance(view, TensorView)
         count = operation.integers("groups")[1]
-        return (view.load(_whole(operands[1 : 1 + count]), _tile_shape(operation)),)
+        return (view.load(box(_whole(operands[1 : 1 + count]), _tile_shape(operation))),)
 
     def tma_store(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
-        """A tile through a view."""
-        del operation
+        """A tile through a view, in the place of what is there or combined with it."""
         tile, view, *coordinates = operands
         assert isinstance(view, TensorView)
-        view.store(_whole(coordinates), tile)
+        kind = operation.text("kind")
+        view.store(box(_whole(coordinates), tile.shape), tile, _ATOMIC[kind] if kind else None)
         return (None,)
+
+    def tma_gather(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Rows of a matrix that are picked by index."""
+        view, rows = operands[:2]
+        assert isinstance(view, TensorView)
+        column = operands[2] if operation.integers("groups")[2] else 0
+        return (view.load(_rows(rows, int(column), _tile_shape(operation))),)
+
+    def tma_scatter(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Rows of a matrix, each to where its index says."""
+        tile, view, rows = operands[:3]
+        assert isinstance(view, TensorView)
+        column = operands[3] if operation.integers("groups")[3] else 0
+        view.store(_rows(rows, int(column), tile.shape), tile)
+        return (None,)
+
+    def gather(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Elements along an axis, each picked by an index."""
+        source, indices = (np.asarray(one) for one in operands)
+        axis = operation.integer("axis")
+        if np.any((indices < 0) | (indices >= source.shape[axis])):
+            told = f"an index of a gather is outside of 0 to {source.shape[axis] - 1}"
+            raise StrettoError(f"{operation.location}: error: {told}")
+        return (np.take_along_axis(source, indices.astype(np.int64), axis=axis),)
 
     def view(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """A tensor by its address, sizes and strides."""
@@ -302,6 +326,12 @@ class Evaluator:
 
 def _whole(numbers: Sequence[Datum]) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers)
+
+
+def _rows(rows: Datum, column: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of whole rows, from a column on."""
+    picked = np.asarray(rows, dtype=np.int64)[:, None]
+    return np.broadcast_to(picked, shape), np.broadcast_to(column + np.arange(shape[1]), shape)
 
 
 def _tile_shape(operation: Operation) -> tuple[int, ...]:
@@ -523,6 +553,8 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "load": Evaluator.tma_load,
     "async.tiled_tma_store": Evaluator.tma_store,
     "store": Evaluator.tma_store,
+    "async.tma_gather": Evaluator.tma_gather,
+    "async.tma_scatter": Evaluator.tma_scatter,
     "tensor_view": Evaluator.view,
     "pointer_to_int": Evaluator.pointer_to_int,
     "int_to_pointer": Evaluator.int_to_pointer,
@@ -535,6 +567,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "join": Evaluator.join,
     "cat": Evaluator.cat,
     "extract": Evaluator.extract,
+    "gather": Evaluator.gather,
     "assume": Evaluator.check,
     "assert": Evaluator.check,
     "token": Evaluator.nothing,

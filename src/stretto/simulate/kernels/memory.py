@@ -7,7 +7,7 @@ Heap                                   where arrays begin: addresses as numbers,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,28 +146,34 @@ class TensorView:
     strides: tuple[int, ...]
     padding: str = "zero"
 
-    def _places(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> tuple[Array, Array]:
-        offsets = np.full(tile, self.offset, dtype=np.int64)
-        inside = np.ones(tile, dtype=bool)
-        for axis, (at, size, stride) in enumerate(
-            zip(coordinates, self.sizes, self.strides, strict=True)
-        ):
-            shape = [1] * len(tile)
-            shape[axis] = tile[axis]
-            index = (at + np.arange(tile[axis], dtype=np.int64)).reshape(shape)
+    def _places(self, indices: Sequence[Array]) -> tuple[Array, Array]:
+        """Offsets, and whether they are inside; `indices` are of one shape, an axis each."""
+        offsets, inside = np.asarray(np.int64(self.offset)), np.asarray(True)
+        for index, size, stride in zip(indices, self.sizes, self.strides, strict=True):
             offsets = offsets + index * stride
             inside = inside & (index >= 0) & (index < size)
         return offsets, inside
 
-    def load(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> Array:
-        """A tile, padded where it lies outside."""
-        offsets, inside = self._places(coordinates, tile)
+    def load(self, indices: Sequence[Array]) -> Array:
+        """The elements at indices, padded where they lie outside."""
+        offsets, inside = self._places(indices)
         return self.array.load(offsets, inside, _PADDING.get(self.padding, 0.0))
 
-    def store(self, coordinates: tuple[int, ...], values: Array) -> None:
-        """A tile; what lies outside is left out."""
-        offsets, inside = self._places(coordinates, values.shape)
+    def store(
+        self, indices: Sequence[Array], values: Array, kind: Callable[..., Any] | None = None
+    ) -> None:
+        """Elements to indices, combined with what is there or in its place; what lies outside is
+        left out."""
+        offsets, inside = self._places(indices)
+        if kind is not None:
+            values = kind(self.array.load(offsets, inside, 0), values)
         self.array.store(offsets, values, inside)
+
+
+def box(coordinates: Sequence[int], tile: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of a tile that begins at coordinates."""
+    steps = [at + np.arange(size) for at, size in zip(coordinates, tile, strict=True)]
+    return tuple(np.meshgrid(*steps, indexing="ij"))
 
 
 @dataclass(eq=False)
