@@ -187,7 +187,7 @@ class TiledTmaStoreOp(_StoreTileOp):
 
     value = operand_def(SMEM)
     kind = opt_prop_def(base(StringAttr))
-    """How it is combined with what is there (add, min, max, and, or, xor); else put in its place."""
+    """How it is combined with what is there: add, min, max, and, or, xor; else in its place."""
 
     irdl_options = (ParsePropInAttrDict(),)
 

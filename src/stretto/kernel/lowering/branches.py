@@ -6,9 +6,9 @@
         store q[i], y              z = select c, y, w
     z = y if c else w
 
-Loads through views are done either way: what lies outside is not read, and nobody takes what is not
-wanted. A store through a view that is not to be goes to a place outside of the tensor, where nothing
-is written. Branches of other loops stay, unless they touch no memory.
+Loads through views are done either way: what lies outside is not read, and nobody takes what is
+not wanted. A store through a view that is not to be goes to a place outside of the tensor, where
+nothing is written. Branches of other loops stay, unless they touch no memory.
 """
 
 from __future__ import annotations

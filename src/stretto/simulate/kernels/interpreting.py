@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -87,10 +87,10 @@ def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
         # Names of host descriptors stand before their sizes and strides, which have the same.
         number = given.get(name, 0)
         given[name] = number + 1
-        pointers = _listed(name, inputs)
+        pointers = _listed(name, inputs) if isinstance(type, Pointer) else {}
         if name not in inputs and not pointers:
             raise StrettoError(f"kernel `{kernel.name}` has a parameter `{name}`: give a value")
-        value = inputs.get(name)
+        value: Any = inputs.get(name)
         if isinstance(type, Pointer):
             if pointers:
                 value = np.asarray([heap.keep(*one) for one in pointers.items()])
@@ -102,7 +102,7 @@ def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
             strides = tuple(int(np.prod(data.shape[i + 1 :])) for i in range(data.ndim))
             found[parameter.value] = TensorView(array, 0, data.shape, strides, type.padding)
         elif isinstance(type, Scalar):
-            if np.ndim(value):  # a size or a stride that belongs to a descriptor
+            if np.ndim(value) > 0:  # a size or a stride that belongs to a descriptor
                 data = np.asarray(value)
                 sizes = [
                     *data.shape,
@@ -117,9 +117,10 @@ def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
 
 def _listed(name: str, inputs: Inputs) -> dict[str, Array]:
     """Arrays that a parameter holds the addresses of: given as a list, or by name and number."""
-    value = inputs.get(name)
-    if isinstance(value, list | tuple) and any(np.ndim(one) for one in value):
-        return {f"{name}[{i}]": np.asarray(one) for i, one in enumerate(value)}
+    value: Any = inputs.get(name)
+    many = cast("list[Any]", value) if isinstance(value, list | tuple) else []
+    if any(np.ndim(one) for one in many):
+        return {f"{name}[{i}]": np.asarray(one) for i, one in enumerate(many)}
     found: dict[str, Array] = {}
     while value is None and (called := f"{name}[{len(found)}]") in inputs:
         found[called] = np.asarray(inputs[called])
