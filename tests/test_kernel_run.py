@@ -10,10 +10,14 @@ import pytest
 
 import stretto
 from kernel_cases import CASES
-from stretto.api.kernels import KernelMode
+from stretto.api.kernels import KernelMode, load_inputs
 from stretto.errors import StrettoError
+from stretto.machine import load_machine
+from stretto.resources.prepare import resolve
+from stretto.simulate.real import rounded
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
+MMA = "async.tcgen05_mma"
 RUNS: list[tuple[str, KernelMode]] = [
     ("b200-pipes", "specialized"),
     ("blackwell", "unspecialized"),
@@ -114,6 +118,117 @@ def test_a_branch_inside_a_loop_is_gone_both_ways(tmp_path: Path) -> None:
     assert found.success
     expected = (x * np.where(np.arange(7) >= 4, 2, 1)[:, None]).sum(0)
     assert np.array_equal(found.arrays["o"], expected)
+
+
+UNUSUAL = Path(__file__).parent / "ttir" / "unusual"
+"""Kernels with what few kernels have; their sources stand beside them."""
+
+
+def _normal(seed: int, *shape: int) -> Any:
+    made = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return np.asarray(rounded(made, "f16"))
+
+
+@pytest.mark.parametrize(("machine", "mode"), RUNS)
+def test_loads_stores_and_atomics_of_a_branch_are_done_in_its_turn_only(
+    machine: str, mode: KernelMode
+) -> None:
+    # `first` and `last` are such that rows before the first do not exist: nobody may read them.
+    x, first, last = _normal(1, 9, 128), 3, 7
+    inputs = {"x_ptr": x, "y_ptr": np.zeros_like(x), "hits_ptr": np.zeros(1), "n": 12}
+    inputs |= {"total_ptr": np.zeros(128), "first": first, "last": last}
+    path = UNUSUAL / "branches.ttir"
+    with pytest.raises(StrettoError, match="the kernel reads element"):
+        stretto.simulate_kernel(path, inputs, machine=machine, mode=mode)
+    found = stretto.simulate_kernel(path, {**inputs, "n": 9}, machine=machine, mode=mode)
+    assert found.success
+    assert found.iterations == {"branches": 9}
+    y = np.zeros_like(x)
+    y[first:last, :125] = 2 * x[first:last, :125]
+    assert np.array_equal(found.arrays["y_ptr"], y)
+    assert found.arrays["hits_ptr"] == [9 - last]
+    assert np.allclose(found.arrays["total_ptr"], x[first:last].sum(0) + first, atol=1e-5)
+
+
+@pytest.mark.parametrize(("machine", "mode"), RUNS)
+def test_products_and_tiles_through_views_of_a_branch_count_in_its_turn_only(
+    machine: str, mode: KernelMode
+) -> None:
+    a, b, flags = _normal(1, 64, 320), _normal(2, 320, 64), np.array([1, 0, 1, 1, 0])
+    kept = np.full((64, 384), 5.0)
+    inputs = {"a_desc": a, "b_desc": b, "c_desc": kept, "flags_ptr": flags, "steps": 5}
+    found = stretto.simulate_kernel(UNUSUAL / "skipping.ttir", inputs, machine=machine, mode=mode)
+    assert found.success
+    assert found.iterations == {"skipping": 5}
+    c = kept.copy()
+    taken = [slice(64 * k, 64 * k + 64) for k in range(5) if flags[k]]
+    c[:, :64] = sum(a[:, k] @ b[k] for k in taken)
+    for k in taken:
+        c[:, k.start + 64 : k.stop + 64] = a[:, k]
+    assert np.allclose(found.arrays["c_desc"], c, atol=0.05)
+
+
+@pytest.mark.parametrize(("machine", "mode"), RUNS)
+def test_rows_are_gathered_scattered_and_added_up(machine: str, mode: KernelMode) -> None:
+    x = _normal(1, 50, 100)
+    rows = np.random.default_rng(2).integers(0, 50, 96)
+    inputs = {"x_desc": x, "y_desc": np.zeros((96, 64)), "sums_desc": np.ones((32, 64))}
+    inputs |= {"rows_ptr": rows, "steps": 3}
+    found = stretto.simulate_kernel(UNUSUAL / "picking.ttir", inputs, machine=machine, mode=mode)
+    assert found.success
+    picked = x[rows, 16:80]
+    assert np.array_equal(found.arrays["y_desc"], picked[:, ::-1])
+    sums = 1 + picked.reshape(3, 32, 64).sum(0)
+    assert np.allclose(found.arrays["sums_desc"], sums, atol=1e-5)
+
+
+@pytest.mark.parametrize(("machine", "mode"), RUNS)
+def test_a_batch_of_products_is_a_loop_of_them(machine: str, mode: KernelMode) -> None:
+    a, b = _normal(1, 4, 32, 96), _normal(2, 4, 96, 32)
+    inputs = {"a_ptr": a, "b_ptr": b, "c_ptr": np.zeros((4, 32, 32)), "steps": 3}
+    found = stretto.simulate_kernel(UNUSUAL / "batched.ttir", inputs, machine=machine, mode=mode)
+    assert found.success
+    assert found.iterations == {"batched": 3}
+    assert np.allclose(found.arrays["c_ptr"], a @ b, atol=1e-3)
+
+
+def test_a_batch_holds_the_tensor_core_as_its_products_do_together() -> None:
+    (loop,) = stretto.read(UNUSUAL / "batched.ttir", "b200-pipes")
+    (product,) = (op for op in resolve(loop, load_machine("b200-pipes")).loop.ops if op.kind == MMA)
+    assert [use.duration for use in product.uses or ()] == [4 * 32 * 32 * 32 // 4096]
+
+
+def test_a_while_loop_runs_as_it_is_and_addresses_in_memory_are_followed(tmp_path: Path) -> None:
+    arrays = [_normal(seed, 64) for seed in range(5)]
+    inputs = {"in_ptrs": arrays, "out_ptr": np.zeros(64), "n": 5}
+    path = UNUSUAL / "addresses.ttir"
+    found = stretto.simulate_kernel(path, inputs, machine="b200-pipes", mode="specialized")
+    assert found.success
+    assert not found.iterations
+    assert "scf.while: how often it goes round is not known before" in found.notes[0]
+    assert np.allclose(found.arrays["out_ptr"], sum(arrays), atol=1e-5)
+    assert np.array_equal(found.arrays["in_ptrs[4]"], arrays[4])
+    # Out of a file, each has its own name.
+    named = {f"in_ptrs[{i}]": array for i, array in enumerate(arrays)}
+    np.savez(tmp_path / "in.npz", **named, out_ptr=np.zeros(64), n=5)
+    again = stretto.simulate_kernel(path, load_inputs(str(tmp_path / "in.npz")))
+    assert np.array_equal(again.arrays["out_ptr"], found.arrays["out_ptr"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([np.zeros(64), np.zeros(4)], "`in_ptrs[1]`: the kernel reads element 4; it has 4"),
+        (np.array([7, 8]), "a number that no array begins at is taken for an address"),
+        ([np.zeros(64)], "`in_ptrs`: the kernel reads element 1; it has 1"),
+        ("nothing", "parameter `in_ptrs` is no array of numbers"),
+    ],
+)
+def test_addresses_that_lead_nowhere_are_told(given: Any, said: str) -> None:
+    inputs = {"in_ptrs": given, "out_ptr": np.zeros(64), "n": 2}
+    with pytest.raises(StrettoError) as caught:
+        stretto.simulate_kernel(UNUSUAL / "addresses.ttir", inputs, machine="b200-pipes")
+    assert said in str(caught.value)
 
 
 _ARGMAX = """module {

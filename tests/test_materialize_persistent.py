@@ -73,6 +73,8 @@ def test_blocks_share_all_tiles_and_none_twice(
         (replace(GOOD, blocks=3), "3 blocks share the tiles; clusters have 2, so a multiple of 2"),
         (Persistent((2**32, 2**31), (1, 1), (1, 1)), "9223372036854775808 tiles and 1 blocks are"),
         (replace(GOOD, index="i32"), "the index over tiles is i32; it must be widened to i64"),
+        (replace(GOOD, problem=None, blocks=3), "3 blocks share the tiles; clusters have 2"),
+        (replace(GOOD, problem=None, cluster=(2,)), "the shapes must have the same number of axes"),
         (replace(GOOD, info=("i64", "i1")), "the work-tile info has 2 parts; 3 are needed"),
         (replace(GOOD, info=("i64", "i32", "i1")), "work-tile coordinates are i32, i64; the index"),
         (replace(GOOD, info=("i64", "i64", "i64")), "the validity of a work tile is i64"),
@@ -80,6 +82,10 @@ def test_blocks_share_all_tiles_and_none_twice(
 )
 def test_what_does_not_agree_is_told(shape: Persistent, told: str) -> None:
     assert any(told in fault for fault in shape.check()), shape.check()
+
+
+def test_a_problem_that_is_known_at_run_time_only_may_be_any() -> None:
+    assert not replace(GOOD, problem=None).check()
 
 
 def test_a_failed_check_invalidates_the_schedule_before_anything_is_solved() -> None:

@@ -16,7 +16,9 @@ from stretto.ir.parsing import Parsed, verify_module
 from stretto.machine import load_machine
 
 HERE = Path(__file__).parent
-DUMPS = sorted([*(HERE.parent / "examples/triton").glob("*.ttir"), *(HERE / "ttir").glob("*.ttir")])
+DUMPS = sorted(
+    [*(HERE.parent / "examples/triton").glob("*.ttir"), *(HERE / "ttir").rglob("*.ttir")]
+)
 COUNT = 5000 if os.environ.get("STRETTO_HYPOTHESIS") == "deep" else 240
 PARTS = 8
 

@@ -125,7 +125,14 @@ _FRAME = """module {{
             '%x = tt.extern_elementwise %n {symbol = "f"} : (i32) -> i32 loc("k.py":4:8)',
             "k.py:4:9: error: `tt.extern_elementwise`, a call of a library",
         ),
-        ('%x = tt.dot_scaled %n loc("k.py":5:0)', "k.py:5:1: error: `tt.dot_scaled`"),
+        (
+            '%x = tt.dot_scaled %n scale %n, %n lhs = e4m3 : i32 -> i32 loc("k.py":5:0)',
+            "k.py:5:1: error: `tt.dot_scaled`, a block-scaled product, cannot be lowered; only",
+        ),
+        (
+            '%x = tt.elementwise_inline_asm "nop; // $0" {pure = false} -> i32 loc("k.py":6:3)',
+            "k.py:6:4: error: `tt.elementwise_inline_asm`, assembly, cannot be lowered; write it",
+        ),
         ("%x = tt.splat %m : i32 -> tensor<8xi32>", "k.ttir:3:10: error: `%m` is used"),
         ("%x = arith.addi %n, %p : i32", "k.ttir:3:10: error: `arith.addi` of i32, ptr<f32>"),
         ("%x = arith.addi %n %n : i32", "k.ttir:3:24: error: expected `,`"),

@@ -60,8 +60,8 @@ def kernel_source(file: str, kernels: Sequence[Kernel], machine: Machine | None)
     target = machine or load_machine(DEFAULT_MACHINE)
     loops, notes = read_kernels(file, kernels, target)
     if not loops:
-        why = "; ".join(texts(notes)) or "it has no loop"
-        raise DocumentError(file, "", "has no loop that can be read", why)
+        why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
+        raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
 
 

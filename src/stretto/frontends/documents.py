@@ -13,7 +13,8 @@ from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
 from stretto.loop.json import SCHEMA, loop_of_file, read_loop
 
 FORMATS = (
-    f'expected MLIR, a loop ("schema": "{SCHEMA}") or a dump ("schema_version": "{SCHEMA_VERSION}")'
+    f'expected MLIR, a kernel (.ttir, .tileirbc), a loop ("schema": "{SCHEMA}") '
+    f'or a dump ("schema_version": "{SCHEMA_VERSION}")'
 )
 
 

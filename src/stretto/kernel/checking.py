@@ -325,6 +325,34 @@ def _through(operation: Operation) -> None:
     _want(operation, len(rest) == rank and whole, "an integer coordinate a dimension")
 
 
+def _rows(operation: Operation) -> None:
+    """Rows of a matrix that are picked through a view."""
+    view, *rest = (value.type for value in operation.operands)
+    tile = rest.pop(0) if operation.name == "tile.view_scatter" else operation.results[0].type
+    rows, column = rest
+    if not isinstance(view, View) or len(view.tile) != 2:
+        raise _refuse(operation, "it goes through a view of a matrix")
+    _want(operation, _is(rows, True) and _is(column, True), "rows and a column are integers")
+    _want(operation, len(shape_of(rows)) == 1 and shape_of(column) == (), "one row an index")
+    whole = Tile((*shape_of(rows), view.tile[1]), view.element)
+    _want(operation, tile == whole, f"a tile of {whole}")
+
+
+def _gather(operation: Operation) -> None:
+    source, indices = (value.type for value in operation.operands)
+    _want(operation, operation.result.type == _with_shape(source, shape_of(indices)))
+    _want(operation, _is(indices, True), "indices are integers")
+    axis, before, after = operation.attributes["axis"], shape_of(source), shape_of(indices)
+    _want(operation, isinstance(axis, int) and 0 <= axis < len(before) == len(after))
+    pairs = enumerate(zip(before, after, strict=True))
+    _want(operation, all(a == b for i, (a, b) in pairs if i != axis), "all else of one size")
+
+
+def _with_shape(type: Type, shape: tuple[int, ...]) -> Type:
+    element = element_of(type)
+    return type if element is None else Tile(shape, element)
+
+
 def _dot(operation: Operation) -> None:
     a, b, c = (value.type for value in operation.operands)
     _want(operation, c == operation.result.type, "the accumulator is of the result's type")
@@ -447,6 +475,9 @@ _RULES: dict[str, Callable[[Operation], None]] = {
     "tile.view_load": _through,
     "tile.view_store": _through,
     "tile.view_reduce": _through,
+    "tile.view_gather": _rows,
+    "tile.view_scatter": _rows,
+    "tile.gather": _gather,
     "tile.dot": _dot,
     "tile.reduce": _reduce,
     "tile.scan": _reduce,

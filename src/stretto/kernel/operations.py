@@ -124,3 +124,8 @@ OPERATIONS: dict[str, Signature] = {
     "tile.token": Signature((0, None), (1, 1), (), 0, "order: after all of these"),
 }  # fmt: skip
 """By name. An operation that is not here does not go into a kernel: its front end refuses it."""
+
+SAME_NUMBER = frozenset(
+    ("tile.hint", "arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast")
+)
+"""Those whose result is their operand, as another type or with a promise."""

@@ -38,8 +38,8 @@ class WorkTile:
 class Persistent:
     """A loop over work tiles around the pipelined loop."""
 
-    problem: tuple[int, ...]
-    """Extents of what is computed, in elements."""
+    problem: tuple[int, ...] | None
+    """Extents of what is computed, in elements; None: known at run time only."""
     tile: tuple[int, ...]
     cluster: tuple[int, ...]
     """Tiles that one cluster works on together, along each axis."""
@@ -52,7 +52,8 @@ class Persistent:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Tiles along each axis."""
+        """Tiles along each axis, of a problem that is known."""
+        assert self.problem is not None
         return tuple(p // t for p, t in zip(self.problem, self.tile, strict=True))
 
     @property
@@ -79,12 +80,12 @@ class Persistent:
         if self.blocks % size:
             told = f"{self.blocks} blocks share the tiles; clusters have {size}"
             return [f"{told}, so a multiple of {size} is needed"]
-        if self.tiles + self.blocks > WIDEST:
+        if self.problem is not None and self.tiles + self.blocks > WIDEST:
             return [f"{self.tiles} tiles and {self.blocks} blocks are too many for {WIDE}"]
         return []
 
     def _info(self) -> list[str]:
-        parts = len(self.problem) + 1
+        parts = len(self.tile) + 1
         if len(self.info) != parts:
             told = f"{len(self.info)} parts; {parts} are needed"
             return [f"the work-tile info has {told}: a coordinate an axis and the validity"]
@@ -132,7 +133,11 @@ def _split(linear: int, extents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _shapes(problem: tuple[int, ...], tile: tuple[int, ...], cluster: tuple[int, ...]) -> list[str]:
+def _shapes(
+    problem: tuple[int, ...] | None, tile: tuple[int, ...], cluster: tuple[int, ...]
+) -> list[str]:
+    if problem is None:  # whatever it is, it is made of whole clusters
+        problem = tuple(t * c for t, c in zip(tile, cluster, strict=False))
     shapes = {"problem": problem, "tile": tile, "cluster": cluster}
     if len({len(shape) for shape in shapes.values()}) > 1 or not problem:
         told = ", ".join(f"{name} {_written(shape)}" for name, shape in shapes.items())

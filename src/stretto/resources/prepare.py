@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from stretto.limits import CYCLES, UNITS
 from stretto.loop import (
@@ -308,8 +309,8 @@ def _touched_space(
 
 
 def _product(inputs: list[TileType]) -> dict[str, Scalar]:
-    """m, n and k of a matrix product a[m, k] × b[k, n]."""
-    if len(inputs) < 2 or len(inputs[0].shape) != 2 or len(inputs[1].shape) != 2:
+    """m, n and k of a matrix product a[m, k] × b[k, n]; those of a batch as one of more rows."""
+    if len(inputs) < 2 or len(inputs[0].shape) < 2 or len(inputs[1].shape) < 2:
         return {}
-    (m, k), (k2, n) = inputs[0].shape, inputs[1].shape
-    return {"m": m, "n": n, "k": k} if k == k2 else {}
+    (*batch, m, k), (*others, k2, n) = inputs[0].shape, inputs[1].shape
+    return {"m": prod(batch) * m, "n": n, "k": k} if (batch, k) == (others, k2) else {}

@@ -70,7 +70,7 @@ OPCODES: dict[str, Opcode] = {
     # Between global memory and the chip.
     "async.tiled_tma_load": Opcode("tma", destination=2, computes="load"),
     "async.tiled_tma_store": Opcode("tma", computes="same"),
-    "async.tma_gather": Opcode("tma", destination=2),
+    "async.tma_gather": Opcode("tma", destination=3),
     "async.tma_scatter": _TMA,
     "async.cp_async": Opcode("simt", destination=2),
     "async.gnic_read": _MOVES,
@@ -150,6 +150,7 @@ OPCODES: dict[str, Opcode] = {
             "join",
             "cat",
             "extract",
+            "gather",
             "split",
             "assume",
             "assert",

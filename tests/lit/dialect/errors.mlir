@@ -44,6 +44,14 @@ func.func @shapes(%r: tensor<4xf32>, %n: tensor<16xi64>, %g: !nv_tileas.tensor<?
 
 // -----
 
+func.func @batches(%a: !nv_tileas.smem_ref<4x64x32xf16>, %b: !nv_tileas.smem_ref<2x32x64xf16>, %c: !nv_tileas.tmem_ref<4x64x64xf32>) {
+  // expected-error @below {{of 4x64x32xf16 and 2x32x64xf16: they are not as many products}}
+  %x = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<4x64x32xf16>, !nv_tileas.smem_ref<2x32x64xf16> -> !nv_tileas.tmem_ref<4x64x64xf32>
+  func.return
+}
+
+// -----
+
 func.func @products(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<16x64xf16>, %c: !nv_tileas.tmem_ref<64x64xf32>, %d: !nv_tileas.smem_ref<32x64xf16>) {
   // expected-error @below {{`nv_tileas.async.wgmma` of 64x32xf16 and 16x64xf16: 32 columns meet 16 rows}}
   %x = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tmem_ref<64x64xf32>
@@ -167,6 +175,8 @@ func.func @programs(%r: !nv_tileas.pipeline<2, tensor<4xf32>>, %i: !nv_tileas.it
   %g:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i64, i1
   // expected-error @below {{the validity is i32; it must be i1}}
   %h:3 = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>} : i32 -> i32, i32, i32
+  // expected-error @below {{has a `problem`, or extents `of` one: either}}
+  %w:2 = nv_tileas.work_tile_info %n {tile = array<i64: 128>, cluster = array<i64: 2>} : i32 -> i32, i1
   // expected-error @below {{it yields nothing; it makes i32}}
   %j = nv_tileas.async.pipeline.program {
     nv_tileas.async.pipeline.yield

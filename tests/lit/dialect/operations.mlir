@@ -23,8 +23,14 @@ func.func @memory(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32, %picks: tens
   %gather = nv_tileas.async.tma_gather %g[%picks] into %s : !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>] -> !nv_tileas.smem_ref<16x64xf16>
   // CHECK: nv_tileas.async.tiled_tma_store %s to %g[%i, %i] after %t, %t1 : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
   %out = nv_tileas.async.tiled_tma_store %s to %g[%i, %i] after %t, %t1 : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: nv_tileas.async.tma_gather %g[%picks, %i] into %s : !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>] -> !nv_tileas.smem_ref<16x64xf16>
+  %further = nv_tileas.async.tma_gather %g[%picks, %i] into %s : !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>] -> !nv_tileas.smem_ref<16x64xf16>
   // CHECK: nv_tileas.async.tma_scatter %s to %g[%picks] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
   %scatter = nv_tileas.async.tma_scatter %s to %g[%picks] : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
+  // CHECK: nv_tileas.async.tma_scatter %s to %g[%picks, %i] after %t : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
+  %spread = nv_tileas.async.tma_scatter %s to %g[%picks, %i] after %t : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>[tensor<16xi32>]
+  // CHECK: nv_tileas.async.tiled_tma_store %s to %g[%i, %i] {kind = "add"} : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  %added = nv_tileas.async.tiled_tma_store %s to %g[%i, %i] {kind = "add"} : !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
   // CHECK: nv_tileas.async.cp_async %g[%i, %i] into %s : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
   %cp = nv_tileas.async.cp_async %g[%i, %i] into %s : !nv_tileas.tensor<?x64xf16, global> -> !nv_tileas.smem_ref<16x64xf16>
   // CHECK: %r = nv_tileas.load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
@@ -189,6 +195,8 @@ func.func @programs(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
   %c1 = arith.constant 1 : i32
   // CHECK: %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2 : i64} : i32 -> i32, i32, i1
   %m, %n_1, %valid = nv_tileas.work_tile_info %n {problem = array<i64: 256, 128>, tile = array<i64: 128, 64>, cluster = array<i64: 2, 1>, blocks = 2} : i32 -> i32, i32, i1
+  // CHECK: %at, %there = nv_tileas.work_tile_info %n of %m : i32 {tile = array<i64: 1>, cluster = array<i64: 1>} : i32 -> i32, i1
+  %at, %there = nv_tileas.work_tile_info %n of %m : i32 {tile = array<i64: 1>, cluster = array<i64: 1>} : i32 -> i32, i1
   // CHECK: %last = nv_tileas.async.pipeline.program {
   %last = nv_tileas.async.pipeline.program {
     // CHECK-NEXT: %t = nv_tileas.async.pipeline.trip_count %c0 to %n step %c1 : i32
@@ -284,6 +292,9 @@ func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, 
   %indices = nv_tileas.arith.index_cast %range : tensor<16xi32> -> tensor<16xindex>
   // CHECK: %part = nv_tileas.extract %long[%index : i32] : tensor<32xf16> -> tensor<1xf16>
   %part = nv_tileas.extract %long [%index : i32] : tensor<32xf16> -> tensor<1xf16>
+  // CHECK: %chosen = nv_tileas.gather %long[%picked] {axis = 0 : i64} : tensor<32xf16>[tensor<8xi32>] -> tensor<8xf16>
+  %picked = nv_tileas.range {start = 0 : i64, end = 8 : i64} : tensor<8xi32>
+  %chosen = nv_tileas.gather %long[%picked] {axis = 0 : i64} : tensor<32xf16>[tensor<8xi32>] -> tensor<8xf16>
   // CHECK: %element = nv_tileas.extract %part : tensor<1xf16> -> f16
   %element = nv_tileas.extract %part : tensor<1xf16> -> f16
   // CHECK: nv_tileas.assume %yes : i1

@@ -43,7 +43,7 @@ func.func @fine(%n: index) {
 // CHECK-LABEL: func.func @not_a_for
 // CHECK-NOT:     nv_tile.aws
 func.func @not_a_for(%go: i1, %x: i32) {
-  // expected-warning@+2 {{loop `not_a_for` is left alone: only scf.for is read, not scf.while}}
+  // expected-warning@+2 {{loop `not_a_for` is left alone: scf.while: how often it goes round is not known before; only scf.for is pipelined}}
   // expected-remark@+1 {{left alone: loop `not_a_for` is left alone}}
   %r = scf.while (%y = %x) : (i32) -> i32 {
     scf.condition(%go) %y : i32

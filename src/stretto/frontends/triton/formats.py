@@ -7,7 +7,7 @@ o   an operand                 ?    a comma and an operand, if they stand here
 by  an asterisk                f:x  the word `x`, if it stands here
 A   attributes, if any         B    `overflow<nsw>`, `fastmath<fast>` and their like
 W:x a word, kept as `x`        S:x  a text in quotes, kept as `x`
-L   `word = value` pairs       Y:x  a symbol, kept as `x`
+L   `word = value` pairs
 R   the results' type          T    a type that says nothing new
 P   a pointer's type, whose pointee is the result's
 C   the operands' type; the result has i1 instead
@@ -15,7 +15,7 @@ V   one or more types with commas, of which the last is the result's
 F   (types) -> results         D / Q  a descriptor's / pointer's type, with its name or without
 D!  a descriptor's type, which is the result's
 *G  operands, and their types if there are any
-M   types with commas          ;    a colon, operands and their types, if a colon stands here
+M   types with commas
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ FORMATS: dict[str, str] = {
     "tt.split": "o A : T -> R",
     "tt.cat": "o , o A : T -> R",
     "tt.gather": "o [*] f:efficient_layout A : F",
-    "tt.histogram": "o ? A : T -> R",
     "tt.addptr": "o , o A : R , T",
     "tt.ptr_to_int": "o A : T -> R",
     "tt.int_to_ptr": "o A : T -> R",
@@ -89,9 +88,18 @@ FORMATS: dict[str, str] = {
     "tt.descriptor_scatter": "o [*] , o A : M",
     "tt.dot": "o , o , o f:, L A : T by T -> R",
     "tt.assert": "o , S:message A : T",
-    "tt.print": "S:prefix A ;",
-    "tt.call": "Y:callee (*) A : F",
-    "tt.extern_elementwise": "* A : F",
-    "tt.elementwise_inline_asm": "S:asm_string A * : M -> R",
 }
 """By name; what Triton prints in the generic form has none."""
+
+REFUSED = {
+    "tt.print": ("a print", "take it out: it cannot be pipelined"),
+    "tt.extern_elementwise": ("a call of a library", "write it with tl.math or arithmetic"),
+    "tt.elementwise_inline_asm": ("assembly", "write it with tl.math or arithmetic"),
+    "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
+    "tt.call": ("a function that is not inlined", "take its `noinline` away"),
+    "tt.histogram": ("a histogram", "it has no form that could be lowered"),
+    "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),
+    "tt.make_tensor_ptr": ("a block pointer", "use tl.make_tensor_descriptor"),
+    "tt.advance": ("a block pointer", "use tl.make_tensor_descriptor"),
+}
+"""What cannot be lowered, by name: what it is, and what can be done."""

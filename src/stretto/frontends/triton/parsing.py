@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from stretto.frontends.triton.attributes import AttributeReader
-from stretto.frontends.triton.formats import FORMATS
+from stretto.frontends.triton.formats import FORMATS, REFUSED
 from stretto.frontends.triton.scanning import LABEL, SYMBOL, VALUE, WORD
 from stretto.kernel import Attribute, KernelError, Location, Pointer, Scalar, Tile, Type
 
@@ -226,8 +226,8 @@ class ModuleParser(AttributeReader):
                 if made.operands:
                     self.expect(":")
                     self._types_bare()
-            case "[*]" | "(*)":
-                listed = self._list(letter[0], letter[2])
+            case "[*]":
+                listed = self._list("[", "]")
                 made.operands += listed
                 made.segments.append(len(listed))
             case "A":
@@ -238,21 +238,11 @@ class ModuleParser(AttributeReader):
                 made.attributes[word] = self.word(word)
             case "S":
                 made.attributes[word] = self.string()
-            case "Y":
-                symbol = self.match(SYMBOL)
-                if symbol is None:
-                    raise self.wanted("a symbol")
-                made.attributes[word] = symbol[0][1:]
             case "f":
                 if self.take(word):
                     made.attributes[word] = True
             case "L":
                 self._pairs(made)
-            case ";":
-                if self.take(":"):
-                    self._operands(made)
-                    self.expect(":")
-                    self._types_bare()
             case _:
                 self._typed_step(letter, made)
 
@@ -547,5 +537,8 @@ def _compared(type: Type) -> Type:
 
 
 def unknown_operation(place: Location, name: str) -> KernelError:
-    """That an operation is not one of those that are read."""
+    """That an operation is not one of those that are read, and what can be done."""
+    if name in REFUSED:
+        what, hint = REFUSED[name]
+        return KernelError(place, f"`{name}`, {what}, cannot be lowered", hint)
     return KernelError(place, f"`{name}` is not an operation of a kernel that can be read")

@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stretto.frontends.triton.attributes import word_of
-from stretto.frontends.triton.parsing import ModuleParser, RawBlock, RawOperation
+from stretto.frontends.triton.parsing import (
+    ModuleParser,
+    RawBlock,
+    RawOperation,
+    unknown_operation,
+)
 from stretto.kernel import (
     OPERATIONS,
     Attribute,
@@ -54,18 +59,6 @@ _RENAMED = {
     "ttg.barrier": "tile.barrier",
 }
 """Those that take and make the same things, in the same order."""
-
-_REFUSED = {
-    "tt.print": ("a print", "take it out: it cannot be pipelined"),
-    "tt.extern_elementwise": ("a call of a library", "write it with tl.math or arithmetic"),
-    "tt.elementwise_inline_asm": ("assembly", "write it with tl.math or arithmetic"),
-    "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
-    "tt.call": ("a function that is not inlined", "take its `noinline` away"),
-    "tt.histogram": ("a histogram", "it has no form that could be lowered"),
-    "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),
-    "tt.make_tensor_ptr": ("a block pointer", "use tl.make_tensor_descriptor"),
-    "tt.advance": ("a block pointer", "use tl.make_tensor_descriptor"),
-}
 
 _PREDICATES = {
     "arith.cmpi": ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"),
@@ -213,9 +206,6 @@ class FunctionTranslator:
 
     def _operation(self, raw: RawOperation) -> None:
         self._builder.location = self._place(raw)
-        if raw.name in _REFUSED:
-            what, hint = _REFUSED[raw.name]
-            raise self._refuse(raw, f"`{raw.name}`, {what}, cannot be lowered", hint)
         handler = _HANDLERS.get(raw.name)
         if handler is not None:
             handler(self, raw)
@@ -224,9 +214,7 @@ class FunctionTranslator:
         elif raw.name in OPERATIONS and not raw.regions:
             self._plain(raw, raw.name)
         else:
-            raise self._refuse(
-                raw, f"`{raw.name}` is not an operation of a kernel that can be read"
-            )
+            raise unknown_operation(self._place(raw), raw.name)
         self._hints(raw)
 
     def _plain(self, raw: RawOperation, name: str, **attributes: Attribute) -> None:

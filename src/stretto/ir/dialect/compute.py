@@ -52,7 +52,8 @@ from stretto.vocabulary.spaces import REGISTERS
 
 
 class ProductOp(IRDLOperation):
-    """a[m, k] × b[k, n], added to `acc` in place, or into a buffer."""
+    """a[m, k] × b[k, n], added to `acc` in place, or into a buffer; leading dimensions, which all
+    have, count products that are done one after the other."""
 
     T: ClassVar = VarConstraint("T", InBuffer(("tmem", REGISTERS)))
 
@@ -78,12 +79,16 @@ class ProductOp(IRDLOperation):
         if a is None or b is None or c is None:
             return
         told = f"`{self.name}` of {describe(self.a.type)} and {describe(self.b.type)}"
-        if len(a) != 2 or len(b) != 2:
+        if len(a) < 2 or len(b) < 2:
             raise VerifyException(f"{told}: both must have 2 dimensions")
-        if a[1] != b[0]:
-            raise VerifyException(f"{told}: {a[1]} columns meet {b[0]} rows")
-        if c != (a[0], b[1]):
-            raise VerifyException(f"{told} is {a[0]}x{b[1]}, not {describe(self.result.type)}")
+        if a[:-2] != b[:-2]:
+            raise VerifyException(f"{told}: they are not as many products")
+        if a[-1] != b[-2]:
+            raise VerifyException(f"{told}: {a[-1]} columns meet {b[-2]} rows")
+        wanted = (*a[:-1], b[-1])
+        if c != wanted:
+            made = "x".join(map(str, wanted))
+            raise VerifyException(f"{told} is {made}, not {describe(self.result.type)}")
 
 
 @irdl_op_definition

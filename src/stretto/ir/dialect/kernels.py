@@ -282,6 +282,30 @@ class CatOp(IRDLOperation):
 
 
 @irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Elements of a tile along an axis, each picked by an index."""
+
+    name = "nv_tileas.gather"
+
+    source = operand_def(REGISTER)
+    indices = operand_def(REGISTER)
+    axis = prop_def(base(IntegerAttr))
+    result = result_def(REGISTER)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$source `[` $indices `]` attr-dict "
+        "`:` type($source) `[` type($indices) `]` `->` type($result)"
+    )
+
+    def verify_(self) -> None:
+        """An element an index."""
+        if shape_of(self.indices.type) != shape_of(self.result.type):
+            told = f"{self.result.type} picked by {self.indices.type}"
+            raise VerifyException(f"`{self.name}`: {told}")
+
+
+@irdl_op_definition
 class ExtractOp(IRDLOperation):
     """A part of a tile by its index, counted in parts; the only element without one."""
 
@@ -373,6 +397,7 @@ OPERATIONS = (
     define(_Cast, "int_to_pointer", "A number as an address."),
     define(_Two, "join", "Two tiles along a new last dimension."),
     CatOp,
+    GatherOp,
     ExtractOp,
     SplitOp,
     define(_OnCondition, "assume", "That a condition holds is promised."),

@@ -40,6 +40,7 @@ from xdsl.irdl import (
     prop_def,
     region_def,
     result_def,
+    var_operand_def,
     var_result_def,
 )
 from xdsl.utils.exceptions import VerifyException
@@ -218,7 +219,9 @@ class WorkTileInfoOp(IRDLOperation):
     name = "nv_tileas.work_tile_info"
 
     index = operand_def(COUNT)
-    problem = prop_def(base(DenseArrayBase))
+    extents = var_operand_def(COUNT)
+    """Of a problem that is known at run time only."""
+    problem = opt_prop_def(base(DenseArrayBase))
     tile = prop_def(base(DenseArrayBase))
     cluster = prop_def(base(DenseArrayBase))
     blocks = opt_prop_def(base(IntegerAttr))
@@ -226,22 +229,26 @@ class WorkTileInfoOp(IRDLOperation):
     parts = var_result_def(AnyAttr())
 
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$index attr-dict `:` type($index) `->` type($parts)"
+    assembly_format = (
+        "$index (`of` $extents^ `:` type($extents))? attr-dict `:` type($index) `->` type($parts)"
+    )
 
-    def shape(self, of: Attribute) -> tuple[int, ...]:
+    def shape(self, of: Attribute | None) -> tuple[int, ...]:
         """The extents that one of the three says."""
         return of.get_values() if isa(of, DenseArrayBase[IntegerType]) else ()
 
     def verify_(self) -> None:
         """Results in one representation: coordinates like the index, and a bit."""
         types = tuple(self.parts.types)
-        axes = len(self.shape(self.problem))
+        axes = len(self.shape(self.problem)) or len(self.extents)
+        if (self.problem is None) == (not self.extents):
+            raise VerifyException(f"`{self.name}` has a `problem`, or extents `of` one: either")
         if len(types) != axes + 1:
             raise VerifyException(
                 f"`{self.name}` has {len(types)} results; a problem of {axes} axes needs "
                 f"{axes + 1}: a coordinate an axis, and the validity"
             )
-        for axis, type in enumerate(types[:-1]):
+        for axis, type in enumerate((*types[:-1], *self.extents.types)):
             if type != self.index.type:
                 told = f"coordinate {axis} is {type}, the index {self.index.type}"
                 raise VerifyException(f"`{self.name}`: {told}")

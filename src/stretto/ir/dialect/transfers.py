@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -153,9 +153,12 @@ class TmaGatherOp(FillingSmemOp):
 
     source = operand_def(OFF_CHIP)
     indices = operand_def(REGISTER)
+    column = opt_operand_def(I32)
+    """Where in its row each begins; at its first element unless stated."""
 
     assembly_format = (
-        f"$source `[` $indices `]` {FILL} type($source) `[` type($indices) `]` `->` {MADE}"
+        "$source `[` $indices (`,` $column^)? `]` "
+        f"{FILL} type($source) `[` type($indices) `]` `->` {MADE}"
     )
 
     def verify_(self) -> None:
@@ -183,6 +186,10 @@ class TiledTmaStoreOp(_StoreTileOp):
     name = "nv_tileas.async.tiled_tma_store"
 
     value = operand_def(SMEM)
+    kind = opt_prop_def(base(StringAttr))
+    """How it is combined with what is there: add, min, max, and, or, xor; else in its place."""
+
+    irdl_options = (ParsePropInAttrDict(),)
 
 
 @irdl_op_definition
@@ -194,11 +201,14 @@ class TmaScatterOp(IRDLOperation):
     value = operand_def(SMEM)
     target = operand_def(OFF_CHIP)
     indices = operand_def(REGISTER)
+    column = opt_operand_def(I32)
+    """Where in its row each begins; at its first element unless stated."""
     after = var_operand_def(TOKEN)
     token = result_def(TOKEN)
 
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$value `to` $target `[` $indices `]` (`after` $after^)? attr-dict `:` "
+        "$value `to` $target `[` $indices (`,` $column^)? `]` (`after` $after^)? attr-dict `:` "
         "type($value) `->` type($target) `[` type($indices) `]`"
     )
 

@@ -248,6 +248,8 @@ _ATTRIBUTES: dict[str, Callable[[tree.Operation, tree.Attribute], Attribute]] = 
     "start": _integer,
     "end": _integer,
     "permutation": _order,
+    "tile": _order,
+    "cluster": _order,
     "padding": _text,
     "kind": _text,
     "message": _text,

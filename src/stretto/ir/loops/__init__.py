@@ -205,7 +205,8 @@ class _ModuleReader:
             reason = f"loop `{name}` is left alone: {special}"
             return LeftAlone(name, op, self.parsed.diagnose(op, "remark", reason))
         if not isinstance(op, ForOp):
-            reason = f"loop `{name}` is left alone: only scf.for is read, not {name_of(op)}"
+            why = "how often it goes round is not known before; only scf.for is pipelined"
+            reason = f"loop `{name}` is left alone: {name_of(op)}: {why}"
             return LeftAlone(name, op, self.parsed.diagnose(op, "warning", reason))
         try:
             return self._loop(op, name)

@@ -13,6 +13,7 @@ The shapes are checked before anything is solved.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
@@ -52,7 +53,7 @@ def describe(loop: ForOp, info: WorkTileInfoOp) -> Persistent:
     if info.blocks is not None:
         blocks = info.blocks.value.data
     return Persistent(
-        problem=info.shape(info.problem),
+        problem=None if info.problem is None else info.shape(info.problem),
         tile=info.shape(info.tile),
         cluster=cluster,
         # Where nobody says, as few as there can be: one cluster.
@@ -80,8 +81,8 @@ def widen(loop: ForOp, info: WorkTileInfoOp) -> ForOp:
     old = loop.body.block
     loop.body.detach_block(old)
     _widen_index(old, narrow)
-    _widen_info(info, narrow)
     lower, upper, step = bounds
+    _widen_info(info, narrow, {loop.ub: upper})
     made = ForOp(lower, upper, step, list(loop.iter_args), Region(old))
     made.attributes.update(loop.attributes)
     outside.insert_op_before(made, loop)
@@ -110,12 +111,20 @@ def _widen_index(block: Block, narrow: Attribute) -> None:
     block.erase_arg(index)
 
 
-def _widen_info(info: WorkTileInfoOp, narrow: Attribute) -> None:
+def _widen_info(info: WorkTileInfoOp, narrow: Attribute, wide: Mapping[SSAValue, SSAValue]) -> None:
     block = info.parent_block()
     assert block is not None
+    extents: list[SSAValue] = []
+    for value in info.extents:
+        if value in wide:
+            extents.append(wide[value])
+            continue
+        longer = _cast(value, i64)
+        block.insert_op_before(longer, info)
+        extents += longer.results
     types = [i64 if type == narrow else type for type in info.parts.types]
     made = WorkTileInfoOp.create(
-        operands=[info.index],
+        operands=[info.index, *extents],
         result_types=types,
         properties=info.properties,
         attributes=info.attributes,

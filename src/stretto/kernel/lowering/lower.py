@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
+from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
+from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
     ALLOCATE,
     ATOMICS,
@@ -24,17 +26,15 @@ from stretto.kernel.lowering.written import (
     COMBINED,
     COPY,
     DESCRIPTOR,
-    HARMLESS,
-    HARMLESS_TILES,
+    GATHER,
     LOAD,
     NARROW,
     OURS,
     PART,
     REDUCE,
-    REFUSED,
     RENAMED,
     SCAN,
-    SELECT,
+    SCATTER,
     SPREAD,
     STORE,
     TMA_LOAD,
@@ -42,9 +42,10 @@ from stretto.kernel.lowering.written import (
     TOKEN,
     TRANSPOSE,
     VIEW,
+    WORK_TILE,
 )
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View
+from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, like
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import REGISTERS, SPACES, STAGING
 
@@ -59,7 +60,9 @@ class Lowered:
 
 def lower(kernel: Kernel, machine: Machine) -> Lowered:
     """A kernel for a machine; KernelError, at the user's place, where something has no lowering."""
-    return _Lowering(kernel, machine).lower()
+    straight = straightened(kernel)
+    lowered = _Lowering(straight.kernel, machine).lower()
+    return replace(lowered, notes=(*straight.notes, *lowered.notes))
 
 
 class _Lowering:
@@ -187,8 +190,12 @@ class _Lowering:
                 self._descriptor(operation)
             case "tile.view_load":
                 self._view_load(operation)
-            case "tile.view_store":
+            case "tile.view_store" | "tile.view_reduce":
                 self._view_store(operation)
+            case "tile.view_gather":
+                self._view_gather(operation)
+            case "tile.view_scatter":
+                self._view_scatter(operation)
             case "tile.load":
                 self._load(operation)
             case "tile.store":
@@ -199,9 +206,6 @@ class _Lowering:
                 self._dot(operation)
             case "tile.reduce" | "tile.scan":
                 self._reduce(operation)
-            case _ if operation.name in REFUSED:
-                told = f"`{operation.name.removeprefix('tile.')}` cannot be lowered"
-                raise self._refuse(operation, told, REFUSED[operation.name])
             case _:
                 self._plain(operation)
 
@@ -278,8 +282,9 @@ class _Lowering:
         found: list[Value] = []
         for value in values:
             number = self._registers(value)
-            if number.type != Scalar("i32"):
-                number = self._out.op(NARROW, (number,), Scalar("i32"), number.name)
+            wanted = like(number.type, Scalar("i32"))
+            if number.type != wanted:
+                number = self._out.op(NARROW, (number,), wanted, number.name)
             found.append(number)
         return found
 
@@ -315,12 +320,43 @@ class _Lowering:
         staged = self._in(tile, (STAGING,))
         if type.tile != tile.type.shape:
             staged = self._ours(VIEW, (staged,), Buffer(type.tile, type.element, STAGING))
+        said: dict[str, Attribute] = {
+            "groups": (1, 1, len(coordinates), 0),
+            "facts": descriptor_facts(view, coordinates, self._uses, self._axes),
+        }
+        if "kind" in operation.attributes:  # combined with what is there
+            said["kind"] = operation.attributes["kind"]
+        operands = (staged, self._registers(view), *self._coordinates(coordinates))
+        self._out.add(OURS + TMA_STORE, operands, (Token(),), said)
+        self._token(operation)
+
+    def _view_gather(self, operation: Operation) -> None:
+        """Rows that are picked by index, into shared memory."""
+        view, rows, column = operation.operands
+        result = operation.results[0]
+        buffer = self._alloc(result.type, STAGING, result.name)
+        loaded = self._ours(
+            GATHER,
+            (self._registers(view), *self._coordinates((rows, column)), buffer),
+            buffer.type,
+            result.name,
+            groups=(1, 1, 1, 1, 0),
+            facts=descriptor_facts(view, (column,), self._uses, self._axes),
+        )
+        self._homes.remember(loaded, buffer)
+        self._homes.put(result, STAGING, loaded)
+        self._token(operation)
+
+    def _view_scatter(self, operation: Operation) -> None:
+        """Rows of shared memory, each to where its index says."""
+        view, tile, rows, column = operation.operands
+        staged = self._in(tile, (STAGING,))
         self._ours(
-            TMA_STORE,
-            (staged, self._registers(view), *self._coordinates(coordinates)),
+            SCATTER,
+            (staged, self._registers(view), *self._coordinates((rows, column))),
             Token(),
-            groups=(1, 1, len(coordinates), 0),
-            facts=descriptor_facts(view, coordinates, self._uses, self._axes),
+            groups=(1, 1, 1, 1, 0),
+            facts=descriptor_facts(view, (column,), self._uses, self._axes),
         )
         self._token(operation)
 
@@ -392,9 +428,6 @@ class _Lowering:
     def _dot(self, operation: Operation) -> None:
         a, b, total = operation.operands
         result = operation.result
-        if not isinstance(result.type, Tile) or len(result.type.shape) != 2:
-            hint = "only products of two-dimensional tiles are lowered"
-            raise self._refuse(operation, f"a product of {a.type} and {b.type}", hint)
         product = self._machine.products[0]
         left, right = self._in(a, product.a), self._in(b, product.b)
         if product.accumulator == REGISTERS:
@@ -511,6 +544,8 @@ class _Lowering:
             if i - 1 in kept:
                 self._places[body.terminator.operands[i - 1]] = new
         with self._out.region(arguments) as opened:
+            if goes_over_work_tiles(operation, self._uses.maker, self._axes):
+                self._work_tile(body.arguments[0], arguments[0], bounds[1])
             for inner in body.operations[:-1]:
                 self._operation(inner)
             self._out.location = body.terminator.location
@@ -522,6 +557,7 @@ class _Lowering:
         pair = conflict(operation, self._uses.maker)
         if pair is not None:
             said["serial"] = True
+        if pair is not None and not has_loop_inside(operation):
             told = (
                 f"steps of its loop do not overlap: {pair[1].location} may touch the same element"
             )
@@ -538,6 +574,17 @@ class _Lowering:
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept:
                 self._homes.remember(new, begun[i])
+
+    def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
+        """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
+        made = self._out.add(
+            OURS + WORK_TILE,
+            (lowered, tiles),
+            (lowered.type, Scalar("i1")),
+            {"tile": (1,), "cluster": (1,)},
+            names=(index.name, "valid"),
+        )
+        self._homes.in_registers(index, made.results[0])
 
     def _begin(self, loop: Operation, value: Value, space: str) -> Value:
         """The buffer that a carried sum begins in: that of what it begins with, if nobody else
@@ -584,24 +631,8 @@ class _Lowering:
 
     def _if(self, operation: Operation) -> None:
         condition = self._registers(operation.operands[0])
-        if self._loops and all(_harmless(region) for region in operation.regions):
-            self._both(operation, condition)
-            return
         regions = [self._region(region, "scf.yield") for region in operation.regions]
         self._finish(operation, (condition,), regions)
-
-    def _both(self, operation: Operation, condition: Value) -> None:
-        """Inside a loop: both sides, and then one of their results; a schedule has no branches."""
-        for region in operation.regions:
-            for inner in region.operations[:-1]:
-                self._operation(inner)
-        self._out.location = operation.location
-        then, otherwise = (region.terminator.operands for region in operation.regions)
-        for result, one, other in zip(operation.results, then, otherwise, strict=True):
-            sides = self._registers(one), self._registers(other)
-            name = OURS + SELECT if isinstance(result.type, Tile) else SELECT
-            chosen = self._out.op(name, (condition, *sides), result.type, result.name)
-            self._homes.in_registers(result, chosen)
 
     def _while(self, operation: Operation) -> None:
         initial = [self._registers(value) for value in operation.operands]
@@ -631,14 +662,6 @@ def _in_registers(type: Type) -> Type:
 
 def _name(value: Value, ending: str) -> str:
     return f"{value.name}_{ending}" if value.name else ""
-
-
-def _harmless(region: Region) -> bool:
-    """Whether it does not matter if a region is gone through although it is not its turn."""
-    return all(
-        op.name.startswith(HARMLESS) or op.name in HARMLESS_TILES or op.name == "scf.yield"
-        for op in region.walk()
-    )
 
 
 def _without_idle_constants(region: Region) -> Region:

@@ -12,25 +12,14 @@ ALLOCATE = "alloc_tensor"
 TRANSPOSE, VIEW = "transpose", "view"
 DESCRIPTOR = "tensor_view"
 TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
+GATHER, SCATTER = "async.tma_gather", "async.tma_scatter"
 LOAD, COPY, STORE = "pointer.load", "async.pointer_copy", "pointer.store"
 PART, SPREAD = "extract", "splat"
 TOKEN = "token"
+WORK_TILE = "work_tile_info"
 NARROW = "arith.trunci"
-SELECT = "arith.select"
+SELECT, AND, OR, XOR = "arith.select", "arith.andi", "arith.ori", "arith.xori"
 REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
-HARMLESS = ("arith.", "math.")
-HARMLESS_TILES = frozenset(
-    f"tile.{name}"
-    for name in ("splat", "range", "broadcast", "expand_dims", "reshape", "transpose", "offset")
-)
-"""What may be done although nobody asked: it neither reads nor writes memory."""
-
-REFUSED = {
-    "tile.view_gather": "use pointers: a gather through a descriptor has no lowering yet",
-    "tile.view_scatter": "use pointers: a scatter through a descriptor has no lowering yet",
-    "tile.view_reduce": "use tl.atomic_add: a reduction through a descriptor has no lowering yet",
-    "tile.gather": "a gather inside a tile has no lowering yet",
-}
 RENAMED = {
     "tile.block_index": "block_index",
     "tile.block_count": "block_count",
@@ -46,6 +35,7 @@ RENAMED = {
     "tile.split": "split",
     "tile.cat": "cat",
     "tile.extract": "extract",
+    "tile.gather": "gather",
     "tile.assume": "assume",
     "tile.assert": "assert",
     "tile.token": "token",

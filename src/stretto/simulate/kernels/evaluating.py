@@ -8,16 +8,17 @@ Tiles are arrays, buffers their contents; addresses and views are those of `memo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import erf
+from math import erf, prod
 from typing import Any
 
 import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, element_of, shape_of
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
+from stretto.materialize import Persistent
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
-from stretto.simulate.kernels.memory import Address, TensorView
+from stretto.simulate.kernels.memory import Address, Heap, TensorView, box
 
 Datum = Any
 _OURS = "nv_tileas."
@@ -31,9 +32,12 @@ def kind_of(operation: Operation) -> str:
 class Evaluator:
     """Computes operations of one block of the grid."""
 
-    def __init__(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    def __init__(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], heap: Heap | None = None
+    ) -> None:
         self._grid = grid
         self._block = block
+        self._heap = heap or Heap()
 
     def apply(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """The results of an operation; one None where it has none."""
@@ -70,6 +74,21 @@ class Evaluator:
     def block_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """How many there are."""
         return (np.int32(self._grid[operation.integer("axis")]),)
+
+    def work_tile(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Where a tile of a persistent loop lies, and whether there is one."""
+        index, *extents = _whole(operands)
+        problem = operation.integers("problem") or tuple(extents)
+        tile, cluster = operation.integers("tile"), operation.integers("cluster")
+        work = Persistent(problem, tile, cluster, blocks=prod(cluster))
+        faults = work.check()
+        if faults:
+            raise StrettoError(f"{operation.location}: error: {'; '.join(faults)}")
+        valid = 0 <= index < work.tiles
+        at = work.coordinates(index) if valid else (0,) * len(tile)
+        types = [result.type for result in operation.results[:-1]]
+        made = [fitted(n, t) for n, t in zip(at, types, strict=True) if isinstance(t, Scalar)]
+        return (*made, np.bool_(valid))
 
     def range(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """Numbers one after the other."""
@@ -170,15 +189,39 @@ class Evaluator:
         view = operands[0]
         assert isinstance(view, TensorView)
         count = operation.integers("groups")[1]
-        return (view.load(_whole(operands[1 : 1 + count]), _tile_shape(operation)),)
+        return (view.load(box(_whole(operands[1 : 1 + count]), _tile_shape(operation))),)
 
     def tma_store(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
-        """A tile through a view."""
-        del operation
+        """A tile through a view, in the place of what is there or combined with it."""
         tile, view, *coordinates = operands
         assert isinstance(view, TensorView)
-        view.store(_whole(coordinates), tile)
+        kind = operation.text("kind")
+        view.store(box(_whole(coordinates), tile.shape), tile, _ATOMIC[kind] if kind else None)
         return (None,)
+
+    def tma_gather(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Rows of a matrix that are picked by index."""
+        view, rows = operands[:2]
+        assert isinstance(view, TensorView)
+        column = operands[2] if operation.integers("groups")[2] else 0
+        return (view.load(_rows(rows, int(column), _tile_shape(operation))),)
+
+    def tma_scatter(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Rows of a matrix, each to where its index says."""
+        tile, view, rows = operands[:3]
+        assert isinstance(view, TensorView)
+        column = operands[3] if operation.integers("groups")[3] else 0
+        view.store(_rows(rows, int(column), tile.shape), tile)
+        return (None,)
+
+    def gather(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """Elements along an axis, each picked by an index."""
+        source, indices = (np.asarray(one) for one in operands)
+        axis = operation.integer("axis")
+        if np.any((indices < 0) | (indices >= source.shape[axis])):
+            told = f"an index of a gather is outside of 0 to {source.shape[axis] - 1}"
+            raise StrettoError(f"{operation.location}: error: {told}")
+        return (np.take_along_axis(source, indices.astype(np.int64), axis=axis),)
 
     def view(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """A tensor by its address, sizes and strides."""
@@ -188,6 +231,19 @@ class Evaluator:
         sizes, strides = _whole(numbers[:half]), _whole(numbers[half:])
         padding = operation.text("padding", "zero")
         return (TensorView(address.array, int(address.offsets), sizes, strides, padding),)
+
+    def pointer_to_int(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """An address as a number."""
+        del operation
+        (address,) = operands
+        assert isinstance(address, Address)
+        return (address.as_numbers(),)
+
+    def int_to_pointer(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """A number as an address."""
+        element = element_of(operation.result.type)
+        assert isinstance(element, Pointer)
+        return (self._heap.addressed(np.asarray(operands[0]), element.pointee),)
 
     def load(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Elements at addresses."""
@@ -272,6 +328,12 @@ def _whole(numbers: Sequence[Datum]) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers)
 
 
+def _rows(rows: Datum, column: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of whole rows, from a column on."""
+    picked = np.asarray(rows, dtype=np.int64)[:, None]
+    return np.broadcast_to(picked, shape), np.broadcast_to(column + np.arange(shape[1]), shape)
+
+
 def _tile_shape(operation: Operation) -> tuple[int, ...]:
     type = operation.results[0].type
     assert isinstance(type, Buffer | Tile)
@@ -329,7 +391,7 @@ def _without_sign(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], A
 def _high(a: Array, b: Array) -> Array:
     """The upper half of a product of twice the width."""
     width = a.dtype.itemsize * 8
-    return ((a.astype(object) * b.astype(object)) >> width).astype(a.dtype)
+    return np.asarray((a.astype(object) * b.astype(object)) >> width).astype(a.dtype)
 
 
 def _fma(a: Any, b: Any, c: Any) -> Array:
@@ -463,6 +525,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "arith.constant": Evaluator.constant,
     "block_index": Evaluator.block_index,
     "block_count": Evaluator.block_count,
+    "work_tile_info": Evaluator.work_tile,
     "range": Evaluator.range,
     **dict.fromkeys(("splat", "broadcast", "expand_dims", "transpose", "view"), Evaluator.shaped),
     "arith.cmpi": Evaluator.compare,
@@ -490,7 +553,11 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "load": Evaluator.tma_load,
     "async.tiled_tma_store": Evaluator.tma_store,
     "store": Evaluator.tma_store,
+    "async.tma_gather": Evaluator.tma_gather,
+    "async.tma_scatter": Evaluator.tma_scatter,
     "tensor_view": Evaluator.view,
+    "pointer_to_int": Evaluator.pointer_to_int,
+    "int_to_pointer": Evaluator.int_to_pointer,
     "pointer.load": Evaluator.load,
     "async.pointer_copy": Evaluator.load,
     "pointer.store": Evaluator.store,
@@ -500,6 +567,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "join": Evaluator.join,
     "cat": Evaluator.cat,
     "extract": Evaluator.extract,
+    "gather": Evaluator.gather,
     "assume": Evaluator.check,
     "assert": Evaluator.check,
     "token": Evaluator.nothing,

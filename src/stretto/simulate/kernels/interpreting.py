@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,14 +20,15 @@ from stretto.materialize import Program
 from stretto.simulate.execution import run_program
 from stretto.simulate.kernels.arrays import Array, fitted
 from stretto.simulate.kernels.evaluating import Evaluator, kind_of
-from stretto.simulate.kernels.memory import Address, BufferRef, Cell, GlobalArray, TensorView
+from stretto.simulate.kernels.memory import Address, BufferRef, Cell, Heap, TensorView
 from stretto.simulate.kernels.pipelining import LoopDomain
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.simulate.outcome import Finding
 from stretto.vocabulary.opcodes import opcode
 
 Inputs = Mapping[str, Any]
-"""Arrays for pointers and views, numbers for scalars, by the names of the parameters."""
+"""Arrays for pointers and views, numbers for scalars, by the names of the parameters; for a pointer
+to addresses a list of arrays, or each of them as `name[0]`, `name[1]` ..."""
 STEPS = 10_000_000
 """Steps that a while loop may take."""
 
@@ -45,7 +46,8 @@ class KernelRun:
     """What a kernel left behind."""
 
     arrays: Mapping[str, Array]
-    """Every array that was given, as it is afterwards, in the shape it was given in."""
+    """Every array that was given, as it is afterwards, in the shape it was given in; the arrays of
+    a list as `name[0]`, `name[1]` ..."""
     violations: tuple[Finding, ...] = ()
     """What was wrong with the programs of its loops."""
     blocked: bool = False
@@ -61,20 +63,22 @@ def run_kernel(
 ) -> KernelRun:
     """Run a lowered kernel; StrettoError where it cannot run, or reaches where nothing is."""
     whole = (*grid, 1, 1, 1)[:3]
-    bound = _bind(kernel, inputs)
+    heap = Heap()
+    bound = _bind(kernel, inputs, heap)
     runs = _Runs(pipelined or {})
     for z, y, x in product(*(range(n) for n in reversed(whole))):
-        evaluator = Evaluator((whole[0], whole[1], whole[2]), (x, y, z))
+        evaluator = Evaluator((whole[0], whole[1], whole[2]), (x, y, z), heap)
         _Block(evaluator, dict(bound), runs).region(kernel.body)
     arrays = {
         name: datum.array.data.reshape(np.shape(inputs[name]))
         for name, datum in ((p.name, bound[p.value]) for p in kernel.parameters)
-        if isinstance(datum, Address | TensorView)
+        if isinstance(datum, Address | TensorView) and not _listed(name, inputs)
     }
+    arrays |= heap.left()
     return KernelRun(arrays, tuple(runs.violations), runs.blocked, runs.iterations)
 
 
-def _bind(kernel: Kernel, inputs: Inputs) -> dict[Value, Any]:
+def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
     """The parameters of a kernel, as they are given; arrays are copied."""
     found: dict[Value, Any] = {}
     given: dict[str, int] = {}
@@ -83,20 +87,22 @@ def _bind(kernel: Kernel, inputs: Inputs) -> dict[Value, Any]:
         # Names of host descriptors stand before their sizes and strides, which have the same.
         number = given.get(name, 0)
         given[name] = number + 1
-        if name not in inputs:
+        pointers = _listed(name, inputs) if isinstance(type, Pointer) else {}
+        if name not in inputs and not pointers:
             raise StrettoError(f"kernel `{kernel.name}` has a parameter `{name}`: give a value")
-        value = inputs[name]
+        value: Any = inputs.get(name)
         if isinstance(type, Pointer):
-            found[parameter.value] = Address(
-                _array(name, value, type.pointee), np.asarray(np.int64(0))
-            )
+            if pointers:
+                value = np.asarray([heap.keep(*one) for one in pointers.items()])
+            array = heap.place(name, _flat(name, value, type.pointee), type.pointee)
+            found[parameter.value] = Address(array, np.asarray(np.int64(0)))
         elif isinstance(type, View):
             data = np.asarray(value)
+            array = heap.place(name, _flat(name, data, type.element), type.element)
             strides = tuple(int(np.prod(data.shape[i + 1 :])) for i in range(data.ndim))
-            array = _array(name, data, type.element)
             found[parameter.value] = TensorView(array, 0, data.shape, strides, type.padding)
         elif isinstance(type, Scalar):
-            if np.ndim(value):  # a size or a stride that belongs to a descriptor
+            if np.ndim(value) > 0:  # a size or a stride that belongs to a descriptor
                 data = np.asarray(value)
                 sizes = [
                     *data.shape,
@@ -109,9 +115,23 @@ def _bind(kernel: Kernel, inputs: Inputs) -> dict[Value, Any]:
     return found
 
 
-def _array(name: str, value: Any, element: Scalar) -> GlobalArray:
-    data = fitted(np.asarray(value), element).reshape(-1).copy()
-    return GlobalArray(name, data, element)
+def _listed(name: str, inputs: Inputs) -> dict[str, Array]:
+    """Arrays that a parameter holds the addresses of: given as a list, or by name and number."""
+    value: Any = inputs.get(name)
+    many = cast("list[Any]", value) if isinstance(value, list | tuple) else []
+    if any(np.ndim(one) for one in many):
+        return {f"{name}[{i}]": np.asarray(one) for i, one in enumerate(many)}
+    found: dict[str, Array] = {}
+    while value is None and (called := f"{name}[{len(found)}]") in inputs:
+        found[called] = np.asarray(inputs[called])
+    return found
+
+
+def _flat(name: str, value: Any, element: Scalar) -> Array:
+    data = np.asarray(value)
+    if data.dtype.kind not in "biuf":
+        raise StrettoError(f"parameter `{name}` is no array of numbers")
+    return fitted(data, element).reshape(-1).copy()
 
 
 class _Runs:

@@ -2,11 +2,13 @@
 
 Address(array, offsets)                an address for each element of a tile
 TensorView(array, offset, sizes, strides)   a tensor, of which tiles are taken; outside it is padded
+Heap                                   where arrays begin: addresses as numbers, and back
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,8 @@ class GlobalArray:
     name: str
     data: Array
     element: Scalar
+    begins: int = 0
+    """Its address as a number."""
 
     def load(self, offsets: Array, mask: Array | None, other: Any) -> Array:
         """Elements at offsets; where the mask is off, something else."""
@@ -67,6 +71,70 @@ class Address:
         """The same array at other places."""
         return Address(self.array, offsets)
 
+    def as_numbers(self) -> Array:
+        """What a kernel sees that takes an address for a number."""
+        return np.asarray(self.array.begins + self.offsets * _bytes(self.array.element))
+
+
+@dataclass
+class Heap:
+    """Arrays by their addresses; each is far from the next."""
+
+    given: dict[str, Array] = field(default_factory=dict[str, Array])
+    """Arrays that no parameter points to, by name: only a number in memory leads to them."""
+    placed: dict[int, GlobalArray] = field(default_factory=dict[int, GlobalArray])
+    _names: list[str] = field(default_factory=list[str])
+
+    def place(self, name: str, data: Array, element: Scalar) -> GlobalArray:
+        """An array of a parameter."""
+        made = GlobalArray(name, data, element, self._next(name))
+        self.placed[made.begins] = made
+        return made
+
+    def keep(self, name: str, data: Array) -> int:
+        """An array whose element is told by whoever takes its address; its address."""
+        self.given[name] = data
+        return self._next(name)
+
+    def _next(self, name: str) -> int:
+        self._names.append(name)
+        return len(self._names) << _ROOM
+
+    def addressed(self, numbers: Array, element: Scalar) -> Address:
+        """Numbers as addresses of elements."""
+        which = np.unique(numbers >> _ROOM)
+        at = int(which[0]) if which.size else 0
+        if which.size != 1 or not 0 < at <= len(self._names):
+            told = "a number that no array begins at is taken for an address"
+            raise OutOfBoundsError(told + " (or several arrays in one tile)" * (which.size > 1))
+        array = self._array(at, element)
+        steps = (numbers & ((1 << _ROOM) - 1)) // _bytes(element)
+        return Address(array, np.asarray(steps.astype(np.int64)))
+
+    def _array(self, at: int, element: Scalar) -> GlobalArray:
+        begins, name = at << _ROOM, self._names[at - 1]
+        found = self.placed.get(begins)
+        if found is None:
+            data = fitted(self.given[name], element).reshape(-1).copy()
+            found = self.placed[begins] = GlobalArray(name, data, element, begins)
+        if found.element != element:
+            told = f"`{name}` holds {found.element}; its address is taken for one of {element}"
+            raise OutOfBoundsError(told)
+        return found
+
+    def left(self) -> Mapping[str, Array]:
+        """The arrays that no parameter points to, as they are now."""
+        now = {array.name: array.data for array in self.placed.values()}
+        return {name: now.get(name, data).reshape(data.shape) for name, data in self.given.items()}
+
+
+_ROOM = 40
+"""Bits: how far arrays begin from each other."""
+
+
+def _bytes(element: Scalar) -> int:
+    return max(1, element.bits // 8)
+
 
 @dataclass(frozen=True, eq=False)
 class TensorView:
@@ -78,28 +146,34 @@ class TensorView:
     strides: tuple[int, ...]
     padding: str = "zero"
 
-    def _places(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> tuple[Array, Array]:
-        offsets = np.full(tile, self.offset, dtype=np.int64)
-        inside = np.ones(tile, dtype=bool)
-        for axis, (at, size, stride) in enumerate(
-            zip(coordinates, self.sizes, self.strides, strict=True)
-        ):
-            shape = [1] * len(tile)
-            shape[axis] = tile[axis]
-            index = (at + np.arange(tile[axis], dtype=np.int64)).reshape(shape)
+    def _places(self, indices: Sequence[Array]) -> tuple[Array, Array]:
+        """Offsets, and whether they are inside; `indices` are of one shape, an axis each."""
+        offsets, inside = np.asarray(np.int64(self.offset)), np.asarray(True)
+        for index, size, stride in zip(indices, self.sizes, self.strides, strict=True):
             offsets = offsets + index * stride
             inside = inside & (index >= 0) & (index < size)
         return offsets, inside
 
-    def load(self, coordinates: tuple[int, ...], tile: tuple[int, ...]) -> Array:
-        """A tile, padded where it lies outside."""
-        offsets, inside = self._places(coordinates, tile)
+    def load(self, indices: Sequence[Array]) -> Array:
+        """The elements at indices, padded where they lie outside."""
+        offsets, inside = self._places(indices)
         return self.array.load(offsets, inside, _PADDING.get(self.padding, 0.0))
 
-    def store(self, coordinates: tuple[int, ...], values: Array) -> None:
-        """A tile; what lies outside is left out."""
-        offsets, inside = self._places(coordinates, values.shape)
+    def store(
+        self, indices: Sequence[Array], values: Array, kind: Callable[..., Any] | None = None
+    ) -> None:
+        """Elements to indices, combined with what is there or in its place; what lies outside is
+        left out."""
+        offsets, inside = self._places(indices)
+        if kind is not None:
+            values = kind(self.array.load(offsets, inside, 0), values)
         self.array.store(offsets, values, inside)
+
+
+def box(coordinates: Sequence[int], tile: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of a tile that begins at coordinates."""
+    steps = [at + np.arange(size) for at, size in zip(coordinates, tile, strict=True)]
+    return tuple(np.meshgrid(*steps, indexing="ij"))
 
 
 @dataclass(eq=False)
