@@ -57,6 +57,7 @@ OP_FIELDS = (
     "latency",
     "encoding",
     "facts",
+    "agent",
     "parent",
 )
 """Fields of an operation that may be stated."""
@@ -65,8 +66,6 @@ LOOP_FIELDS = ("name", "machine", "slots", "values", "storages", "dependences")
 TRIP_COUNT, LENGTH = "trip_count", "length"
 """How often an inner loop runs, and how long it takes, where that cannot be computed."""
 ON_LOOP = (*OP_FIELDS, *LOOP_FIELDS[1:], TRIP_COUNT, LENGTH)
-AGENT = STATED + "agent"
-"""Who issues an operation in a specialized program, where that is not left to the rules."""
 PLACED = ("stage", "order", "start")
 """Where a schedule puts an operation: numbers, all three."""
 COUNTED, NAMED, COMPOSED = (
@@ -144,9 +143,7 @@ def verify_attributes(op: Operation) -> list[Fault]:
 def _unknown(op: Operation) -> Iterator[Fault]:
     loop = isinstance(op, ForOp)
     for name in op.attributes:
-        if name == AGENT:
-            yield from _not_a_name(name, op.attributes[name])
-        elif name.startswith(STATED):
+        if name.startswith(STATED):
             fields = ON_LOOP if loop else OP_FIELDS
             field = name.removeprefix(STATED)
             if field in fields:
@@ -159,11 +156,6 @@ def _unknown(op: Operation) -> Iterator[Fault]:
             yield from _unknown_constraint(op, name)
         elif name.startswith(SCHEDULE):
             yield from _unknown_schedule(op, name)
-
-
-def _not_a_name(name: str, attribute: Attribute) -> Iterator[Fault]:
-    if not isinstance(attribute, StringAttr | BytesAttr) or not text_of(attribute).strip():
-        yield name, f"`{name}` is {attribute}; expected the name of an agent"
 
 
 def _unknown_constraint(op: Operation, name: str) -> Iterator[Fault]:

@@ -37,6 +37,8 @@ class Builder:
     def __init__(self, location: Location | None = None) -> None:
         self.location = location or Location("<unknown>")
         """Where the next operations stand."""
+        self.said: Mapping[str, Attribute] = NO_ATTRIBUTES
+        """What the next operations all say beside their own attributes."""
         self._open = [OpenRegion()]
 
     def add(
@@ -51,7 +53,8 @@ class Builder:
         """An operation, with results of these types."""
         given = [*names, *[""] * (len(types) - len(names))]
         results = tuple(Value(type, called) for type, called in zip(types, given, strict=True))
-        made = Operation(name, tuple(operands), results, attributes, tuple(regions), self.location)
+        said = {**self.said, **attributes} if self.said else attributes
+        made = Operation(name, tuple(operands), results, said, tuple(regions), self.location)
         self._open[-1].operations.append(made)
         return made
 

@@ -188,6 +188,7 @@ def read_op(row: Cursor) -> Op:
         encoding=Cursor.text,
         facts=_facts,
         constraint=_constraint,
+        agent=Cursor.text,
         parent=Cursor.text,
     )
 
@@ -230,6 +231,7 @@ def _facts(row: Cursor) -> Facts:
         bank_width=Cursor.natural,
         bank_pairs=Cursor.natural,
         bytes=Cursor.natural,
+        accumulates=Cursor.boolean,
         cluster=Cursor.boolean,
         tag=Cursor.natural,
     )

@@ -205,6 +205,8 @@ class Facts:
     """Register-bank pairs it takes in a cycle."""
     bytes: int | None = None
     """Bytes it moves, where the types do not tell."""
+    accumulates: bool | None = None
+    """Whether it writes registers that a product adds to."""
     cluster: bool | None = None
     """Whether its traffic crosses the cluster boundary."""
     tag: int | None = None
@@ -244,6 +246,8 @@ class Op:
     """The machine row that gave uses and latency, if one did."""
     facts: Facts = field(default_factory=Facts)
     constraint: Constraint = field(default_factory=Constraint)
+    agent: str | None = None
+    """Who issues it, where that is not left to the machine."""
     parent: str | None = None
     """The operation whose region encloses it, if any."""
 

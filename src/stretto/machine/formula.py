@@ -46,6 +46,7 @@ FORMULA_VARIABLES: dict[str, Kind] = {
     "lower": "number",
     "upper": "number",
     "buffer": "word",
+    "accumulates": "number",
     "cluster": "number",
 }
 """Everything a formula of a machine file may name; `docs/machines.md` says what each is."""

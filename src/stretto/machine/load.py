@@ -4,7 +4,7 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, products, encodings. Only `machine.name` and one slot with its
+ceilings, fences, costs, limits, products, agents, encodings. Only `machine.name` and one slot with its
 capacity are required.
 `docs/machines.md` walks through a whole file.
 
@@ -29,6 +29,7 @@ from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.machine import (
+    Agent,
     Budget,
     Cell,
     Encoding,
@@ -42,6 +43,7 @@ from stretto.machine.machine import (
     Tag,
     UseCost,
 )
+from stretto.vocabulary.opcodes import ISSUERS
 from stretto.vocabulary.spaces import SPACES
 
 T = TypeVar("T")
@@ -116,6 +118,7 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         budgets=budgets,
         encodings=encodings,
         products=top.opt("products", lambda c: _named(c, _product), ()),
+        agents=top.opt("agents", lambda c: _named(c, known.agent), ()),
         families=top.opt("families", lambda c: _named(c, known.family), ()),
         tags=top.opt("tags", each(known.tag), ()),
         cells=top.opt("cells", each(_cell), ()),
@@ -204,6 +207,7 @@ def _product(name: str, row: Cursor) -> Product:
         accumulator=space(row.get("accumulator")),
         a=spaces(row.get("a")),
         b=spaces(row.get("b")),
+        wait=row.opt("wait", Cursor.text, ""),
         source=_source(row),
     )
 
@@ -332,6 +336,22 @@ class _Known:
             source=Cursor.text,
             note=Cursor.text,
         )
+
+    def agent(self, name: str, row: Cursor) -> Agent:
+        made = row.record(
+            partial(Agent, name),
+            "issues warps registers",
+            issues=each(one_of(*ISSUERS)),
+            warps=Cursor.positive,
+            registers=Cursor.positive,
+            replicas=Cursor.positive,
+            source=Cursor.text,
+        )
+        for number in range(made.replicas):
+            if made.replica(number) not in self._slots:
+                hint = "each agent has a slot of its own name, each replica after the first NAME.n"
+                raise row.fail(f"has no slot `{made.replica(number)}`", hint)
+        return made
 
     def demands(self, table: Cursor) -> tuple[tuple[str, Formula], ...]:
         demands: list[tuple[str, Formula]] = []

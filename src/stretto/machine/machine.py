@@ -155,7 +155,28 @@ class Product:
     """The spaces it takes the left factor from; a tile in registers goes to the first."""
     b: tuple[str, ...]
     """Likewise the right factor."""
+    wait: str = ""
+    """The opcode that waits for it, where nobody else is told that it is done."""
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Warps that issue operations in order: a slot of the same name, held while they are at it."""
+
+    name: str
+    issues: tuple[str, ...]
+    """Whose work it does, of tma, mma and simt."""
+    warps: int
+    registers: int
+    """Of 32 bits, for each thread."""
+    replicas: int = 1
+    """Most of them at a time, each with a part of the rows; number n has the slot NAME.n."""
+    source: str = ""
+
+    def replica(self, number: int) -> str:
+        """What one of them is called, and its slot."""
+        return f"{self.name}.{number}" if number else self.name
 
 
 @dataclass(frozen=True)
@@ -172,6 +193,8 @@ class Machine:
     encodings: tuple[Encoding, ...] = ()
     products: tuple[Product, ...] = ()
     """What front ends lower products of tiles to; the first is taken."""
+    agents: tuple[Agent, ...] = ()
+    """Who issues operations, where that is a matter of the machine."""
     families: tuple[Family, ...] = ()
     tags: tuple[Tag, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -233,6 +256,10 @@ class Machine:
     def encodings_of(self, opcode: str) -> tuple[Encoding, ...]:
         """The rows an opcode may select, in file order."""
         return self._encodings_by_opcode.get(opcode, ())
+
+    def agent_for(self, issuer: str) -> Agent | None:
+        """Who does the work of an issuer; None where the machine does not say."""
+        return next((agent for agent in self.agents if issuer in agent.issues), None)
 
     def cost(self, name: str) -> int:
         """A weight of the cost order; 0 where the machine states none."""

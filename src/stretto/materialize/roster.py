@@ -134,7 +134,7 @@ def make_roster(
         told = f"{stages:,} stages of {len(loop.ops):,} operations are too many"
         limit = f"a program has room for {INSTRUCTIONS:,} operations; --max-stages asks for fewer"
         raise MaterializeError(f"{told}; {limit}", loop.name)
-    crew = assign(loop, given, simt_groups) if mode == "specialized" else one_agent(loop)
+    crew = assign(loop, given, simt_groups, machine) if mode == "specialized" else one_agent(loop)
     order = {p.op: p.order for p in analysis.placements}
     return Roster(loop, machine, analysis.schedule, order, crew)
 
@@ -152,20 +152,32 @@ def one_agent(loop: Loop) -> Crew:
     return Crew({op.name: "all" for op in loop.ops}, {"all": "all"})
 
 
-def assign(loop: Loop, given: Mapping[str, str] | None = None, simt_groups: int = 1) -> Crew:
-    """Agents by rule, except where an operation is given to one by name."""
+def assign(
+    loop: Loop,
+    given: Mapping[str, str] | None = None,
+    simt_groups: int = 1,
+    machine: Machine | None = None,
+) -> Crew:
+    """Agents by rule, the machine's where it has some, except where one is given by name."""
     given = dict(given or {})
     for op in given:
         if op not in loop.index:
             raise MaterializeError(f"an agent is given for `{op}`, which is no op", loop.name)
     if simt_groups < 1:
         raise MaterializeError(f"{simt_groups} SIMT groups; at least 1 is needed", loop.name)
-    agents: dict[str, str] = {op.name: role_of(op) for op in loop.ops} | given
+    given = {op.name: op.agent for op in loop.ops if op.agent is not None} | given
+    agents: dict[str, str] = {op.name: _by_rule(op, machine) for op in loop.ops} | given
     _follow_readers(loop, given, agents)
     if simt_groups > 1:
         _split(loop, given, agents, simt_groups)
     names = sorted(set(agents.values()), key=_declared)
     return Crew(agents, {name: _role(loop, agents, name) for name in names})
+
+
+def _by_rule(op: Op, machine: Machine | None) -> str:
+    """The machine's agent for such work, or one for each kind of work."""
+    agent = None if machine is None else machine.agent_for(role_of(op))
+    return role_of(op) if agent is None else agent.name
 
 
 def _declared(name: str) -> tuple[int, str]:

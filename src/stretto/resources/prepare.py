@@ -152,7 +152,7 @@ def classify(
     encoding, notes = _select(op, machine, known, place)
     costs = _Costs(machine, encoding, known)
     uses = tuple(
-        Use(use.slot, costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
+        Use(_slot_of(op, machine, use.slot), costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
         for i, use in enumerate(encoding.uses)
     )
     demands = costs.demands()
@@ -167,6 +167,13 @@ def classify(
         encoding.name,
         notes,
     )
+
+
+def _slot_of(op: Op, machine: Machine, slot: str) -> str:
+    """The slot that is meant: of those that each replica of an agent has, its own."""
+    _, dot, number = (op.agent or "").rpartition(".")
+    own = f"{slot}.{number}"
+    return own if dot and machine.has_slot(own) else slot
 
 
 def _select(
@@ -274,8 +281,10 @@ def variables(
             known[name] = fact
     if facts.bounds is not None:
         known["lower"], known["upper"] = facts.bounds
-    if facts.cluster is not None:
-        known["cluster"] = int(facts.cluster)
+    for name in ("cluster", "accumulates"):
+        said: bool | None = getattr(facts, name)
+        if said is not None:
+            known[name] = int(said)
     buffer = facts.buffer or _touched_space(op, values, storages)
     if buffer is not None:
         known["buffer"] = buffer

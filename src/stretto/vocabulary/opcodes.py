@@ -43,6 +43,8 @@ class Opcode(NamedTuple):
     """Whether it works an asynchronous pipeline: a loop with one is worth pipelining."""
     lands: Space | None = None
     """Where it makes and fills a buffer that its type does not describe."""
+    awaits: bool = False
+    """Whether it waits for its first operand, made by hardware on its own: the same registers."""
     computes: str = ""
     """Its function on real values, by its name in `simulate/real.py`; none if empty."""
 
@@ -81,6 +83,7 @@ OPCODES: dict[str, Opcode] = {
     "async.wgmma": _PRODUCT,
     "async.tcgen05_mma": _PRODUCT,
     "async.dot": _PRODUCT,
+    "async.wgmma_wait": Opcode("mma", memory=False, awaits=True, computes="same"),
     "async.tmem_copy": Opcode("mma", destination=1),
     # Between memories of the chip, by threads. `mma_copy` changes the layout of registers.
     "async.copy": Opcode("simt", destination=1),

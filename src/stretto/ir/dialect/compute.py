@@ -122,6 +122,35 @@ class DotOp(ProductOp):
     name = "nv_tileas.async.dot"
 
 
+@irdl_op_definition
+class WgmmaWaitOp(IRDLOperation):
+    """Waits until products are done: what they read is free, and what they made may be read.
+
+    A product of a warpgroup tells nobody when it is done; somebody has to wait for it.
+    """
+
+    name = "nv_tileas.async.wgmma_wait"
+    T: ClassVar = VarConstraint("T", REGISTER)
+
+    value = opt_operand_def(T)
+    after = var_operand_def(TOKEN)
+    freed = var_operand_def(SMEM)
+    result = opt_result_def(T)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "($value^)? (`after` $after^)? (`frees` $freed^ `:` type($freed))? attr-dict "
+        "(`->` type($result)^)?"
+    )
+
+    def verify_(self) -> None:
+        """It hands on what it waits for."""
+        if (self.value is None) != (self.result is None):
+            raise VerifyException(f"`{self.name}` has a result where it has a value, and only there")
+        if self.value is None and not self.after:
+            raise VerifyException(f"`{self.name}` waits for nothing; give a value or a token")
+
+
 # Reductions ---------------------------------------------------------------------------------
 
 
@@ -343,6 +372,7 @@ OPERATIONS = (
     WgmmaOp,
     Tcgen05MmaOp,
     DotOp,
+    WgmmaWaitOp,
     ReduceMaxOp,
     ReduceSumOp,
     *REDUCTIONS,

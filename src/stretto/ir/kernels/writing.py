@@ -172,6 +172,11 @@ class _Writer:
                     attributes[f"{STATED}facts"] = to_attribute(_row(rows))
             elif name == "serial":
                 attributes[CONSTRAINT + FORCE_SERIAL] = UnitAttr()
+            elif name == "gid":
+                assert isinstance(value, int)
+                attributes[CONSTRAINT + name] = IntegerAttr(value, i64)
+            elif name == "agent":
+                attributes[f"{STATED}{name}"] = StringAttr(str(value))
             elif name == "machine":
                 attributes[f"{STATED}machine"] = StringAttr(str(value))
             elif name == "groups":

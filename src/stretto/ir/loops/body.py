@@ -35,7 +35,7 @@ from stretto.ir.loops.flow import (
 )
 from stretto.ir.loops.storages import Names, Storages, Touched
 from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value
-from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.opcodes import UNKNOWN, opcode
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,7 @@ class BodyReader:
             encoding=stated.encoding,
             facts=self._facts(op, stated.facts),
             constraint=stated.constraint,
+            agent=stated.agent,
             parent=stated.parent
             if "parent" in given
             else (None if item.parent is None else self._op_names[item.parent]),
@@ -291,7 +292,8 @@ class BodyReader:
     def _value(self, value: SSAValue) -> Value:
         home = self._homes.of(value)
         viewed = None
-        if isinstance(value, OpResult) and row_of(value.op).view and home is None:
+        row = row_of(value.op) if isinstance(value, OpResult) else UNKNOWN
+        if isinstance(value, OpResult) and (row.view or row.awaits) and home is None:
             source = self._flow.source_of(value.op.operands[0])
             viewed = None if source is None else self._value_names[source[0]]
             viewed = None if not inside(value, self._for.body.block) else viewed

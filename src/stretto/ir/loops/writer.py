@@ -133,7 +133,7 @@ class _Writer:
     def _op(self, op: Op, row: dict[str, Any]) -> Operation:
         said = [self._ssa.get((o.value, o.distance)) for o in op.operands]
         operands = [value for value in said if value is not None]
-        stated = set(row) & {"uses", "demands", "latency", "encoding", "facts", "parent"}
+        stated = set(row) & {"uses", "demands", "latency", "encoding", "facts", "agent", "parent"}
         if self._says_too_little(op):
             stated.add("operands")
         if opcode(op.kind).banked:  # else a reader gives it a bank

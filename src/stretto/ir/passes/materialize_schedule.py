@@ -17,9 +17,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.passes import ModulePass
 
 from stretto.errors import StrettoError
-from stretto.ir.attributes import AGENT
 from stretto.ir.diagnostics import Diagnostic, MlirError
-from stretto.ir.dialect import text_of
 from stretto.ir.loops import read_loops
 from stretto.ir.loops.flow import around
 from stretto.ir.passes.published import PublishedLoop, published_loops, published_on, withdraw
@@ -114,11 +112,6 @@ class MaterializeSchedule(ModulePass):
             ready.machine,
             analysis,
             "specialized" if self.mode == "specialized" else "unspecialized",
-            agents={
-                name: text_of(op.attributes[AGENT])
-                for name, op in ops.items()
-                if AGENT in op.attributes
-            },
             simt_groups=self.simt_groups,
             persistent=persistent,
         )

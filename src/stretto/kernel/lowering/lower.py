@@ -31,6 +31,7 @@ from stretto.kernel.lowering.written import (
     NARROW,
     OURS,
     PART,
+    PENDING,
     REDUCE,
     RENAMED,
     SCAN,
@@ -82,6 +83,8 @@ class _Lowering:
         """How many loops a value is made inside of: only there may its buffer be written over."""
         self._places: dict[Value, Value] = {}
         """Of a product's result, the buffer that its sum is carried in."""
+        self._groups = 0
+        """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
 
     def lower(self) -> Lowered:
@@ -103,6 +106,8 @@ class _Lowering:
         home = self._homes.of(value)
         if REGISTERS in home:
             return home[REGISTERS]
+        if PENDING in home:
+            return self._await(value, home[PENDING])
         for space, buffer in home.items():
             kind = SPACES[space].read
             if kind:
@@ -171,6 +176,8 @@ class _Lowering:
 
     def _operation(self, operation: Operation) -> None:  # noqa: PLR0912 - one case a kind
         self._out.location = operation.location
+        agent = operation.attributes.get("agent")
+        self._out.said = {} if agent is None else {"agent": agent}
         for result in operation.results:
             self._born[result] = len(self._loops)
         match operation.name:
@@ -208,6 +215,7 @@ class _Lowering:
                 self._reduce(operation)
             case _:
                 self._plain(operation)
+        self._out.said = {}
 
     def _homes_as(self, value: Value, other: Value) -> None:
         for space, lowered in self._homes.of(other).items():
@@ -218,15 +226,26 @@ class _Lowering:
         name = RENAMED.get(operation.name)
         if operation.name in BY_TILES and isinstance(operation.result.type, Tile):
             name = operation.name
+        said = operation.attributes
+        if self._waits and self._is_summed(operation):
+            said = {**said, "facts": (("accumulates", True),)}
         made = self._out.add(
             operation.name if name is None else OURS + name,
             [self._registers(value) for value in operation.operands],
             [result.type for result in operation.results],
-            operation.attributes,
+            said,
             names=[result.name for result in operation.results],
         )
         for result, lowered in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(result, lowered)
+
+    def _is_summed(self, operation: Operation) -> bool:
+        """Whether threads write what a product adds to."""
+        return any(
+            user.name == "tile.dot" and user.operands[2] is result
+            for result in operation.results
+            for user in self._uses.of(result)
+        )
 
     def _view(self, operation: Operation) -> None:
         """Another name of a tile, wherever it is; tensor memory has none but its own."""
@@ -431,9 +450,7 @@ class _Lowering:
         product = self._machine.products[0]
         left, right = self._in(a, product.a), self._in(b, product.b)
         if product.accumulator == REGISTERS:
-            held = () if self._is_zero(total) else (self._registers(total),)
-            made = self._product(result, (left, right, *held), (1, 1, len(held), 0, 0), result.type)
-            self._homes.in_registers(result, made)
+            self._sum_up(operation, left, right)
             return
         space = product.accumulator
         into = self._homes.of(total).get(space)
@@ -453,6 +470,75 @@ class _Lowering:
             into = self._fill(held_total, space, total.name or result.name, buffer)
         made = self._product(result, (left, right, into), (1, 1, 1, 0, 0), into.type)
         self._settle(result, space, made, into)
+
+    @property
+    def _waits(self) -> str:
+        """The opcode that waits for a product, where one has to."""
+        return self._machine.products[0].wait if self._machine.products else ""
+
+    def _sum_up(self, operation: Operation, left: Value, right: Value) -> None:
+        """A product whose sum is in registers: there at once, or once it has been waited for.
+
+        A sum that only products add to is not waited for in the loop, what they read is. Else the
+        wait belongs to the step of the product: registers are not handed on before they are there.
+        """
+        total, result = operation.operands[2], operation.result
+        pending = self._homes.of(total).get(PENDING)
+        held = () if self._is_zero(total) else (pending or self._registers(total),)
+        groups = (1, 1, len(held), 0, 0)
+        if not self._waits:
+            made = self._product(result, (left, right, *held), groups, result.type)
+            self._homes.in_registers(result, made)
+            return
+        freed = tuple(v for v in (left, right) if isinstance(v.type, Buffer))
+        kind, name = OURS + self._machine.products[0].opcode, result.name
+        if self._goes_round(result):
+            both = (result.type, Token())
+            made, done = self._out.add(
+                kind, (left, right, *held), both, {"groups": groups}, names=(name, f"{name}_done")
+            ).results
+            self._homes.put(result, PENDING, made)
+            self._out.add(OURS + self._waits, (done, *freed), (), {"groups": (0, 1, len(freed))})
+            return
+        self._groups += 1
+        said: dict[str, Attribute] = {"groups": groups, "gid": self._groups}
+        made = self._out.op(kind, (left, right, *held), result.type, name, **said)
+        self._homes.put(result, PENDING, made)
+        self._await(result, made, freed, gid=self._groups)
+
+    def _await(
+        self, value: Value, made: Value, freed: Sequence[Value] = (), **said: Attribute
+    ) -> Value:
+        """What a product made, in registers: once it is done."""
+        groups = (1, 0, len(freed))
+        waited = self._ours(
+            self._waits, (made, *freed), made.type, f"{value.name}_ready", groups=groups, **said
+        )
+        self._homes.in_registers(value, waited)
+        return waited
+
+    def _goes_round(self, result: Value) -> bool:
+        """Whether a sum is handed on to the product itself in the next step, and to nobody else."""
+        if not self._loops:
+            return False
+        (body,) = self._loops[-1].regions
+        for i, value in enumerate(body.terminator.operands):
+            if value is result and i in self._chains(self._loops[-1]):
+                return True
+        return False
+
+    def _chains(self, loop: Operation) -> frozenset[int]:
+        """The carried values that a product of a loop adds to, and nobody else looks at."""
+        (body,) = loop.regions
+        found: set[int] = set()
+        for i, value in enumerate(body.terminator.operands):
+            made, argument = self._uses.maker.get(value), body.arguments[i + 1]
+            if made is None or made.name != "tile.dot" or made not in body.operations:
+                continue
+            alone = self._uses.of(argument) == [made] and made.operands[2] is argument
+            if alone and self._uses.of(value) == [body.terminator]:
+                found.add(i)
+        return frozenset(found)
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type
@@ -526,9 +612,13 @@ class _Lowering:
         (body,) = operation.regions
         space = self._machine.products[0].accumulator if self._machine.products else REGISTERS
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
+        if self._waits:
+            space, kept = PENDING, self._chains(operation)
         bounds = [self._registers(value) for value in (lower, upper, step)]
         begun = [
-            self._begin(operation, value, space) if i in kept else self._registers(value)
+            self._begin(operation, value, space)
+            if i in kept and space != PENDING
+            else self._registers(value)
             for i, value in enumerate(initial)
         ]
         arguments = [Value(body.arguments[0].type, body.arguments[0].name)]
@@ -541,7 +631,7 @@ class _Lowering:
         for i, (old, new) in enumerate(zip(body.arguments, arguments, strict=True)):
             self._homes.put(old, space if i - 1 in kept else REGISTERS, new)
             self._born[old] = len(self._loops)
-            if i - 1 in kept:
+            if i - 1 in kept and space != PENDING:
                 self._places[body.terminator.operands[i - 1]] = new
         with self._out.region(arguments) as opened:
             if goes_over_work_tiles(operation, self._uses.maker, self._axes):
@@ -572,7 +662,7 @@ class _Lowering:
         )
         for i, (old, new) in enumerate(zip(operation.results, made.results, strict=True)):
             self._homes.put(old, space if i in kept else REGISTERS, new)
-            if i in kept:
+            if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
@@ -610,6 +700,9 @@ class _Lowering:
                 found.append(self._registers(value))
                 continue
             place = self._homes.of(value).get(space)
+            if place is not None and space == PENDING:
+                found.append(place)
+                continue
             if place is None or self._homes.root(place) is not self._homes.root(arguments[i + 1]):
                 place = self._fill(self._registers(value), space, value.name, arguments[i + 1])
             found.append(place)
