@@ -261,6 +261,10 @@ class Machine:
         """Who does the work of an issuer; None where the machine does not say."""
         return next((agent for agent in self.agents if issuer in agent.issues), None)
 
+    def agents_of_products(self) -> Agent:
+        """Who issues products."""
+        return next(agent for agent in self.agents if "mma" in agent.issues)
+
     def cost(self, name: str) -> int:
         """A weight of the cost order; 0 where the machine states none."""
         return next((figure.values[0] for figure in self.costs if figure.name == name), 0)

@@ -242,7 +242,8 @@ class _Wirer:
         block = self._item.for_op.body.block
         operands = self._item.loop.op(name).operands
         for position, value in enumerate(op.operands):
-            if position in special:
+            flows = value is total and value in self._flow.read_by(op)
+            if position in special and not flows:
                 yield Accumulated() if value is total else Unread()
                 continue
             # What never changes needs no pipe; the loop may know it by the name of what it views.

@@ -1,0 +1,152 @@
+"""Kernels out: from the files their users have to source that runs on a GPU.
+
+kernel.ttir ──► split between replicas ──► lowered ──► scheduled ──► programs ──► Gluon
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Literal
+
+from stretto.api.kernels import is_kernel, kernels_of, read_input
+from stretto.api.solving import schedule
+from stretto.emit import EmitError, Emitted, emit_gluon
+from stretto.emit.gluon import Looped, Worker
+from stretto.errors import DocumentError, StrettoError
+from stretto.ir.kernels.running import RunnableKernel, runnable_kernels
+from stretto.kernel import Kernel
+from stretto.kernel.errors import KernelError
+from stretto.kernel.partition import partition
+from stretto.kernel.types import Tile
+from stretto.machine import Machine, load_machine
+from stretto.materialize import materialize
+from stretto.resources.prepare import prepare
+from stretto.solution import ScheduleAnalysis
+
+DEFAULT_TARGET = "h200"
+GROUP_ROWS = 64
+"""Rows that one group of four warps multiplies at a time."""
+GROUP_WARPS = 4
+
+EmitMode = Literal["specialized", "unspecialized"]
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """Source, and the schedules that it runs by."""
+
+    emitted: Emitted
+    analyses: tuple[ScheduleAnalysis, ...]
+    consumers: int
+    mode: EmitMode
+    notes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The Gluon source."""
+        return self.emitted.source
+
+
+def emit(
+    kernel: str | PathLike[str] | Kernel,
+    machine: Machine | str | None = None,
+    *,
+    mode: EmitMode = "specialized",
+    consumers: int | None = None,
+    depth: int | None = None,
+    seed: int = 0,
+) -> EmittedKernel:
+    """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
+
+    `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
+    as the machine has and the kernel can be split between, whichever gives the smaller II.
+    `depth` is the most slots a ring gets; left out, as many as shared memory has room for.
+    """
+    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
+    if not target.agents:
+        told = f"machine {target.name} does not say who issues what"
+        raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
+    whole = _read(kernel)
+    compute = target.agents_of_products()
+    if mode == "unspecialized":
+        return _emit(whole, target, mode, 1, depth, seed)
+    counts = range(1, compute.replicas + 1) if consumers is None else (consumers,)
+    made: list[EmittedKernel] = []
+    refused: list[StrettoError] = []
+    for count in counts:
+        try:
+            made.append(_emit(whole, target, mode, count, depth, seed))
+        except (EmitError, KernelError) as error:
+            refused.append(error)
+    if not made:
+        raise refused[0]
+    return min(made, key=_length)
+
+
+def _length(made: EmittedKernel) -> tuple[int, int]:
+    return sum(a.ii or 0 for a in made.analyses), -made.consumers
+
+
+def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
+    if isinstance(kernel, Kernel):
+        return kernel
+    file, text = read_input(fspath(kernel))
+    if not is_kernel(file, text):
+        hint = "expected a .ttir or a .tileirbc file"
+        raise DocumentError(file, "", "is no kernel that can be emitted", hint)
+    found = kernels_of(file, text)
+    if len(found) != 1:
+        raise DocumentError(file, "", f"has {len(found)} kernels", "give one at a time")
+    return found[0]
+
+
+def _emit(
+    kernel: Kernel, machine: Machine, mode: EmitMode, consumers: int, depth: int | None, seed: int
+) -> EmittedKernel:
+    compute = machine.agents_of_products()
+    agents = [compute.replica(n) for n in range(consumers)]
+    (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
+    looped: list[Looped] = []
+    analyses: list[ScheduleAnalysis] = []
+    for loop in ready.loops:
+        prepared = prepare(loop.wiring.loop, machine)
+        analysis = schedule(loop.wiring.loop, machine, seed=seed)
+        program = materialize(prepared.loop, prepared.machine, analysis, mode)
+        looped.append(Looped(loop.operation, loop.wiring, program))
+        analyses.append(analysis)
+    workers = _workers(ready, machine, agents, mode)
+    title = _title(kernel, machine, analyses, consumers)
+    emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
+    return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+
+
+def _workers(
+    ready: RunnableKernel, machine: Machine, agents: Sequence[str], mode: EmitMode
+) -> list[Worker]:
+    compute = machine.agents_of_products()
+    rows = [
+        op.results[0].type.shape[0]
+        for op in ready.kernel.walk()
+        if op.name == f"nv_tileas.{machine.products[0].opcode}"
+        and isinstance(op.results[0].type, Tile)
+    ]
+    groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
+    warps = groups * GROUP_WARPS
+    if mode == "unspecialized":
+        return [Worker("all", warps, 255)]
+    found = [Worker(name, warps, compute.registers) for name in agents]
+    copy = machine.agent_for("tma")
+    assert copy is not None
+    return [*found, Worker(copy.name, copy.warps, copy.registers)]
+
+
+def _title(
+    kernel: Kernel, machine: Machine, analyses: Sequence[ScheduleAnalysis], consumers: int
+) -> str:
+    loops = "; ".join(
+        f"{a.loop}: II {a.ii}, {a.stage_count} stages" for a in analyses
+    )
+    who = f"{consumers} consumer{'s' if consumers > 1 else ''}"
+    return f"{kernel.name} by Stretto for {machine.name}, {who}. {loops}."

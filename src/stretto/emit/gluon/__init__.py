@@ -1,0 +1,15 @@
+"""Programs as Gluon source: one function an agent, and a host side that launches them.
+
+plan         rings, tiles and descriptors that the kernel needs
+layouts      which thread holds which element
+expressions  operations as Gluon writes them
+agent        one agent's part of the kernel
+loops        prologue, kernel and epilogue of a loop
+source       the file
+"""
+
+from stretto.emit.gluon.expressions import EmitError
+from stretto.emit.gluon.plan import Looped, Worker
+from stretto.emit.gluon.source import Emitted, emit_gluon
+
+__all__ = ["EmitError", "Emitted", "Looped", "Worker", "emit_gluon"]

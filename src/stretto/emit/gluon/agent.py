@@ -1,0 +1,400 @@
+"""One agent's function: its part of the kernel, from the first operation to the last.
+
+Numbers are computed by every agent that needs them, where it needs them first. Tiles in registers
+belong to the agent that computes them, copies to the one that issues copies. A loop that runs by a
+program is written by `LoopWriter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stretto.emit.gluon.expressions import EmitError, dtype, kind_of, literal
+from stretto.emit.gluon.layouts import Layout, Layouts
+from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, TMA_LOAD, TMA_STORE, Plan, SharedTile, Worker
+from stretto.emit.gluon.text import RESERVED, Lines, Names
+from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.kernel import Operation, Region, Value
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
+from stretto.vocabulary.opcodes import opcode
+
+_SILENT = frozenset(("assume", "assert", "token", "scf.yield", "tile.return", "alloc_tensor"))
+_UNSUPPORTED = frozenset(
+    ("pointer.atomic_rmw", "pointer.atomic_cas", "async.pointer_copy", "barrier", "scf.while")
+)
+
+
+class AgentWriter:
+    """Writes the function of one agent."""
+
+    def __init__(self, plan: Plan, worker: Worker, layouts: Layouts) -> None:
+        self.plan = plan
+        self.worker = worker
+        self.layouts = layouts
+        self.lines = Lines()
+        self.used: dict[str, None] = {}
+        """What the function takes from the kernel: parameters, descriptors, shared memory."""
+        outside = {p.name for p in plan.kernel.parameters}
+        outside |= {d.name for d in plan.descriptors.values()}
+        for name in [r.name for r in plan.shared_rings()] + [t.name for t in plan.tiles.values()]:
+            outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
+        outside |= {layout.name for layout in layouts.roots()}
+        self.names = Names(RESERVED | outside)
+        self._scopes: list[dict[Value, Shown]] = [{}]
+        self._waited: list[set[str]] = [set()]
+        self._read: dict[str, SharedTile] = {}
+        self._parameters = {p.value: p.name for p in plan.kernel.parameters}
+        self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
+        self._stores = False
+
+    @property
+    def copies_only(self) -> bool:
+        """Whether it has no tiles in registers."""
+        return len(self.plan.workers) > 1 and self.worker.name == self.plan.copier
+
+    def write(self, looped: Callable[[AgentWriter, Operation], None]) -> None:
+        """The whole body; `looped` writes loops that run by programs."""
+        self._looped = looped
+        for ring in self.plan.shared_rings():
+            if self.worker.name in (ring.producer, *ring.consumers) and (ring.full or ring.free):
+                self.say(f"{ring.name}_slot = 0")
+                waits_for_free = self.worker.name == ring.producer and ring.free
+                self.say(f"{ring.name}_phase = {1 if waits_for_free else 0}")
+            elif self.worker.name in (ring.producer, *ring.consumers):
+                self.say(f"{ring.name}_slot = 0")
+                self.say(f"{ring.name}_phase = 0")
+        for tile in self.plan.tiles.values():
+            if tile.repeated and tile.loaded:
+                mine = self.copies_only or len(self.plan.workers) == 1
+                self.say(f"{tile.name}_phase = {1 if mine and len(self.plan.workers) > 1 else 0}")
+        self.region(self.plan.kernel.body)
+        if self._stores:
+            self.say("tma.store_wait(0)")
+
+    def say(self, text: str = "") -> None:
+        """A line."""
+        self.lines.say(text)
+
+    def take(self, name: str) -> str:
+        """Something of the kernel's, which is handed to the function."""
+        self.used[name] = None
+        return name
+
+    # Values ------------------------------------------------------------------------------------
+
+    def bind(self, value: Value, shown: Shown) -> None:
+        """What a value is from here to the end of the block."""
+        self._scopes[-1][value] = shown
+
+    def known(self, value: Value) -> Shown | None:
+        """What a value is, if it was written already."""
+        for scope in reversed(self._scopes):
+            if value in scope:
+                return scope[value]
+        return None
+
+    def value(self, value: Value) -> Shown:
+        """What a value is; whatever makes it is written now, if it was not yet."""
+        found = self.known(value)
+        if found is None:
+            found = self._make(value)
+            self.bind(value, found)
+        return found
+
+    def _make(self, value: Value) -> Shown:
+        if value in self._parameters:
+            return Shown(self.take(self._parameters[value]))
+        made = self.plan.maker.get(value)
+        if made is None:
+            raise EmitError(f"`{value.name}` cannot be emitted where it is used")
+        kind = kind_of(made)
+        row = opcode(kind)
+        if kind == "arith.constant":
+            return Shown(literal(made.attributes["value"], value.type))
+        if row.awaits:
+            return self.value(made.operands[0])
+        if row.view and not isinstance(value.type, Buffer):
+            return seen_through(made, self.value(made.operands[0]), self.layouts)
+        if kind == SMEM_READ:
+            layout = self.layouts.of(value)
+            return self.assign(value, f"{self.buffer(made.operands[0])}.load({layout})", layout)
+        if made.regions or kind in _UNSUPPORTED:
+            raise EmitError(f"`{kind}` has no Gluon yet", made)
+        shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
+        return self.assign(value, shown.text, shown.layout)
+
+    def assign(self, value: Value, text: str, layout: Layout | None = None) -> Shown:
+        """A variable of its own for a value."""
+        name = self.names.give(value.name or "value")
+        self.say(f"{name} = {text}")
+        return Shown(name, layout)
+
+    def tile(self, value: Value, layout: Layout) -> str:
+        """A whole tile in a layout, for what must have one: a carried value, a store."""
+        shown = self.value(value)
+        assert isinstance(value.type, Tile)
+        if shown.layout is None:
+            return f"gl.full({list(value.type.shape)}, {shown.text}, {dtype(value.type)}, {layout})"
+        if not shown.whole:
+            zero = f"gl.zeros({list(value.type.shape)}, {dtype(value.type)}, {shown.layout})"
+            shown = Shown(f"({zero} + {shown.text})", shown.layout)
+        return in_layout(shown, layout)
+
+    def zeros(self, shape: Sequence[int], layout: Layout) -> str:
+        """Where a product begins that adds to nothing."""
+        key = (tuple(shape), str(layout))
+        if key not in self._zeros:
+            self._zeros[key] = self.names.give("zero")
+            self.say(f"{self._zeros[key]} = gl.zeros({list(shape)}, gl.float32, {layout})")
+        return self._zeros[key]
+
+    def buffer(self, value: Value) -> str:
+        """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
+        root = self.plan.root(value)
+        tile = self.plan.tiles[root]
+        if tile.loaded and not any(tile.name in waited for waited in self._waited):
+            phase = f"{tile.name}_phase" if tile.repeated else "0"
+            self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
+            self._waited[-1].add(tile.name)
+        self._read[tile.name] = tile
+        return self.take(tile.name) + self.views(value)
+
+    def views(self, value: Value) -> str:
+        """How a tile in shared memory is seen: transposed, in another shape."""
+        found = ""
+        while value in self.plan.maker:
+            made = self.plan.maker[value]
+            kind = kind_of(made)
+            if opcode(kind).allocates or not isinstance(value.type, Buffer):
+                break
+            if kind == "transpose":
+                found = f".permute({list(made.integers('permutation'))})" + found
+            elif kind == "view":
+                found = f".reshape({list(value.type.shape)})" + found
+            elif kind in (TMA_LOAD, SMEM_WRITE):
+                break
+            value = made.operands[0]
+        return found
+
+    # Operations --------------------------------------------------------------------------------
+
+    def region(self, region: Region) -> None:
+        """The operations of a region that are this agent's."""
+        for operation in region.operations:
+            self._operation(operation)
+
+    def _operation(self, operation: Operation) -> None:
+        kind = kind_of(operation)
+        if kind == "scf.for":
+            if operation in self.plan.loops:
+                self._looped(self, operation)
+            else:
+                self._for(operation)
+        elif kind == "scf.if":
+            self._if(operation)
+        elif kind in _UNSUPPORTED:
+            if self.plan.owner(operation) == self.worker.name or kind == "scf.while":
+                raise EmitError(f"`{kind}` has no Gluon yet", operation)
+        elif kind not in _SILENT and self.plan.owner(operation) == self.worker.name:
+            self._plain(operation)
+
+    def _plain(self, operation: Operation) -> None:
+        """What has to happen where it stands; all else waits until somebody asks for it."""
+        kind = kind_of(operation)
+        if kind == TMA_LOAD:
+            self._load(operation)
+        elif kind == TMA_STORE:
+            buffer, view, *coordinates = operation.operands
+            self.say("fence_async_shared()")
+            at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
+            descriptor = self.descriptor(view, buffer)
+            self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
+            self._stores = True
+        elif kind == SMEM_WRITE:
+            tile = self.plan.tiles[self.plan.root(operation.result)]
+            if tile.repeated:
+                self.say("tma.store_wait(0)")
+            source = operation.operands[0]
+            text = self.tile(source, self.layouts.of(source))
+            self.say(f"{self.buffer(operation.result)}.store({text})")
+        elif kind == "pointer.store":
+            self.store(operation, self.value)
+        elif kind == "pointer.load":
+            shown = self.loaded(operation, self.value)
+            self.bind(operation.results[0], self.assign(operation.results[0], shown.text, shown.layout))
+        elif opcode(kind).accumulator is not None:
+            self._product(operation)
+
+    def descriptor(self, view: Value, buffer: Value) -> str:
+        """The descriptor of a view by tiles of a buffer's shape."""
+        assert isinstance(buffer.type, Buffer)
+        return self.take(self.plan.descriptors[view, buffer.type.shape].name)
+
+    def _load(self, operation: Operation) -> None:
+        view, *coordinates, buffer = operation.operands
+        tile = self.plan.tiles[self.plan.root(buffer)]
+        full = self.take(f"{tile.name}_full")
+        if tile.repeated and len(self.plan.workers) > 1:
+            self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
+        at = ", ".join(self.value(v).text for v in coordinates)
+        self.say(f"mbarrier.expect({full}, {tile.bytes})")
+        self.say(f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})")
+
+    def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
+        """Registers to addresses."""
+        address, data, *mask = operation.operands
+        if not isinstance(data.type, Tile):
+            texts = [value(v).text for v in (address, data, *mask)]
+            self.say(f"gl.store({', '.join(texts)})")
+            return
+        layout = self.layouts.of(address)
+        shown = [whole(value(v), operation, i) for i, v in enumerate((address, data, *mask))]
+        texts = [in_layout(one, layout) for one in shown]
+        self.say(f"gl.store({', '.join(texts)})")
+
+    def loaded(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
+        """Addresses to registers."""
+        result = operation.results[0]
+        if not isinstance(result.type, Tile):
+            return Shown(f"gl.load({', '.join(value(v).text for v in operation.operands)})")
+        layout = self.layouts.of(result)
+        shown = [whole(value(v), operation, i) for i, v in enumerate(operation.operands)]
+        texts = [in_layout(one, layout) for one in shown]
+        return Shown(f"gl.load({', '.join(texts)})", layout)
+
+    def _product(self, operation: Operation) -> None:
+        """Outside of loops: at once."""
+        groups = operation.integers("groups")
+        a, b = operation.operands[:2]
+        result = operation.results[0]
+        layout = self.layouts.of(result)
+        left = self.factor(a, layout, self.value)
+        total = operation.operands[2] if len(groups) > 2 and groups[2] else None  # noqa: PLR2004
+        assert isinstance(result.type, Tile)
+        if total is None:
+            text = f"{self.zeros(result.type.shape, layout)}, use_acc=False"
+        else:
+            text = self.tile(total, layout)
+        shown = self.assign(result, f"warpgroup_mma({left}, {self.buffer(b)}, {text})", layout)
+        self.bind(result, shown)
+
+    def factor(self, value: Value, layout: Layout, shown: Callable[[Value], Shown]) -> str:
+        """The left factor of a product: from shared memory, or from registers."""
+        if isinstance(value.type, Buffer):
+            return self.buffer(value)
+        assert isinstance(value.type, Tile)
+        assert isinstance(value.type.element, Scalar)
+        width = 32 // value.type.element.bits
+        return f"gl.convert_layout({shown(value).text}, gl.DotOperandLayout(0, {layout}, {width}))"
+
+    # Control flow ------------------------------------------------------------------------------
+
+    def _mine(self, value: Value) -> bool:
+        """Whether a carried value is of any use here."""
+        if isinstance(value.type, Buffer | View | Token):
+            return False
+        return not (self.copies_only and isinstance(value.type, Tile | Pointer))
+
+    def _for(self, operation: Operation) -> None:
+        lower, upper, step, *begun = operation.operands
+        (body,) = operation.regions
+        if self.copies_only and not any(kind_of(op) == TMA_LOAD for op in body.walk()):
+            return
+        index, *arguments = body.arguments
+        carried: list[tuple[int, str]] = []
+        bounds = [self.value(v).text for v in (lower, upper, step)]
+        held = [v for v in self._outer(body) if self.known(v) is None]
+        for value in held:
+            self.value(value)
+        for i, (argument, first) in enumerate(zip(arguments, begun, strict=True)):
+            if self._mine(argument):
+                name = self.names.give(argument.name or "carried")
+                self.say(f"{name} = {self._carried(first, argument)}")
+                carried.append((i, name))
+        name = self.names.give(index.name or "i")
+        read = self._read
+        self._read = {}
+        with self.lines.block(f"for {name} in range({', '.join(bounds)}):"):
+            self._enter()
+            self.bind(index, Shown(name))
+            for i, called in carried:
+                self.bind(arguments[i], self._as(arguments[i], called))
+            self.region(body)
+            ends = [self._carried(body.terminator.operands[i], arguments[i]) for i, _ in carried]
+            moved = [(c, e) for (_, c), e in zip(carried, ends, strict=True) if c != e]
+            if moved:
+                self.say(f"{', '.join(c for c, _ in moved)} = {', '.join(e for _, e in moved)}")
+            for tile in self.plan.tiles.values():
+                if not (tile.repeated and tile.loaded):
+                    continue
+                if tile.name in self._read and len(self.plan.workers) > 1:
+                    self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
+                if tile.name in self._read or self.copies_only or len(self.plan.workers) == 1:
+                    self.say(f"{tile.name}_phase ^= 1")
+            self._leave()
+        self._read |= read
+        for i, called in carried:
+            self.bind(operation.results[i], self._as(arguments[i], called))
+
+    def _outer(self, body: Region) -> list[Value]:
+        """Numbers from outside that a loop needs: computed once, before it."""
+        inside = {v for op in body.walk() for v in op.results} | set(body.arguments)
+        for op in body.walk():
+            for region in op.regions:
+                inside |= set(region.arguments)
+        found: dict[Value, None] = {}
+        for op in body.walk():
+            for value in op.operands:
+                if value not in inside and isinstance(value.type, Scalar):
+                    found[value] = None
+        return [v for v in found if self._wanted(v, body)]
+
+    def _wanted(self, value: Value, body: Region) -> bool:
+        if not self.copies_only:
+            return True
+        return any(value in op.operands for op in body.walk() if kind_of(op) == TMA_LOAD)
+
+    def _carried(self, value: Value, like: Value) -> str:
+        if isinstance(like.type, Tile):
+            return self.tile(value, self.layouts.of(like))
+        return self.value(value).text
+
+    def _as(self, value: Value, name: str) -> Shown:
+        return Shown(name, self.layouts.of(value) if isinstance(value.type, Tile) else None)
+
+    def _enter(self) -> None:
+        self._scopes.append({})
+        self._waited.append(set())
+
+    def _leave(self) -> None:
+        self._scopes.pop()
+        self._waited.pop()
+
+    def _if(self, operation: Operation) -> None:
+        effects = any(self._has_effect(region) for region in operation.regions)
+        wanted = [r for r in operation.results if self._mine(r)]
+        if not effects and (self.copies_only or not wanted):
+            return
+        condition = self.value(operation.operands[0]).text
+        names = {r: self.names.give(r.name or "chosen") for r in wanted}
+        for number, region in enumerate(operation.regions):
+            ends = region.terminator.operands
+            if number and not wanted and not self._has_effect(region):
+                continue
+            with self.lines.block(f"if {condition}:" if not number else "else:"):
+                self._enter()
+                self.region(region)
+                for result, end in zip(operation.results, ends, strict=True):
+                    if result in names:
+                        self.say(f"{names[result]} = {self._carried(end, result)}")
+                self._leave()
+        for result, name in names.items():
+            self.bind(result, self._as(result, name))
+
+    def _has_effect(self, region: Region) -> bool:
+        """Whether an agent has anything to do in a region."""
+        return any(
+            op.name in ("scf.for", "scf.while")
+            or kind_of(op) in (TMA_LOAD, TMA_STORE, "pointer.store", "pointer.atomic_rmw")
+            for op in region.walk()
+        )

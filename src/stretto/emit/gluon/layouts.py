@@ -1,0 +1,224 @@
+"""Where the elements of a tile are: which register of which thread of the warps that hold it.
+
+    s = product            mma_64                     as the tensor cores leave it
+    m = max of s's rows    SliceLayout(1, mma_64)     one dimension less
+    p = exp2(s - m)        mma_64                     element by element: the same
+
+A layout begins at a product and goes from tile to tile, forward and back, until nothing new is
+found out. Tiles that no product reaches are laid out in rows over all threads. A reader that wants
+another layout than the tile has converts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.types import Pointer, Tile
+from stretto.vocabulary.opcodes import opcode
+
+THREADS = 32
+"""Of a warp."""
+VECTOR_BITS = 128
+"""What a thread moves at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Of the result of a product of warpgroups."""
+
+    columns: int
+    warps: int
+    bits: int
+    """Of an element of the factors."""
+
+    @property
+    def name(self) -> str:
+        """The constant that holds it."""
+        return f"mma_{self.columns}" if self.bits == 16 else f"mma_{self.columns}_{self.bits}"  # noqa: PLR2004
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        shape = [16, min(self.columns, 256), 256 // self.bits]
+        return f"gl.NVMMADistributedLayout([3, 0], [{self.warps}, 1], {shape})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """In rows over all threads, so many elements at once."""
+
+    shape: tuple[int, ...]
+    warps: int
+    vector: int
+
+    @property
+    def name(self) -> str:
+        """The constant that holds it."""
+        return "rows_" + "x".join(map(str, self.shape)).replace("x", "_")
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        rank = len(self.shape)
+        size = [1] * rank
+        size[-1] = min(self.vector, self.shape[-1])
+        threads, left = [1] * rank, THREADS
+        for i in reversed(range(rank)):
+            threads[i] = min(left, max(1, self.shape[i] // size[i]))
+            left //= threads[i]
+        threads[0] *= left
+        warps = [1] * rank
+        warps[0] = self.warps
+        if rank == 1 or self.shape[0] < self.warps * threads[0]:
+            first = max(1, min(self.warps, self.shape[0] // threads[0]))
+            warps = [1] * rank
+            warps[0] = first
+            warps[-1] *= self.warps // first
+        order = list(reversed(range(rank)))
+        return f"gl.BlockedLayout({size}, {threads}, {warps}, {order})"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Another layout without one of its dimensions."""
+
+    dimension: int
+    parent: Layout
+
+    def __str__(self) -> str:
+        return f"gl.SliceLayout({self.dimension}, {self.parent})"
+
+
+Layout = Product | Rows | Slice
+
+
+def root(layout: Layout) -> Product | Rows:
+    """The layout that a slice is one of."""
+    while isinstance(layout, Slice):
+        layout = layout.parent
+    return layout
+
+
+class Layouts:
+    """The layouts of a lowered kernel's tiles in registers."""
+
+    def __init__(self, kernel: Kernel, warps: int) -> None:
+        self._warps = warps
+        self._of: dict[Value, Layout] = {}
+        operations = list(kernel.walk())
+        for operation in operations:
+            row = opcode(_kind(operation))
+            if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
+                self._product(operation)
+        self._spread(operations)
+        for operation in operations:
+            for value in (*operation.operands, *operation.results):
+                if isinstance(value.type, Tile) and value not in self._of:
+                    self._of[value] = self._rows(value.type)
+                    self._spread(operations)
+
+    def of(self, value: Value) -> Layout:
+        """The layout of a tile in registers."""
+        return self._of[value]
+
+    def roots(self) -> list[Product | Rows]:
+        """Those that others are slices of, each once."""
+        found = dict.fromkeys(root(layout) for layout in self._of.values())
+        return sorted(found, key=lambda layout: layout.name)
+
+    def _product(self, operation: Operation) -> None:
+        result, factor = operation.results[0], operation.operands[1]
+        assert isinstance(result.type, Tile)
+        bits = getattr(factor.type, "element").bits  # noqa: B009
+        self._of[result] = Product(result.type.shape[1], self._warps, bits)
+
+    def _rows(self, type: Tile) -> Layout:
+        bits = type.element.pointee.bits if isinstance(type.element, Pointer) else type.element.bits
+        vector = max(1, VECTOR_BITS // max(bits, 8))
+        threads = THREADS * self._warps
+        each = max(1, type.elements // threads)
+        return Rows(type.shape, self._warps, min(vector, each))
+
+    def _spread(self, operations: Sequence[Operation]) -> None:
+        """Among tiles of one shape first, then to those with a dimension more or less."""
+        while True:
+            before = len(self._of)
+            for operation in operations:
+                for values in _alike(operation):
+                    known = next((self._of[v] for v in values if v in self._of), None)
+                    if known is not None:
+                        for value in values:
+                            self._put(value, known)
+            if len(self._of) != before:
+                continue
+            for operation in operations:
+                self._sliced(operation)
+            if len(self._of) == before:
+                return
+
+    def _put(self, value: Value, layout: Layout) -> None:
+        if isinstance(value.type, Tile):
+            self._of.setdefault(value, layout)
+
+    def _sliced(self, operation: Operation) -> None:
+        kind = _kind(operation)
+        if kind.startswith("reduce."):
+            axis = operation.integer("axis")
+            self._pair(operation.operands[0], operation.results[0], axis)
+        elif kind == "expand_dims":
+            axis = operation.integer("axis")
+            self._pair(operation.results[0], operation.operands[0], axis)
+        elif kind == "broadcast":
+            source, result = operation.operands[0], operation.results[0]
+            for one, other in ((result, source), (source, result)):
+                if one in self._of:
+                    self._put(other, self._of[one])
+
+    def _pair(self, larger: Value, smaller: Value, axis: int) -> None:
+        if larger in self._of:
+            self._put(smaller, Slice(axis, self._of[larger]))
+        found = self._of.get(smaller)
+        if isinstance(found, Slice) and found.dimension == axis:
+            self._put(larger, found.parent)
+
+
+def _kind(operation: Operation) -> str:
+    return operation.name.removeprefix("nv_tileas.")
+
+
+def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
+    """Tiles that are laid out alike."""
+    kind = _kind(operation)
+    match kind:
+        case "scf.for":
+            (body,) = operation.regions
+            yield from zip(
+                operation.operands[3:],
+                body.arguments[1:],
+                body.terminator.operands,
+                operation.results,
+                strict=True,
+            )
+        case "scf.if":
+            ends = [region.terminator.operands for region in operation.regions]
+            yield from zip(*ends, operation.results, strict=True)
+        case "scf.yield" | "scf.condition" | "combined" | "tile.return":
+            pass
+        case "splat" | "range" | "expand_dims" | "broadcast" | "transpose" | "view" | "arith.constant":
+            pass
+        case _ if opcode(kind).accumulator is not None:
+            # The sum; factors have layouts of their own.
+            yield (*operation.operands[2:], operation.results[0])
+        case _ if kind.startswith("reduce.") or kind in ("scan", "join", "split", "cat", "extract"):
+            pass
+        case _:
+            tiles = [*operation.results, *operation.operands]
+            yield [v for v in tiles if isinstance(v.type, Tile)]

@@ -1,0 +1,623 @@
+"""One agent's part of a loop that runs by a program: prologue, kernel, epilogue.
+
+    first .. last     stages of the agent's operations
+    step              what the kernel's loop counts; an operation of stage s works on step - s
+    x__1, x__2        what x was one step ago, two steps ago
+    k_tile_slot       where the agent stands in a ring; k_tile_phase: the parity of its barriers
+
+A trip count too small for a prologue goes another way: one iteration after the other. Slots are
+taken iteration by iteration on either way, so agents need not go the same.
+
+A product in flight is known by its variable; a wait says how many younger ones may go on. ptxas
+wants the same products in flight on every way into a loop, so where some are at the end of a step,
+the first step of the kernel stands before its loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from stretto.emit.gluon.agent import AgentWriter
+from stretto.emit.gluon.expressions import EmitError, expression, kind_of, literal, wrapped
+from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, TMA_LOAD, TMA_STORE, Looped, Ring
+from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through
+from stretto.kernel import Operation, Value
+from stretto.kernel.types import Buffer, Scalar, Tile, Token
+from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
+from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
+from stretto.vocabulary.opcodes import opcode
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A product that is not waited for yet."""
+
+    op: str
+    variable: str
+    keep: tuple[str, ...] = ()
+    """Registers it still reads."""
+    age: int = 0
+    """Steps since it was issued."""
+
+
+@dataclass
+class Way:
+    """How a path through the loop counts: by steps of the kernel, or by iterations."""
+
+    stages: dict[str, int]
+    """Of every operation; 0 where iterations follow one another."""
+    step: str = "step"
+    """What is counted, as an expression; a number in the prologue."""
+    at: int | None = None
+    """The number, where it is one."""
+    pending: list[Flight] = field(default_factory=list[Flight])
+    defined: set[str] = field(default_factory=set[str])
+    """Variables of earlier steps that there are."""
+    cached: dict[tuple[Value, int], str] = field(default_factory=dict[tuple[Value, int], str])
+
+    def iteration(self, stage: int) -> str:
+        """The iteration that a stage works on."""
+        if self.at is not None:
+            return str(self.at - stage)
+        return f"{self.step} - {stage}" if stage else self.step
+
+
+class LoopWriter:
+    """Writes one loop of one agent."""
+
+    def __init__(self, agent: AgentWriter, loop: Looped) -> None:
+        self._a = agent
+        self._loop = loop
+        self._wiring = loop.wiring
+        self._program = loop.program
+        self._body = loop.operation.regions[0]
+        name = agent.worker.name if len(agent.plan.workers) > 1 else loop.program.agents[0].name
+        self._stream: Stream | None = next(
+            (a.stream for a in loop.program.agents if a.name == name), None
+        )
+        self._variables: dict[str, str] = {}
+
+    def write(self) -> None:
+        """The whole loop."""
+        if self._stream is None:
+            return
+        stream = self._stream
+        self._issues = [i for i in stream.kernel if isinstance(i, Issue)]
+        self._mine = {i.op for i in self._issues}
+        self._issue_of = {i.op: i for i in self._issues}
+        self._stage = {i.op: i.at.stage for i in self._issues}
+        self._before()
+        short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
+        self._back = {}
+        long = Way(dict(self._stage))
+        flying = self._flying(long)
+        if stream.first == stream.last and not flying:
+            self._pipelined(stream, long, peel=False)
+        else:
+            needed = stream.last - stream.first + 1
+            with self._a.lines.block(f"if {self._n} >= {needed}:"):
+                self._pipelined(stream, long, peel=flying)
+            if needed > 1:
+                with self._a.lines.block("else:"):
+                    self._one_by_one(short)
+        self._after()
+
+    # Before and after --------------------------------------------------------------------------
+
+    def _before(self) -> None:
+        """Everything from outside, the trip count, and where carried values begin."""
+        a = self._a
+        lower, upper, step = (a.value(v).text for v in self._loop.operation.operands[:3])
+        self._lower, self._by = lower, step
+        for i in self._issues:
+            operation = self._wiring.operations[i.op]
+            for wire in self._wiring.wires[i.op]:
+                if isinstance(wire, Outer) and not self._inside(wire.value):
+                    self._prepare(wire.value)
+            for source in i.operands:
+                if isinstance(source, LiveIn):
+                    self._prepare(self._wiring.live_ins[source.path.origin])
+                elif isinstance(source, Through | Direct):
+                    self._prepare_scalars(source.path.origin)
+            if opcode(kind_of(operation)).accumulator is not None:
+                result = operation.results[0]
+                if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
+                    a.zeros(result.type.shape, a.layouts.of(result))
+        self._n = a.names.give("n")
+        span = upper if lower == "0" else f"{wrapped(upper)} - {wrapped(lower)}"
+        a.say(f"{self._n} = gl.maximum(gl.cdiv({span}, {step}), 0)")
+        self._ends: list[tuple[Value, str]] = []
+        for argument, value, result in zip(
+            self._body.arguments[1:],
+            self._body.terminator.operands,
+            self._loop.operation.results,
+            strict=True,
+        ):
+            made = self._wiring.made.get(value)
+            if isinstance(argument.type, Buffer | Token) or made is None or made[0] not in self._mine:
+                continue
+            variable = self._variable(value)
+            begun = self._loop.operation.operands[3 + self._body.arguments.index(argument) - 1]
+            if isinstance(argument.type, Tile):
+                a.say(f"{variable} = {a.tile(begun, a.layouts.of(argument))}")
+            else:
+                a.say(f"{variable} = {a.value(begun).text}")
+            self._ends.append((result, variable))
+
+    def _prepare(self, value: Value) -> None:
+        """A value from outside, written before the loop; tiles in shared memory are waited for."""
+        if value in (self._body.arguments[0], *self._body.arguments[1:]) or self._inside(value):
+            return
+        if isinstance(value.type, Buffer):
+            if self._a.plan.root(value) in self._a.plan.tiles:
+                self._a.buffer(value)
+        elif not isinstance(value.type, Token):
+            if self._is_view(value):
+                return
+            self._a.value(value)
+
+    def _is_view(self, value: Value) -> bool:
+        """A descriptor."""
+        return any(view is value for view, _ in self._a.plan.descriptors)
+
+    def _prepare_scalars(self, origin: str) -> None:
+        made = self._program.loop.producers.get(origin)
+        if made is None or made not in self._wiring.operations:
+            return
+        for value in self._wiring.operations[made].operands:
+            if not self._inside(value) and isinstance(value.type, Scalar):
+                self._prepare(value)
+            elif value in self._wiring.made and isinstance(value.type, Scalar):
+                self._prepare_scalars(self._wiring_name(value))
+
+    def _wiring_name(self, value: Value) -> str:
+        op, number = self._wiring.made[value]
+        return self._program.loop.op(op).results[number]
+
+    def _after(self) -> None:
+        for result, variable in self._ends:
+            tile = isinstance(result.type, Tile)
+            self._a.bind(result, Shown(variable, self._a.layouts.of(result) if tile else None))
+
+    def _inside(self, value: Value) -> bool:
+        return value in self._wiring.made or value in self._body.arguments or any(
+            value in op.results for op in self._body.operations
+        )
+
+    # The two ways ------------------------------------------------------------------------------
+
+    def _one_by_one(self, way: Way) -> None:
+        """Each iteration from its first operation to its last."""
+        order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
+        self._begin(way, order)
+        with self._a.lines.block(f"for {way.step} in range({self._n}):"):
+            self._a._enter()  # noqa: SLF001 - a block of the agent's own function  # pyright: ignore[reportPrivateUsage]
+            self._step(way, order, comment=False)
+            self._a._leave()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._finish(way, order)
+
+    def _flying(self, way: Way) -> bool:
+        """Whether products are in flight at the end of a step."""
+        pending: list[tuple[str, int]] = []
+        for _ in range(self._stream.last + 2 if self._stream else 0):
+            for i in self._issues:
+                row = opcode(i_kind := kind_of(self._wiring.operations[i.op]))
+                del i_kind
+                if row.accumulator is not None:
+                    pending.append((i.op, 0))
+                elif row.awaits:
+                    target = self._awaited(i)
+                    lag = way.stages[i.op] - way.stages[target]
+                    if (target, lag) in pending:
+                        pending = pending[pending.index((target, lag)) + 1 :]
+            pending = [(op, age + 1) for op, age in pending]
+        return bool(pending)
+
+    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> None:
+        a = self._a
+        self._begin(way, self._issues)
+        for step in range(stream.first, stream.last):
+            now = [i for i in stream.prologue if isinstance(i, Issue) and i.at.step == step]
+            a.say(f"# prologue, step {step}")
+            way.at = step
+            self._step(way, now)
+        first = stream.last
+        if peel:
+            a.say("# the kernel's first step")
+            way.at = first
+            self._step(way, self._issues)
+            first += 1
+        way.at = None
+        way.step = a.names.give("step") if False else "step"
+        a.say("# kernel")
+        before = [(f.op, f.age) for f in way.pending]
+        end = f"{self._n} + {stream.first}" if stream.first else self._n
+        with a.lines.block(f"for step in range({first}, {end}):"):
+            a._enter()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            self._step(way, self._issues)
+            a._leave()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if [(f.op, f.age) for f in way.pending] != before:
+            raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
+        for step in range(stream.first, stream.last):
+            now = [i for i in stream.epilogue if isinstance(i, Issue) and i.at.step == step]
+            a.say(f"# epilogue, step {self._n} + {step}")
+            way.step = f"{self._n} + {step}" if step else self._n
+            self._step(way, now)
+        if way.pending:
+            self._retire(way, len(way.pending) - 1)
+        self._finish(way, self._issues)
+
+    # Rings ---------------------------------------------------------------------------------------
+
+    def _ring(self, storage: str) -> Ring | None:
+        return self._a.plan.rings.get((self._loop.operation, storage))
+
+    def _touched(self, i: Issue) -> list[tuple[Ring, bool]]:
+        """The rings that an operation reads or writes; whether it reads."""
+        found: list[tuple[Ring, bool]] = []
+        for accesses, reads in ((i.reads, True), (i.writes, False)):
+            for access in accesses:
+                ring = self._ring(access.storage)
+                if ring is not None:
+                    if access.distance:
+                        raise EmitError(f"`{i.op}` reads ring `{ring.name}` of an iteration before")
+                    found.append((ring, reads))
+        return found
+
+    def _begin(self, way: Way, order: Sequence[Issue]) -> None:
+        """Where the agent stands in each ring, once for each stage that stands elsewhere."""
+        way.pending, way.defined, way.cached = [], set(), {}
+        self._positions: dict[tuple[str, int], tuple[str, str]] = {}
+        self._last: dict[tuple[str, int], str] = {}
+        stages: dict[str, list[int]] = {}
+        rings: dict[str, Ring] = {}
+        for i in order:
+            for ring, _ in self._touched(i):
+                rings[ring.name] = ring
+                here = stages.setdefault(ring.name, [])
+                if way.stages[i.op] not in here:
+                    here.append(way.stages[i.op])
+                self._last[ring.name, way.stages[i.op]] = i.op
+        for name, here in stages.items():
+            for n, stage in enumerate(sorted(here)):
+                if n == 0:
+                    self._positions[name, stage] = (f"{name}_slot", f"{name}_phase")
+                    continue
+                slot, phase = (self._a.names.give(f"{name}_{what}_{stage}") for what in ("slot", "phase"))
+                self._a.say(f"{slot}, {phase} = {name}_slot, {name}_phase")
+                self._positions[name, stage] = (slot, phase)
+        self._rings = rings
+        self._set_back(way, order)
+
+    def _finish(self, way: Way, order: Sequence[Issue]) -> None:
+        del way, order
+
+    def _first_and_last(self, ring: Ring) -> tuple[str, str]:
+        """Of the agent's readers of a ring: who comes first, and who is done last."""
+        readers = [i.op for i in self._issues if (ring, True) in self._touched(i)]
+        starts = self._program.starts
+        return min(readers, key=lambda op: starts[op]), max(readers, key=lambda op: starts[op])
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _set_back(self, way: Way, order: Sequence[Issue]) -> None:
+        """How many steps back each value is read, and what it was before the first."""
+        self._back: dict[str, int] = {}
+        for i in order:
+            if opcode(kind_of(self._wiring.operations[i.op])).awaits:
+                continue  # a product in flight is known by its variable
+            for source in i.operands:
+                if isinstance(source, Through | Direct):
+                    back = self._steps_back(way, i, source.path)
+                    if back and not self._is_scalar(source.path.origin):
+                        name = source.path.origin
+                        self._back[name] = max(self._back.get(name, 0), back)
+        for name, most in self._back.items():
+            first = self._wiring.initial.get((name, -1))
+            if first is None:
+                continue
+            variable = self._variable_named(name)
+            for b in range(1, most + 1):
+                self._a.say(f"{variable}__{b} = {variable}")
+                way.defined.add(f"{variable}__{b}")
+
+    def _steps_back(self, way: Way, i: Issue, path: Path) -> int:
+        maker = self._program.loop.producers.get(path.origin)
+        if maker is None or maker not in way.stages:
+            return 0
+        return way.stages[i.op] + path.distance - way.stages[maker]
+
+    def _is_scalar(self, name: str) -> bool:
+        """A number that follows from the iteration alone: computed where it is used."""
+        maker = self._program.loop.producers.get(name)
+        return maker is not None and self._pure(maker)
+
+    def _pure(self, op: str) -> bool:
+        operation = self._wiring.operations[op]
+        if any(not isinstance(r.type, Scalar) for r in operation.results) or not operation.results:
+            return False
+        if not operation.name.startswith(("arith.", "math.")):
+            return False
+        for value in operation.operands:
+            if value is self._body.arguments[0] or not self._inside(value):
+                continue
+            made = self._wiring.made.get(value)
+            if made is None:
+                constant = self._constant(value)
+                if constant is None:
+                    return False
+            elif not self._pure(made[0]):
+                return False
+        return True
+
+    def _constant(self, value: Value) -> str | None:
+        made = self._a.plan.maker.get(value)
+        if made is not None and kind_of(made) == "arith.constant":
+            return literal(made.attributes["value"], value.type)
+        return None
+
+    def _step(self, way: Way, issues: Sequence[Issue], *, comment: bool = True) -> None:
+        made: set[str] = set()
+        way.cached = {}
+        for i in issues:
+            operation = self._wiring.operations[i.op]
+            kind = kind_of(operation)
+            row = opcode(kind)
+            touched = self._touched(i)
+            before = len(self._a.lines.lines)
+            if not (row.view or self._pure(i.op)):
+                self._waits(way, i, touched)
+                self._issue(way, i, operation, kind)
+                self._releases(way, i, touched)
+                made |= set(self._program.loop.op(i.op).results)
+            if comment and len(self._a.lines.lines) > before:
+                where = f"  # stage {i.at.stage}, cycle {i.at.cycle}"
+                self._a.lines.lines[before] += where
+            for ring, stage in dict.fromkeys((r, way.stages[i.op]) for r, _ in _hashable(touched)):
+                if self._last[ring, stage] == i.op:
+                    self._advance(self._rings[ring], stage)
+        for name, most in self._back.items():
+            variable = self._variable_named(name)
+            for b in range(most, 1, -1):
+                if f"{variable}__{b - 1}" in way.defined:
+                    self._a.say(f"{variable}__{b} = {variable}__{b - 1}")
+                    way.defined.add(f"{variable}__{b}")
+            if name in made:
+                self._a.say(f"{variable}__1 = {variable}")
+                way.defined.add(f"{variable}__1")
+        way.pending = [replace(f, age=f.age + 1) for f in way.pending]
+
+    def _advance(self, ring: Ring, stage: int) -> None:
+        slot, phase = self._positions[ring.name, stage]
+        self._a.say(f"{slot}, {phase} = next_slot({slot}, {phase}, {ring.depth})")
+
+    def _waits(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
+        a = self._a
+        for ring, reads in touched:
+            slot, phase = self._positions[ring.name, way.stages[i.op]]
+            if reads and ring.full and self._first_and_last(ring)[0] == i.op:
+                a.say(f"mbarrier.wait({a.take(f'{ring.name}_full')}.index({slot}), {phase})")
+            if not reads and ring.free:
+                a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {phase})")
+
+    def _releases(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
+        a = self._a
+        for ring, reads in touched:
+            if reads and ring.free and self._first_and_last(ring)[1] == i.op:
+                slot, _ = self._positions[ring.name, way.stages[i.op]]
+                if kind_of(self._wiring.operations[i.op]) == SMEM_READ:
+                    a.say("fence_async_shared()")
+                a.say(f"mbarrier.arrive({a.take(f'{ring.name}_free')}.index({slot}), count=1)")
+
+    # Operations ----------------------------------------------------------------------------------
+
+    def _variable(self, value: Value) -> str:
+        op, number = self._wiring.made[value]
+        return self._variable_named(self._program.loop.op(op).results[number])
+
+    def _variable_named(self, name: str) -> str:
+        if name not in self._variables:
+            self._variables[name] = self._a.names.give(name)
+        return self._variables[name]
+
+    def _issue(self, way: Way, i: Issue, operation: Operation, kind: str) -> None:
+        a = self._a
+        row = opcode(kind)
+        if kind == TMA_LOAD:
+            self._copy(way, i, operation)
+        elif row.accumulator is not None:
+            self._product(way, i, operation)
+        elif row.awaits:
+            self._await(way, i, operation)
+        elif kind == SMEM_WRITE:
+            ring = next(r for r, reads in self._touched(i) if not reads)
+            slot, _ = self._positions[ring.name, way.stages[i.op]]
+            shown = self._operand(way, i, 0)
+            source = operation.operands[0]
+            text = in_layout(shown, a.layouts.of(source))
+            a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
+            a.say("fence_async_shared()")
+        elif kind == SMEM_READ:
+            layout = a.layouts.of(operation.result)
+            text = f"{self._shared(way, i, 0)}.load({layout})"
+            a.say(f"{self._variable(operation.result)} = {text}")
+        elif kind == "pointer.store":
+            a.store(operation, self._by_value(way, i, operation))
+        elif kind == "pointer.load":
+            shown = a.loaded(operation, self._by_value(way, i, operation))
+            a.say(f"{self._variable(operation.results[0])} = {shown.text}")
+        elif kind == TMA_STORE or operation.regions or not operation.results:
+            raise EmitError(f"`{kind}` in a pipelined loop has no Gluon yet", operation)
+        else:
+            shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
+            made = computed(operation, shown, a.layouts)
+            a.say(f"{self._variable(operation.result)} = {made.text}")
+
+    def _by_value(self, way: Way, i: Issue, operation: Operation):  # noqa: ANN202
+        def shown(value: Value) -> Shown:
+            return self._operand(way, i, operation.operands.index(value))
+
+        return shown
+
+    def _copy(self, way: Way, i: Issue, operation: Operation) -> None:
+        a = self._a
+        ring = next(r for r, reads in self._touched(i) if not reads)
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        view, *coordinates = operation.operands[:-1]
+        at = ", ".join(self._operand(way, i, n + 1).text for n in range(len(coordinates)))
+        full = f"{a.take(f'{ring.name}_full')}.index({slot})"
+        descriptor = a.descriptor(view, operation.operands[-1])
+        a.say(f"mbarrier.expect({full}, {ring.bytes})")
+        a.say(f"tma_load({descriptor}, [{at}], {full}, {a.take(ring.name)}.index({slot}))")
+
+    def _product(self, way: Way, i: Issue, operation: Operation) -> None:
+        a = self._a
+        result = operation.results[0]
+        assert isinstance(result.type, Tile)
+        layout = a.layouts.of(result)
+        variable = self._variable(result)
+        keep: tuple[str, ...] = ()
+        left = operation.operands[0]
+        if isinstance(left.type, Buffer):
+            first = self._shared(way, i, 0)
+        else:
+            assert isinstance(left.type, Tile)
+            assert isinstance(left.type.element, Scalar)
+            width = 32 // left.type.element.bits
+            first = f"{variable}_a"
+            shown = self._operand(way, i, 0)
+            a.say(f"{first} = gl.convert_layout({shown.text}, gl.DotOperandLayout(0, {layout}, {width}))")
+            keep = (first,)
+        second = self._shared(way, i, 1)
+        wires = self._wiring.wires[i.op]
+        if not operation.integers("groups")[2]:
+            total = f"{a.zeros(result.type.shape, layout)}, use_acc=False"
+        elif isinstance(wires[2], Accumulated):
+            total = variable
+        else:
+            total = in_layout(self._operand(way, i, 2), layout)
+        a.say(f"{variable} = warpgroup_mma({first}, {second}, {total}, is_async=True)")
+        way.pending.append(Flight(i.op, variable, keep))
+
+    def _awaited(self, i: Issue) -> str:
+        """The product that an operation waits for."""
+        operation = self._wiring.operations[i.op]
+        return self._wiring.made[operation.operands[0]][0]
+
+    def _await(self, way: Way, i: Issue, operation: Operation) -> None:
+        target = self._awaited(i)
+        lag = way.stages[i.op] - way.stages[target]
+        here = [n for n, f in enumerate(way.pending) if f.op == target and f.age == lag]
+        product = self._variable(self._wiring.operations[target].results[0])
+        if here:
+            self._retire(way, here[0])
+        if operation.results:
+            self._a.say(f"{self._variable(operation.result)} = {product}")
+
+    def _retire(self, way: Way, upto: int) -> None:
+        """Wait until a product is done; those before it are done as well."""
+        done, way.pending = way.pending[: upto + 1], way.pending[upto + 1 :]
+        names = list(dict.fromkeys(n for f in done for n in (f.variable, *f.keep)))
+        listed = ", ".join(names)
+        wait = f"warpgroup_mma_wait({len(way.pending)}, deps=({listed},))"
+        if any(f.variable in names for f in way.pending):  # it is added to all the same
+            wait = f"warpgroup_mma_init({wait})"
+        self._a.say(f"{listed} = {wait}")
+
+    # Operands ------------------------------------------------------------------------------------
+
+    def _shared(self, way: Way, i: Issue, number: int) -> str:
+        """A tile in shared memory: a slot of a ring, or one that is there for all steps."""
+        value = self._wiring.operations[i.op].operands[number]
+        wire = self._wiring.wires[i.op][number]
+        if isinstance(wire, Taken):
+            source = i.operands[wire.position]
+            if isinstance(source, Stored):
+                ring = self._ring(i.reads[source.read].storage)
+                if ring is not None:
+                    slot, _ = self._positions[ring.name, way.stages[i.op]]
+                    views = self._a.views(value)
+                    return f"{self._a.take(ring.name)}.index({slot}){views}"
+        return self._a.buffer(value)
+
+    def _operand(self, way: Way, i: Issue, number: int) -> Shown:
+        operation = self._wiring.operations[i.op]
+        value = operation.operands[number]
+        wire = self._wiring.wires[i.op][number]
+        if isinstance(wire, Outer):
+            return self._outer(wire.value)
+        if not isinstance(wire, Taken):
+            raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
+        source = i.operands[wire.position]
+        if isinstance(source, LiveIn):
+            outside = self._wiring.live_ins[source.path.origin]
+            if outside is self._body.arguments[0]:
+                shown = Shown(self._counter(way.iteration(way.stages[i.op] + source.path.distance)))
+            else:
+                shown = self._outer(outside)
+            return self._through(source.path, shown, value)
+        if isinstance(source, Through | Direct):
+            return self._through(source.path, self._register(way, i, source.path), value)
+        raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
+
+    def _outer(self, value: Value) -> Shown:
+        constant = self._constant(value)
+        if constant is not None:
+            return Shown(constant)
+        made = self._a.plan.maker.get(value)
+        if self._inside(value) and made is not None and opcode(kind_of(made)).view:
+            return seen_through(made, self._outer(made.operands[0]), self._a.layouts)
+        return self._a.value(value)
+
+    def _through(self, path: Path, shown: Shown, value: Value) -> Shown:
+        """What a reader sees through views."""
+        del value
+        for view in reversed(path.views):
+            shown = seen_through(self._wiring.operations[view], shown, self._a.layouts)
+        return shown
+
+    def _register(self, way: Way, i: Issue, path: Path) -> Shown:
+        maker = self._program.loop.producers[path.origin]
+        operation = self._wiring.operations[maker]
+        number = self._program.loop.op(maker).results.index(path.origin)
+        value = operation.results[number]
+        if self._pure(maker):
+            text = self._scalar(way, value, way.iteration(way.stages[i.op] + path.distance))
+            return Shown(text)
+        if opcode(kind_of(operation)).view:
+            return seen_through(operation, self._operand(way, self._issue_of[maker], 0), self._a.layouts)
+        if maker not in self._mine:
+            raise EmitError(f"`{i.op}` takes `{path.origin}` in registers from another agent", operation)
+        back = self._steps_back(way, i, path)
+        variable = self._variable_named(path.origin)
+        layout = self._a.layouts.of(value) if isinstance(value.type, Tile) else None
+        return Shown(f"{variable}__{back}" if back else variable, layout)
+
+    def _counter(self, iteration: str) -> str:
+        """The loop's own counter in an iteration."""
+        begins = self._lower
+        if self._by == "1":
+            text = iteration
+        elif iteration.isdigit():
+            text = f"{iteration} * {wrapped(self._by)}"
+        else:
+            text = f"{wrapped(iteration)} * {wrapped(self._by)}"
+        return text if begins == "0" else f"{wrapped(begins)} + {text}"
+
+    def _scalar(self, way: Way, value: Value, iteration: str) -> str:
+        if value is self._body.arguments[0]:
+            return self._counter(iteration)
+        constant = self._constant(value)
+        if constant is not None:
+            return constant
+        made = self._wiring.made.get(value)
+        if made is None:
+            return self._a.value(value).text
+        operation = self._wiring.operations[made[0]]
+        texts = [wrapped(self._scalar(way, v, iteration)) for v in operation.operands]
+        return expression(operation, texts)
+
+
+def _hashable(touched: Sequence[tuple[Ring, bool]]) -> list[tuple[str, bool]]:
+    return [(ring.name, reads) for ring, reads in touched]

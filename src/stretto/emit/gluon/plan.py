@@ -1,0 +1,326 @@
+"""What there is to emit: a kernel, the programs of its loops, and who runs them.
+
+    Plan ── agents      copy, compute, compute.1: a function each
+         ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
+         ├─ tiles       q_tile: one copy, filled once for all
+         └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stretto.emit.gluon.expressions import EmitError, kind_of
+from stretto.emit.gluon.text import Names
+from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.types import Buffer, Tile
+from stretto.machine import Machine
+from stretto.materialize import Program
+from stretto.materialize.program import Issue, Pipe
+from stretto.simulate.kernels.wiring import LoopWiring
+from stretto.vocabulary.opcodes import opcode
+
+TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
+SMEM_WRITE, SMEM_READ = "async.smem_write", "async.smem_read"
+BARRIER_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Looped:
+    """A loop of the kernel that runs by a program."""
+
+    operation: Operation
+    wiring: LoopWiring
+    program: Program
+
+
+@dataclass(frozen=True)
+class Worker:
+    """An agent: warps that run one function."""
+
+    name: str
+    warps: int
+    registers: int
+
+    @property
+    def function(self) -> str:
+        """What its function is called."""
+        return f"{self.name.replace('.', '_')}_agent"
+
+
+@dataclass
+class Ring:
+    """Copies of a tile in shared memory that iterations take in turn."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    bytes: int
+    depth: int
+    producer: str
+    """The agent that fills it."""
+    consumers: tuple[str, ...]
+    """The agents that read it."""
+    by_tma: bool
+
+    @property
+    def full(self) -> bool:
+        """Whether somebody has to be told that a slot is full."""
+        return self.by_tma
+
+    @property
+    def free(self) -> bool:
+        """Whether somebody has to be told that a slot is free."""
+        return any(agent != self.producer for agent in self.consumers)
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile in shared memory outside of any ring."""
+
+    name: str
+    buffer: Value
+    shape: tuple[int, ...]
+    element: str
+    bytes: int
+    loaded: bool
+    """Whether TMA fills it, so that its readers wait for it."""
+    repeated: bool = False
+    """Whether it is filled again and again, in a loop around those that are pipelined."""
+    readers: int = 0
+    """How many agents read it."""
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A view of a tensor by tiles of one shape."""
+
+    name: str
+    view: Value
+    block: tuple[int, ...]
+    element: str
+
+
+@dataclass
+class Plan:
+    """All of it."""
+
+    kernel: Kernel
+    loops: Mapping[Operation, Looped]
+    workers: Sequence[Worker]
+    machine: Machine
+    rings: dict[tuple[Operation, str], Ring] = field(
+        default_factory=dict[tuple[Operation, str], Ring]
+    )
+    """By loop and storage."""
+    tiles: dict[Value, SharedTile] = field(default_factory=dict[Value, SharedTile])
+    """By the buffer that is allocated."""
+    descriptors: dict[tuple[Value, tuple[int, ...]], Descriptor] = field(
+        default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
+    )
+    maker: dict[Value, Operation] = field(default_factory=dict[Value, Operation])
+
+    @property
+    def copier(self) -> str:
+        """Who issues copies."""
+        return self.workers[-1].name
+
+    @property
+    def first(self) -> str:
+        """Who does what nobody in particular does."""
+        return self.workers[0].name
+
+    def owner(self, operation: Operation) -> str:
+        """Who issues an operation outside of loops."""
+        if len(self.workers) == 1:
+            return self.first
+        said = operation.text("agent")
+        if said:
+            return said
+        return self.copier if kind_of(operation) == TMA_LOAD else self.first
+
+    def root(self, value: Value) -> Value:
+        """The buffer that a value in shared memory lies in."""
+        while value in self.maker:
+            made = self.maker[value]
+            row = opcode(kind_of(made))
+            if row.allocates:
+                return value
+            if kind_of(made) in (TMA_LOAD, SMEM_WRITE):
+                value = made.operands[-1]
+            elif row.view:
+                value = made.operands[0]
+            else:
+                return value
+        return value
+
+    def shared_rings(self) -> list[Ring]:
+        """The rings, each once: loops one after the other may share one."""
+        return list({ring.name: ring for ring in self.rings.values()}.values())
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory in all."""
+        rings = sum(
+            ring.depth * (ring.bytes + (ring.full + ring.free) * BARRIER_BYTES)
+            for ring in self.shared_rings()
+        )
+        return rings + sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
+
+
+def make_plan(
+    kernel: Kernel, loops: Sequence[Looped], workers: Sequence[Worker], machine: Machine
+) -> Plan:
+    """What a kernel and its programs ask for."""
+    plan = Plan(kernel, {loop.operation: loop for loop in loops}, workers, machine)
+    for operation in kernel.walk():
+        plan.maker.update(dict.fromkeys(operation.results, operation))
+    names = Names()
+    for parameter in kernel.parameters:
+        names.give(parameter.name)
+    _find_views(plan, names)
+    _find_tiles(plan, names)
+    taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
+    for loop in loops:
+        used: set[str] = set()
+        for ring in _rings_of(plan, loop):
+            key = (ring.name, ring.shape, ring.element, ring.producer, ring.consumers)
+            known = next((r for r in taken.get(key, ()) if r.name not in used), None)
+            if known is None:
+                storage, ring.name = ring.name, names.give(ring.name)
+                taken.setdefault(key, []).append(ring)
+                known = ring
+            else:
+                storage = ring.name
+                known.depth = max(known.depth, ring.depth)
+            used.add(known.name)
+            plan.rings[loop.operation, storage] = known
+    return plan
+
+
+def deepen(plan: Plan, most: int = 8) -> None:
+    """Rings that TMA fills get slots beyond what lifetimes ask, for copies that come late."""
+    budget = plan.machine.budget("smem")
+    room = None if budget is None else budget.bytes
+    if room is None:
+        return
+    rings = [ring for ring in plan.shared_rings() if ring.by_tma]
+    while rings:
+        least = min(ring.depth for ring in rings)
+        growing = [ring for ring in rings if ring.depth == least]
+        more = sum(ring.bytes + 2 * BARRIER_BYTES for ring in growing)
+        if least >= most or plan.bytes + more > room:
+            return
+        for ring in growing:
+            ring.depth += 1
+
+
+def _find_views(plan: Plan, names: Names) -> None:
+    for operation in plan.kernel.walk():
+        kind = kind_of(operation)
+        if kind == TMA_LOAD:
+            view, buffer = operation.operands[0], operation.operands[-1]
+        elif kind == TMA_STORE:
+            buffer, view = operation.operands[0], operation.operands[1]
+        else:
+            continue
+        assert isinstance(buffer.type, Buffer)
+        key = (view, buffer.type.shape)
+        if key not in plan.descriptors:
+            name = names.give(view.name or "desc")
+            element = buffer.type.element.element
+            plan.descriptors[key] = Descriptor(name, view, buffer.type.shape, element)
+
+
+def _find_tiles(plan: Plan, names: Names) -> None:
+    """Buffers that are allocated outside of the loops that run by programs."""
+    inside = {op for loop in plan.loops for op in loop.regions[0].walk()}
+    around = {
+        op
+        for op in plan.kernel.walk()
+        if op.name == "scf.for" and op not in plan.loops and op not in inside
+        for op in op.regions[0].walk()
+    }
+    for operation in plan.kernel.walk():
+        if operation in inside or not opcode(kind_of(operation)).allocates:
+            continue
+        buffer = operation.result
+        assert isinstance(buffer.type, Buffer)
+        type = buffer.type
+        filled = [
+            op
+            for op in plan.kernel.walk()
+            if kind_of(op) == TMA_LOAD and op.operands[-1] is buffer
+        ]
+        bytes = Tile(type.shape, type.element).elements * type.element.bits // 8
+        readers = {
+            plan.owner(op) if op not in inside else op.text("agent") or plan.first
+            for op in plan.kernel.walk()
+            for value in op.operands
+            if isinstance(value.type, Buffer)
+            and plan.root(value) is buffer
+            and op not in filled
+            and not opcode(kind_of(op)).view
+        }
+        plan.tiles[buffer] = SharedTile(
+            names.give(buffer.name or "tile"),
+            buffer,
+            type.shape,
+            type.element.element,
+            bytes,
+            bool(filled),
+            operation in around,
+            len(readers),
+        )
+
+
+def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
+    program = loop.program
+    agent_of = program.agent_of if len(plan.workers) > 1 else dict.fromkeys(
+        program.agent_of, plan.first
+    )
+    if program.mutexes:
+        told = ", ".join(mutex.name for mutex in program.mutexes)
+        raise EmitError(f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet")
+    found: list[Ring] = []
+    for ring in program.rings:
+        if ring.space != "smem" or ring.fixed or ring.storage is None:
+            continue
+        pipes = [pipe for pipe in program.pipes if pipe.ring == ring.name and not pipe.trivial]
+        writers = [op for op in program.loop.ops if ring.storage in op.writes]
+        if not writers:
+            continue  # it comes from outside
+        if len(writers) != 1 or any(c.distance for pipe in pipes for c in pipe.consumers):
+            raise EmitError(f"ring `{ring.name}` is filled or read in a way that has no Gluon yet")
+        (writer,) = writers
+        by_tma = writer.kind == TMA_LOAD
+        operation = loop.wiring.operations[writer.name]
+        buffer = operation.operands[-1].type
+        assert isinstance(buffer, Buffer)
+        readers = {
+            agent_of[i.op]
+            for agent in program.agents
+            for i in agent.stream.kernel
+            if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
+        }
+        _require_handed_back(pipes, agent_of[writer.name], readers)
+        found.append(
+            Ring(
+                ring.storage,
+                buffer.shape,
+                buffer.element.element,
+                ring.bytes,
+                ring.depth,
+                agent_of[writer.name],
+                tuple(sorted(readers)),
+                by_tma,
+            )
+        )
+    return found
+
+
+def _require_handed_back(pipes: Sequence[Pipe], producer: str, readers: set[str]) -> None:
+    for pipe in pipes:
+        if not pipe.reused and readers != {producer}:
+            raise EmitError(f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet")

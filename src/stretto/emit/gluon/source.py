@@ -1,0 +1,300 @@
+"""The whole file: agents, the kernel that starts them, and the host side that launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stretto.emit.gluon.agent import AgentWriter
+from stretto.emit.gluon.expressions import DTYPES, EmitError, expression, kind_of, literal, wrapped
+from stretto.emit.gluon.layouts import Layouts
+from stretto.emit.gluon.loops import LoopWriter
+from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
+from stretto.emit.gluon.text import Lines
+from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.types import Pointer, Scalar, View
+from stretto.machine import Machine
+
+_HEAD = '''"""{title}"""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+# Two names that newer versions of Triton spell differently.
+tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
+'''
+
+_NEXT = '''
+@gluon.jit
+def next_slot(slot, phase, DEPTH: gl.constexpr):
+    """One slot further in a ring; barriers change parity when it begins anew."""
+    slot += 1
+    phase = gl.where(slot == DEPTH, phase ^ 1, phase)
+    slot = gl.where(slot == DEPTH, 0, slot)
+    return slot, phase
+'''
+
+TRITON = {
+    "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv",
+    "f8E5M2": "fp8e5", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
+}  # fmt: skip
+"""Element types as Triton's signatures write them."""
+REGISTER_FILE = 65536
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A kernel as Gluon source."""
+
+    name: str
+    """Of the kernel, as its author called it; the Gluon kernel is NAME_kernel, it is launched by
+    `launch`."""
+    source: str
+    smem: int
+    """Bytes of shared memory."""
+    warps: int
+    """Of the first agent; Gluon adds those of the others."""
+    maxnreg: int | None
+    """Registers a thread begins with, where agents share them out anew."""
+    rings: dict[str, int]
+    """Depths."""
+    descriptors: dict[str, tuple[str, tuple[int, ...], str]]
+    """By name: the tensor, the tile, the element."""
+    parameters: dict[str, str]
+    """Of the Gluon kernel: what it takes, as Triton's signatures write it."""
+
+
+def emit_gluon(
+    kernel: Kernel,
+    loops: Sequence[Looped],
+    machine: Machine,
+    workers: Sequence[Worker],
+    *,
+    depth: int | None = None,
+    title: str = "",
+) -> Emitted:
+    """A lowered kernel, whose loops run by programs, as source; EmitError where it cannot be."""
+    plan = make_plan(kernel, loops, workers, machine)
+    deepen(plan) if depth is None else deepen(plan, depth)
+    budget = machine.budget("smem")
+    if budget is not None and budget.bytes is not None and plan.bytes > budget.bytes:
+        told = f"{plan.bytes:,} bytes of shared memory are needed, {machine.name} has {budget.bytes:,}"
+        raise EmitError(told, hint="smaller tiles, or --depth for shorter rings")
+    layouts = Layouts(kernel, workers[0].warps)
+    writers: list[AgentWriter] = []
+    for worker in workers:
+        writer = AgentWriter(plan, worker, layouts)
+
+        def looped(agent: AgentWriter, operation: Operation) -> None:
+            LoopWriter(agent, plan.loops[operation]).write()
+
+        writer.write(looped)
+        writers.append(writer)
+    return _Source(plan, layouts, writers, title).emitted()
+
+
+class _Source:
+    def __init__(
+        self, plan: Plan, layouts: Layouts, writers: Sequence[AgentWriter], title: str
+    ) -> None:
+        self._plan = plan
+        self._layouts = layouts
+        self._writers = writers
+        self._title = title or f"{plan.kernel.name}, by Stretto for {plan.machine.name}."
+        self._parameters = self._taken()
+
+    def _taken(self) -> list[str]:
+        """What the kernel takes: descriptors, then the parameters that somebody uses."""
+        used = {name for writer in self._writers for name in writer.used}
+        found = [d.name for d in self._plan.descriptors.values()]
+        found += [p.name for p in self._plan.kernel.parameters if p.name in used]
+        return list(dict.fromkeys(found))
+
+    @property
+    def _name(self) -> str:
+        return f"{self._plan.kernel.name}_kernel"
+
+    def emitted(self) -> Emitted:
+        lines = Lines()
+        for part in _HEAD.format(title=self._title).splitlines():
+            lines.say(part)
+        for layout in self._layouts.roots():
+            if any(layout.name in "\n".join(w.lines.lines) for w in self._writers):
+                lines.say(f"{layout.name} = gl.constexpr({layout.text})")
+        if self._plan.rings:
+            lines.say()
+            for part in _NEXT.splitlines():
+                lines.say(part)
+        for writer in self._writers if len(self._writers) > 1 else ():
+            self._function(lines, writer)
+        self._kernel(lines)
+        self._launch(lines)
+        source = str(lines) + "\n"
+        return Emitted(
+            self._plan.kernel.name,
+            source,
+            self._plan.bytes,
+            self._plan.workers[0].warps,
+            self._maxnreg,
+            {ring.name: ring.depth for ring in self._plan.shared_rings()},
+            {
+                d.name: (self._tensor_of(d.view), d.block, d.element)
+                for d in self._plan.descriptors.values()
+            },
+            {name: self._signature(name) for name in self._parameters},
+        )
+
+    def _signature(self, name: str) -> str:
+        for descriptor in self._plan.descriptors.values():
+            if descriptor.name == name:
+                element, block = TRITON[descriptor.element], list(descriptor.block)
+                layout = "{layout}"
+                return f"tensordesc<{element}{block},{layout}>"
+        type = next(p.value.type for p in self._plan.kernel.parameters if p.name == name)
+        if isinstance(type, Pointer):
+            return f"*{TRITON[type.pointee.element]}"
+        assert isinstance(type, Scalar)
+        return TRITON[type.element]
+
+    @property
+    def _maxnreg(self) -> int | None:
+        if len(self._plan.workers) == 1:
+            return None
+        # The kernel begins with whole groups of four warps; each gives back or takes.
+        warps = sum(worker.warps for worker in self._plan.workers)
+        threads = -(-warps // 4) * 4 * WARP
+        return REGISTER_FILE // threads // 8 * 8
+
+    def _function(self, lines: Lines, writer: AgentWriter) -> None:
+        lines.say()
+        lines.say()
+        lines.say("@gluon.jit")
+        with lines.block(f"def {writer.worker.function}({', '.join(writer.used)}):"):
+            for line in writer.lines.lines:
+                lines.say(line)
+
+    def _kernel(self, lines: Lines) -> None:
+        plan = self._plan
+        lines.say()
+        lines.say()
+        lines.say("@gluon.jit")
+        parameters = ", ".join((*self._parameters, "num_warps: gl.constexpr"))
+        with lines.block(f"def {self._name}({parameters}):"):
+            for ring in plan.shared_rings():
+                self._allocate(lines, ring.name, [ring.depth, *ring.shape], ring.element, ring.shape)
+                for what, there, count in (
+                    ("full", ring.full, 1),
+                    ("free", ring.free, len(ring.consumers)),
+                ):
+                    if there:
+                        self._barriers(lines, f"{ring.name}_{what}", ring.depth, count)
+            for tile in plan.tiles.values():
+                self._allocate(lines, tile.name, list(tile.shape), tile.element, tile.shape)
+                if tile.loaded:
+                    self._barriers(lines, f"{tile.name}_full", None, 1)
+                    if tile.repeated and len(plan.workers) > 1:
+                        self._barriers(lines, f"{tile.name}_free", None, tile.readers)
+            if plan.rings or plan.tiles:
+                lines.say("fence_async_shared()")
+            if len(self._writers) == 1:
+                for line in self._writers[0].lines.lines:
+                    lines.say(line)
+                return
+            lines.say("gl.warp_specialize(")
+            lines.say("    [")
+            for writer in self._writers:
+                taken = ", ".join(writer.used) + ("," if len(writer.used) == 1 else "")
+                lines.say(f"        ({writer.worker.function}, ({taken})),")
+            lines.say("    ],")
+            others = [writer.worker for writer in self._writers[1:]]
+            lines.say(f"    {[worker.warps for worker in others]},")
+            lines.say(f"    {[worker.registers for worker in others]},")
+            lines.say(")")
+
+    def _allocate(
+        self, lines: Lines, name: str, shape: list[int], element: str, tile: tuple[int, ...]
+    ) -> None:
+        layout = f"gl.NVMMASharedLayout.get_default_for({list(tile)}, {DTYPES[element]})"
+        lines.say(f"{name}_layout: gl.constexpr = {layout}")
+        text = f"gl.allocate_shared_memory({DTYPES[element]}, {shape}, {name}_layout)"
+        lines.say(f"{name} = {text}")
+
+    def _barriers(self, lines: Lines, name: str, depth: int | None, count: int) -> None:
+        shape = [1] if depth is None else [depth, 1]
+        lines.say(
+            f"{name} = gl.allocate_shared_memory(gl.int64, {shape}, mbarrier.MBarrierLayout())"
+        )
+        if depth is None:
+            lines.say(f"mbarrier.init({name}, count={count})")
+            return
+        with lines.block(f"for slot in gl.static_range({depth}):"):
+            lines.say(f"mbarrier.init({name}.index(slot), count={count})")
+
+    # The host ------------------------------------------------------------------------------------
+
+    def _launch(self, lines: Lines) -> None:
+        plan = self._plan
+        names = list(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        lines.say()
+        lines.say()
+        with lines.block(f"def launch({', '.join((*names, 'grid'))}):"):
+            lines.say(f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""')
+            for descriptor in plan.descriptors.values():
+                lines.say(f"{descriptor.name} = {self._descriptor(descriptor)}")
+            options = f"num_warps={plan.workers[0].warps}"
+            if self._maxnreg is not None:
+                options += f", maxnreg={self._maxnreg}"
+            lines.say(f"return {self._name}[grid]({', '.join(self._parameters)}, {options})")
+
+    def _tensor_of(self, view: Value) -> str:
+        made = self._plan.maker.get(view)
+        if made is None:
+            return view.name
+        return made.operands[0].name
+
+    def _descriptor(self, descriptor: Descriptor) -> str:
+        block, element = list(descriptor.block), DTYPES[descriptor.element]
+        layout = f"gl.NVMMASharedLayout.get_default_for({block}, {element})"
+        made = self._plan.maker.get(descriptor.view)
+        if made is None:
+            name = descriptor.view.name
+            return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {block}, {layout})"
+        if kind_of(made) != "tensor_view":
+            raise EmitError("a view that is made in the kernel's course cannot be emitted", made)
+        base, *numbers = made.operands
+        rank = len(numbers) // 2
+        sizes, strides = (
+            "[" + ", ".join(self._host(v, made) for v in part) + "]"
+            for part in (numbers[:rank], numbers[rank:])
+        )
+        if not isinstance(base.type, Pointer) or base not in self._plan.maker and not base.name:
+            raise EmitError("a view of something else than a parameter cannot be emitted", made)
+        return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
+
+    def _host(self, value: Value, user: Operation) -> str:
+        """A number that the host can compute from the parameters."""
+        for parameter in self._plan.kernel.parameters:
+            if parameter.value is value:
+                return parameter.name
+        made = self._plan.maker.get(value)
+        if made is None or isinstance(value.type, View):
+            raise EmitError("a view that depends on the block cannot be emitted", user)
+        kind = kind_of(made)
+        if kind == "arith.constant":
+            return literal(made.attributes["value"], value.type)
+        if kind in ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"):
+            return self._host(made.operands[0], user)
+        if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
+            raise EmitError("a view that depends on the block cannot be emitted", user)
+        return expression(made, [wrapped(self._host(v, user)) for v in made.operands])

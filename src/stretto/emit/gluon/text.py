@@ -1,0 +1,54 @@
+"""Lines of Python, and names for what stands in them."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Generator
+from contextlib import contextmanager
+
+RESERVED = frozenset((*keyword.kwlist, "gl", "gluon", "mbarrier", "tma", "step", "range", "float"))
+
+
+class Names:
+    """Names of one function, each given once."""
+
+    def __init__(self, taken: frozenset[str] = RESERVED) -> None:
+        self._taken = set(taken)
+
+    def give(self, wanted: str) -> str:
+        """The name that is wanted, or one close to it."""
+        clean = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "value"
+        if clean[0].isdigit():
+            clean = f"v{clean}"
+        name, count = clean, 1
+        while name in self._taken:
+            count += 1
+            name = f"{clean}_{count}"
+        self._taken.add(name)
+        return name
+
+
+class Lines:
+    """Python source, line by line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._indent = 0
+
+    def say(self, text: str = "") -> None:
+        """A line."""
+        self.lines.append("    " * self._indent + text if text else "")
+
+    @contextmanager
+    def block(self, head: str) -> Generator[None]:
+        """A line that ends in a colon, and what stands below it."""
+        self.say(head)
+        self._indent += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.say("pass")
+        self._indent -= 1
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)

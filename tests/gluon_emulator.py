@@ -1,0 +1,475 @@
+"""Runs emitted Gluon source without Triton and without a GPU, as unkindly as the hardware may.
+
+    partitions      threads; one that waits in vain for a while is a deadlock
+    mbarriers       counts, bytes and phases; more arrivals than the count are an error
+    TMA             copies land late, some after a nap, in another thread
+    products        read their operands when they are waited for, not when they are issued;
+                    what is in flight cannot be computed with
+    shared memory   holds nonsense until it is written
+    a loop variable after its loop is undefined, as it is in Triton
+
+It knows nothing of Stretto: it runs the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import queue
+import random
+import sys
+import threading
+import time
+import types
+from typing import Any
+
+import numpy as np
+
+PATIENCE = 10.0
+"""Seconds after which a wait is a deadlock."""
+
+
+class EmulationError(Exception):
+    """What hardware or compiler would not stand."""
+
+
+class Undefined:
+    """The value of a loop variable after its loop."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise EmulationError("a loop variable is used after its loop")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __ge__ = _refuse
+    __index__ = __bool__ = __int__ = __floordiv__ = __getattr__ = _refuse
+
+
+class Dtype:
+    """An element type."""
+
+    def __init__(self, name: str, numpy: Any) -> None:
+        self.name, self.numpy = name, numpy
+
+    def cast(self, array: Any) -> Any:
+        if self.name == "bfloat16":
+            return rounded(np.asarray(array, dtype=np.float32))
+        return np.asarray(array).astype(self.numpy)
+
+
+def rounded(array: Any) -> Any:
+    """To the nearest bfloat16, kept in 32 bits."""
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    even = (bits >> 16) & 1
+    upper = ((bits + 0x7FFF + even) >> 16) << 16
+    return upper.astype(np.uint32).view(np.float32)
+
+
+class Reg(np.ndarray):
+    """A tile, or a number, in registers."""
+
+    def to(self, dtype: Dtype) -> Reg:
+        return reg(dtype.cast(self))
+
+
+def reg(value: Any) -> Reg:
+    return np.asarray(value).view(Reg)
+
+
+class Pointer:
+    """Addresses: an array and offsets into it."""
+
+    def __init__(self, array: Any, offsets: Any = 0) -> None:
+        self.array, self.offsets = array, np.asarray(offsets)
+
+    def __add__(self, more: Any) -> Pointer:
+        return Pointer(self.array, self.offsets + np.asarray(more))
+
+    __radd__ = __add__
+
+    def __getitem__(self, index: Any) -> Pointer:
+        return Pointer(self.array, self.offsets[index])
+
+
+class Shared:
+    """Shared memory, or a view of it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def index(self, i: Any) -> Any:
+        number = int(i)
+        if not 0 <= number < len(self.array):
+            raise EmulationError(f"slot {number} of {len(self.array)}")
+        found = self.array[number]
+        return found if isinstance(found, Barrier) else Shared(found)
+
+    def permute(self, order: Any) -> Shared:
+        return Shared(self.array.transpose(order))
+
+    def reshape(self, shape: Any) -> Shared:
+        return Shared(self.array.reshape(shape))
+
+    def store(self, value: Any) -> None:
+        if np.shape(value) != self.array.shape:
+            raise EmulationError(f"{np.shape(value)} into {self.array.shape}")
+        self.array[...] = value
+
+    def load(self, layout: Any = None) -> Reg:
+        del layout
+        return reg(self.array.copy())
+
+
+class Barrier:
+    """An mbarrier."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.count = self.left = -1
+        self.bytes = self.phase = 0
+
+    def init(self, count: int) -> None:
+        self.count = self.left = count
+
+    def arrive(self, count: int = 1, expected: int = 0) -> None:
+        with self.changed:
+            if self.left < count:
+                raise EmulationError("a barrier has more arrivals than its count")
+            self.left -= count
+            self.bytes += expected
+            self._turn()
+
+    def landed(self, number: int) -> None:
+        with self.changed:
+            self.bytes -= number
+            self._turn()
+
+    def _turn(self) -> None:
+        if self.left == 0 and self.bytes == 0:
+            self.phase ^= 1
+            self.left = self.count
+            self.changed.notify_all()
+
+    def wait(self, parity: Any) -> None:
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.phase != int(parity), PATIENCE):
+                raise EmulationError(f"deadlock: {threading.current_thread().name} waits in vain")
+
+
+class Flight:
+    """A product in flight; nothing but a wait or another product may touch it."""
+
+    def __init__(self, a: Any, b: Any, total: Any, adds: bool) -> None:
+        self.parts, self.value = (a, b, total, adds), None
+
+    def run(self) -> None:
+        a, b, total, adds = self.parts
+        left = a.array if isinstance(a, Shared) else a
+        made = np.asarray(left, dtype=np.float32) @ np.asarray(b.array, dtype=np.float32)
+        if adds:
+            made = made + (total.value if isinstance(total, Flight) else total)
+        self.value = reg(made.astype(np.float32))
+
+    def __getattr__(self, name: str) -> Any:
+        raise EmulationError(f"a product in flight is used ({name})")
+
+
+class Descriptor:
+    """A TMA descriptor."""
+
+    def __init__(self, base: Any, shape: Any, strides: Any, block: Any, layout: Any) -> None:
+        del layout
+        self.base = base.reshape(-1)
+        self.shape, self.strides = [int(n) for n in shape], [int(n) for n in strides]
+        self.block = list(block)
+        if self.strides[-1] != 1:
+            raise EmulationError("TMA wants the last stride to be 1")
+
+    def _where(self, at: Any) -> tuple[Any, Any]:
+        axes = [int(a) + np.arange(n) for a, n in zip(at, self.block, strict=True)]
+        grid = np.meshgrid(*axes, indexing="ij")
+        inside = np.ones(self.block, dtype=bool)
+        flat = np.zeros(self.block, dtype=np.int64)
+        for index, size, stride in zip(grid, self.shape, self.strides, strict=True):
+            inside &= (index >= 0) & (index < size)
+            flat += index * stride
+        return inside, flat
+
+    def load(self, at: Any) -> Any:
+        inside, flat = self._where(at)
+        return np.where(inside, self.base[np.where(inside, flat, 0)], 0)
+
+    def store(self, at: Any, tile: Any) -> None:
+        inside, flat = self._where(at)
+        self.base[flat[inside]] = np.asarray(tile)[inside]
+
+
+class Copies(threading.Thread):
+    """Where TMA copies wait until they land."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.todo: queue.Queue[Any] = queue.Queue()
+        self.rng = random.Random(seed)
+        self.failed: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            job = self.todo.get()
+            if job is None:
+                return
+            if self.rng.random() < 0.2:
+                time.sleep(self.rng.random() * 0.001)
+            try:
+                job()
+            except BaseException as error:  # noqa: BLE001
+                self.failed = error
+
+
+class Emulator:
+    """One emitted file, ready to be launched."""
+
+    def __init__(self, source: str, seed: int = 0) -> None:
+        self._local = threading.local()
+        self._copies = Copies(seed)
+        self._modules = self._fake()
+        tree = _Undefining().visit(ast.parse(source))
+        ast.fix_missing_locations(tree)
+        space: dict[str, Any] = {"__undefined__": Undefined()}
+        kept = {name: sys.modules.get(name) for name in self._modules}
+        sys.modules.update(self._modules)
+        try:
+            exec(compile(tree, "emitted", "exec"), space)  # noqa: S102
+        finally:
+            for name, module in kept.items():
+                if module is None:
+                    del sys.modules[name]
+                else:
+                    sys.modules[name] = module
+        self.space = space
+
+    def launch(self, *args: Any, grid: tuple[int, ...]) -> None:
+        """Run the host side on NumPy arrays, which it writes into."""
+        try:
+            self.space["launch"](*args, grid)
+        finally:
+            self._copies.todo.put(None)
+        if self._copies.failed is not None:
+            raise self._copies.failed
+
+    # What the source imports ---------------------------------------------------------------------
+
+    def _jit(self, function: Any) -> Any:
+        emulator = self
+
+        class Jit:
+            def __call__(self, *args: Any, **kwargs: Any) -> Any:
+                return function(*args, **kwargs)
+
+            def __getitem__(self, grid: Any) -> Any:
+                def run(*args: Any, num_warps: int, maxnreg: int | None = None) -> None:
+                    del maxnreg
+                    made = [_argument(a) for a in args]
+                    sizes = (*grid, 1, 1)[:3]
+                    for at in itertools.product(*(range(n) for n in reversed(sizes))):
+                        emulator._local.at = tuple(reversed(at))
+                        emulator._local.grid = sizes
+                        emulator._local.pending = []
+                        function(*made, num_warps=num_warps)
+
+                return run
+
+        return Jit()
+
+    def _specialize(self, parts: Any, warps: Any, registers: Any) -> None:
+        if len(parts) != len(warps) + 1 or len(warps) != len(registers):
+            raise EmulationError("partitions, warps and registers do not fit together")
+        errors: list[BaseException] = []
+        at, grid = self._local.at, self._local.grid
+
+        def go(function: Any, args: Any) -> None:
+            self._local.at, self._local.grid, self._local.pending = at, grid, []
+            try:
+                function(*args)
+                if self._local.pending:
+                    raise EmulationError("products are in flight at the end")
+            except BaseException as error:  # noqa: BLE001
+                errors.append(error)
+
+        threads = [
+            threading.Thread(target=go, args=part, name=f"partition {n}", daemon=True)
+            for n, part in enumerate(parts)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(3 * PATIENCE)
+        if errors:
+            raise errors[0]
+        if any(thread.is_alive() for thread in threads):
+            raise EmulationError("deadlock: a partition does not end")
+
+    def _mma(
+        self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False
+    ) -> Any:
+        flight = Flight(a, b, total, use_acc)
+        self._local.pending.append(flight)
+        return flight if is_async else self._wait(0, (flight,))
+
+    def _wait(self, outstanding: int, deps: Any) -> Any:
+        pending = self._local.pending
+        while len(pending) > outstanding:
+            pending.pop(0).run()
+        made = tuple(d.value if isinstance(d, Flight) and d.value is not None else d for d in deps)
+        return made[0] if len(made) == 1 else made
+
+    @staticmethod
+    def _init(value: Any) -> Any:
+        if isinstance(value, Flight):
+            return value
+        done = Flight(None, None, None, False)
+        done.value = value
+        return done
+
+    def _tma_load(self, desc: Descriptor, at: Any, barrier: Barrier, to: Shared) -> None:
+        at = [int(a) for a in at]
+        size = to.array.size * _width(to.array)
+
+        def job() -> None:
+            to.array[...] = desc.load(at)
+            barrier.landed(size)
+
+        if list(to.array.shape) != desc.block:
+            raise EmulationError(f"a tile of {desc.block} into {to.array.shape}")
+        self._copies.todo.put(job)
+
+    @staticmethod
+    def _allocate(dtype: Any, shape: Any, layout: Any) -> Any:
+        if layout == "mbarrier":
+            return Barrier() if len(shape) == 1 else Shared([Barrier() for _ in range(shape[0])])
+        kind = np.float32 if dtype.name == "bfloat16" else dtype.numpy
+        array = np.full(shape, np.nan if np.issubdtype(kind, np.floating) else 77, kind)
+        return Shared(array.view(_Bfloat) if dtype.name == "bfloat16" else array)
+
+    def _load(self, pointer: Pointer, mask: Any = None, other: Any = 0) -> Reg:
+        if mask is None:
+            return reg(pointer.array.reshape(-1)[pointer.offsets])
+        on = np.broadcast_to(np.asarray(mask), pointer.offsets.shape)
+        found = pointer.array.reshape(-1)[np.where(on, pointer.offsets, 0)]
+        return reg(np.where(on, found, other).astype(found.dtype))
+
+    def _store(self, pointer: Pointer, value: Any, mask: Any = None) -> None:
+        offsets, data = np.broadcast_arrays(pointer.offsets, np.asarray(value))
+        on = np.broadcast_to(True if mask is None else np.asarray(mask), offsets.shape)
+        pointer.array.reshape(-1)[offsets[on]] = data[on]
+
+    def _fake(self) -> dict[str, types.ModuleType]:
+        gl = types.ModuleType("language")
+        dtypes = {
+            "float16": np.float16, "bfloat16": np.float32, "float32": np.float32,
+            "float64": np.float64, "int1": np.bool_, "int8": np.int8, "int16": np.int16,
+            "int32": np.int32, "int64": np.int64,
+        }  # fmt: skip
+        for name, numpy in dtypes.items():
+            setattr(gl, name, Dtype(name, numpy))
+        wrap = lambda f: lambda *a, **_: reg(f(*a))  # noqa: E731
+        for name in ("exp2", "exp", "log2", "log", "sqrt", "maximum", "minimum", "floor", "ceil"):
+            setattr(gl, name, wrap(getattr(np, name)))
+        gl.abs = wrap(np.abs)
+        gl.rsqrt = wrap(lambda x: (1 / np.sqrt(x)).astype(np.asarray(x).dtype))
+        gl.fma = wrap(lambda a, b, c: a * b + c)
+        gl.where = wrap(np.where)
+        gl.max, gl.min, gl.sum = wrap(np.max), wrap(np.min), wrap(np.sum)
+        gl.cdiv = wrap(lambda a, b: -(-a // b))
+        gl.permute, gl.reshape = wrap(np.transpose), wrap(np.reshape)
+        gl.zeros = lambda s, d, _=None: reg(np.zeros(s, d.numpy))
+        gl.full = lambda s, v, d, _=None: reg(np.full(s, v, d.numpy))
+        gl.arange = lambda a, b, layout=None: reg(np.arange(a, b, dtype=np.int32))
+        gl.convert_layout = _converted
+        gl.static_range = range
+        gl.program_id = lambda axis: reg(np.int32(self._local.at[axis]))
+        gl.num_programs = lambda axis: reg(np.int32(self._local.grid[axis]))
+        gl.allocate_shared_memory = self._allocate
+        gl.warp_specialize = self._specialize
+        gl.load, gl.store = self._load, self._store
+        gl.constexpr = lambda x: x
+        for name in ("NVMMADistributedLayout", "DotOperandLayout", "SliceLayout", "BlockedLayout"):
+            setattr(gl, name, lambda *_: None)
+        gl.NVMMASharedLayout = types.SimpleNamespace(get_default_for=lambda *_: None)
+        gl.PropagateNan = types.SimpleNamespace(ALL=None)
+        mbarrier = types.SimpleNamespace(
+            MBarrierLayout=lambda: "mbarrier",
+            init=lambda b, count: b.init(count),
+            expect=lambda b, n: b.arrive(1, n),
+            arrive=lambda b, count=1: b.arrive(count),
+            wait=lambda b, parity: b.wait(parity),
+        )
+        tma = types.SimpleNamespace(
+            async_copy_global_to_shared=self._tma_load,
+            async_copy_shared_to_global=lambda d, at, s: d.store(at, s.array),
+            store_wait=lambda _: None,
+        )
+        hopper = types.ModuleType("hopper")
+        hopper.__dict__.update(
+            fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma, warpgroup_mma=self._mma,
+            warpgroup_mma_init=self._init, warpgroup_mma_wait=self._wait,
+        )  # fmt: skip
+        gluon = types.ModuleType("gluon")
+        gluon.jit, gluon.language = self._jit, gl  # pyright: ignore[reportAttributeAccessIssue]
+        experimental = types.ModuleType("experimental")
+        experimental.gluon = gluon  # pyright: ignore[reportAttributeAccessIssue]
+        host = types.ModuleType("host")
+        host.TensorDescriptor = Descriptor  # pyright: ignore[reportAttributeAccessIssue]
+        base = "triton.experimental"
+        return {
+            "triton": types.ModuleType("triton"),
+            base: experimental,
+            f"{base}.gluon": gluon,
+            f"{base}.gluon.language": gl,
+            f"{base}.gluon.language.nvidia": types.ModuleType("nvidia"),
+            f"{base}.gluon.language.nvidia.hopper": hopper,
+            f"{base}.gluon.nvidia": types.ModuleType("nvidia"),
+            f"{base}.gluon.nvidia.hopper": host,
+        }
+
+
+class _Bfloat(np.ndarray):
+    """Shared memory of bfloat16, kept in 32 bits."""
+
+
+def _width(array: Any) -> int:
+    """Bytes of an element on the machine."""
+    at = array
+    while isinstance(at, np.ndarray):
+        if isinstance(at, _Bfloat):
+            return 2
+        at = at.base
+    return array.itemsize
+
+
+def _converted(value: Any, layout: Any) -> Any:
+    del layout
+    if isinstance(value, Flight):
+        raise EmulationError("a product in flight is used")
+    return value
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return Pointer(value)
+    if isinstance(value, int):
+        return reg(np.int32(value))
+    return reg(np.float32(value)) if isinstance(value, float) else value
+
+
+class _Undefining(ast.NodeTransformer):
+    """After each loop its variable is undefined."""
+
+    def visit_For(self, node: ast.For) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        gone = ast.Assign(
+            targets=[ast.Name(node.target.id, ast.Store())],
+            value=ast.Name("__undefined__", ast.Load()),
+        )
+        return [node, gone]
