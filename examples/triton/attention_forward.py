@@ -115,7 +115,7 @@ def attention_forward(
             False,
         )
     tl.store(lse_ptr + first_row + rows, highest + tl.math.log2(weight))
-    o_desc.store([first_row + begin, 0], (total / weight[:, None]).to(tl.bfloat16))
+    o_desc.store([first_row + begin, 0], (total / weight[:, None]).to(o_ptr.dtype.element_ty))
 
 
 def _dump(depth, causal):

@@ -6,7 +6,7 @@ kernel.ttir ──► split between replicas ──► lowered ──► schedul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Literal
 
@@ -16,10 +16,10 @@ from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
 from stretto.errors import DocumentError, StrettoError
 from stretto.ir.kernels.running import RunnableKernel, runnable_kernels
-from stretto.kernel import Kernel
+from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
-from stretto.kernel.types import Tile
+from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
@@ -29,6 +29,8 @@ DEFAULT_TARGET = "h200"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
+BARRIERS = 1024
+"""Bytes of shared memory that barriers take at most."""
 
 EmitMode = Literal["specialized", "unspecialized"]
 
@@ -111,8 +113,9 @@ def _emit(
     looped: list[Looped] = []
     analyses: list[ScheduleAnalysis] = []
     for loop in ready.loops:
-        prepared = prepare(loop.wiring.loop, machine)
-        analysis = schedule(loop.wiring.loop, machine, seed=seed)
+        room = _beside(ready, loop.operation, machine)
+        prepared = prepare(loop.wiring.loop, room)
+        analysis = schedule(loop.wiring.loop, room, seed=seed)
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
@@ -120,6 +123,31 @@ def _emit(
     title = _title(kernel, machine, analyses, consumers)
     emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+
+
+def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:
+    """The machine with the shared memory that the rest of the kernel leaves to a loop."""
+    inside = set(loop.regions[0].walk())
+    read = {value for op in inside for value in op.operands}
+    roots: dict[Value, Value] = {}
+    taken = BARRIERS
+    for op in ready.kernel.walk():
+        if op.results and op.operands and isinstance(op.results[0].type, Buffer):
+            last = op.operands[-1] if op.name.endswith(("_load", "_write")) else op.operands[0]
+            roots[op.results[0]] = roots.get(last, last)
+    for op in ready.kernel.walk():
+        if op in inside or not op.results or op.operands:
+            continue
+        buffer = op.results[0]
+        if isinstance(buffer.type, Buffer) and not any(roots.get(v, v) is buffer for v in read):
+            taken += Tile(buffer.type.shape, buffer.type.element).elements * (
+                buffer.type.element.bits // 8
+            )
+    budgets = tuple(
+        replace(b, bytes=b.bytes - taken) if b.space == "smem" and b.bytes else b
+        for b in machine.budgets
+    )
+    return replace(machine, budgets=budgets)
 
 
 def _workers(

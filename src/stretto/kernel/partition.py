@@ -31,6 +31,7 @@ _ALIKE_TILES = frozenset(
 """Element by element: all tiles are split alike."""
 _ONCE = frozenset(("tile.store", "tile.view_store", "tile.atomic_rmw", "tile.atomic_cas"))
 """What is done once, by the first replica, where it has no rows."""
+_CHEAP = frozenset(("arith.constant", "tile.range"))
 _REFUSED = frozenset(
     ("scf.while", "tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather",
      "tile.view_gather", "tile.view_scatter", "tile.view_reduce", "tile.scan")
@@ -41,9 +42,36 @@ def partition(kernel: Kernel, agents: Sequence[str]) -> Kernel:
     """The kernel with its rows split between agents; KernelError where they cannot be."""
     if len(agents) < 2:
         return kernel
+    kernel = _each_its_own(kernel)
     axes = _Axes(kernel)
     axes.settle()
     return _Writer(kernel, axes, agents).kernel()
+
+
+def _each_its_own(kernel: Kernel) -> Kernel:
+    """Constants and ranges once a reader: rows and columns may begin as the same numbers."""
+    cheap = {
+        op.result: op
+        for op in kernel.walk()
+        if op.name in _CHEAP and isinstance(op.result.type, Tile)
+    }
+
+    def copied(region: Region) -> Region:
+        found: list[Operation] = []
+        for op in region.operations:
+            operands = list(op.operands)
+            for i, value in enumerate(operands):
+                made = cheap.get(value)
+                if made is not None:
+                    fresh = replace(made, results=(Value(value.type, value.name),))
+                    found.append(fresh)
+                    operands[i] = fresh.result
+            regions = tuple(copied(inner) for inner in op.regions)
+            if op.name not in _CHEAP or op.result not in cheap:
+                found.append(replace(op, operands=tuple(operands), regions=regions))
+        return Region(tuple(found), region.arguments)
+
+    return replace(kernel, body=copied(kernel.body))
 
 
 # Which dimension of each tile is split ---------------------------------------------------------
