@@ -55,7 +55,7 @@ def emit(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
     *,
-    mode: EmitMode = "specialized",
+    mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
     seed: int = 0,
@@ -64,7 +64,8 @@ def emit(
 
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
-    `depth` is the most slots a ring gets; left out, as many as shared memory has room for.
+    A kernel without products runs in one group of warps that does everything, as does one for
+    which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as shared memory has room for.
     """
     target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if not target.agents:
@@ -72,6 +73,9 @@ def emit(
         raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
     whole = _read(kernel)
     compute = target.agents_of_products()
+    if mode is None:
+        products = any(op.name == "tile.dot" for op in whole.walk())
+        mode = "specialized" if products else "unspecialized"
     if mode == "unspecialized":
         return _emit(whole, target, mode, 1, depth, seed)
     counts = range(1, compute.replicas + 1) if consumers is None else (consumers,)
@@ -163,7 +167,7 @@ def _workers(
     groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
-        return [Worker("all", warps, 255)]
+        return [Worker("all", max(warps, ready.kernel.warps or 0), 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
     assert copy is not None

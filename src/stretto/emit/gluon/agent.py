@@ -45,7 +45,7 @@ class AgentWriter:
         self._read: dict[str, SharedTile] = {}
         self._parameters = {p.value: p.name for p in plan.kernel.parameters}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
-        self._stores = False
+        self.stores = False
 
     @property
     def copies_only(self) -> bool:
@@ -68,7 +68,7 @@ class AgentWriter:
                 mine = self.copies_only or len(self.plan.workers) == 1
                 self.say(f"{tile.name}_phase = {1 if mine and len(self.plan.workers) > 1 else 0}")
         self.region(self.plan.kernel.body)
-        if self._stores:
+        if self.stores:
             self.say("tma.store_wait(0)")
 
     def say(self, text: str = "") -> None:
@@ -209,7 +209,7 @@ class AgentWriter:
             at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
             descriptor = self.descriptor(view, buffer)
             self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
-            self._stores = True
+            self.stores = True
         elif kind == SMEM_WRITE:
             tile = self.plan.tiles[self.plan.root(operation.result)]
             if tile.repeated:

@@ -39,6 +39,7 @@ _ROWS = {
     "arith.muli": "{0} * {1}",
     "arith.divsi": "{0} // {1}",
     "arith.remsi": "{0} % {1}",
+    "arith.floordivsi": "({0} - (({0} % {1} + {1}) % {1})) // {1}",
     "arith.ceildivsi": "gl.cdiv({0}, {1})",
     "arith.maxsi": "gl.maximum({0}, {1})",
     "arith.minsi": "gl.minimum({0}, {1})",

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, kind_of, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, TMA_LOAD, TMA_STORE, Looped, Ring
-from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through
+from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.kernel import Operation, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, Token
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 from stretto.vocabulary.opcodes import opcode
@@ -166,9 +166,9 @@ class LoopWriter:
         if made is None or made not in self._wiring.operations:
             return
         for value in self._wiring.operations[made].operands:
-            if not self._inside(value) and isinstance(value.type, Scalar):
+            if not self._inside(value) and isinstance(value.type, Scalar | Pointer):
                 self._prepare(value)
-            elif value in self._wiring.made and isinstance(value.type, Scalar):
+            elif value in self._wiring.made and isinstance(value.type, Scalar | Pointer):
                 self._prepare_scalars(self._wiring_name(value))
 
     def _wiring_name(self, value: Value) -> str:
@@ -335,9 +335,10 @@ class LoopWriter:
 
     def _pure(self, op: str) -> bool:
         operation = self._wiring.operations[op]
-        if any(not isinstance(r.type, Scalar) for r in operation.results) or not operation.results:
+        types = [result.type for result in operation.results]
+        if not types or any(not isinstance(type, Scalar | Pointer) for type in types):
             return False
-        if not operation.name.startswith(("arith.", "math.")):
+        if not operation.name.startswith(("arith.", "math.")) and kind_of(operation) != "offset":
             return False
         for value in operation.operands:
             if value is self._body.arguments[0] or not self._inside(value):
@@ -433,8 +434,11 @@ class LoopWriter:
         elif kind == SMEM_WRITE:
             ring = next(r for r, reads in self._touched(i) if not reads)
             slot, _ = self._positions[ring.name, way.stages[i.op]]
-            shown = self._operand(way, i, 0)
+            shown = whole(self._operand(way, i, 0), operation, 0)
             source = operation.operands[0]
+            stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
+            if any((ring, True) in self._touched(j) for j in stores):
+                a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
             text = in_layout(shown, a.layouts.of(source))
             a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
             a.say("fence_async_shared()")
@@ -447,7 +451,15 @@ class LoopWriter:
         elif kind == "pointer.load":
             shown = a.loaded(operation, self._by_value(way, i, operation))
             a.say(f"{self._variable(operation.results[0])} = {shown.text}")
-        elif kind == TMA_STORE or operation.regions or not operation.results:
+        elif kind == TMA_STORE:
+            _, view, *coordinates = operation.operands
+            numbers = [n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)]
+            at = ", ".join(self._operand(way, i, n).text for n in numbers)
+            del coordinates
+            descriptor = a.descriptor(view, operation.operands[0])
+            a.say(f"tma_store({descriptor}, [{at}], {self._shared(way, i, 0)})")
+            a.stores = True
+        elif operation.regions or not operation.results:
             raise EmitError(f"`{kind}` in a pipelined loop has no Gluon yet", operation)
         else:
             shown = [self._operand(way, i, n) for n in range(len(operation.operands))]

@@ -304,6 +304,9 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
             for i in agent.stream.kernel
             if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
         }
+        if not by_tma and readers != {agent_of[writer.name]}:
+            told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
+            raise EmitError(f"{told}, which has no Gluon yet", operation)
         _require_handed_back(pipes, agent_of[writer.name], readers)
         found.append(
             Ring(

@@ -83,6 +83,8 @@ class _Lowering:
         """How many loops a value is made inside of: only there may its buffer be written over."""
         self._places: dict[Value, Value] = {}
         """Of a product's result, the buffer that its sum is carried in."""
+        self._read_by: dict[Value, Attribute | None] = {}
+        """Which agent has read a value out of memory: its registers are no other's."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -104,7 +106,8 @@ class _Lowering:
     def _registers(self, value: Value) -> Value:
         """A value in registers, read out of memory if it is there."""
         home = self._homes.of(value)
-        if REGISTERS in home:
+        agent = self._out.said.get("agent")
+        if REGISTERS in home and self._read_by.get(value, agent) == agent:
             return home[REGISTERS]
         if PENDING in home:
             return self._await(value, home[PENDING])
@@ -113,6 +116,7 @@ class _Lowering:
             if kind:
                 read = self._ours(kind, (buffer,), _in_registers(value.type), _name(value, "read"))
                 self._homes.in_registers(value, read)
+                self._read_by[value] = agent
                 return read
         raise AssertionError(f"{value} is nowhere")
 
@@ -433,7 +437,8 @@ class _Lowering:
         self._token(operation)
 
     def _copied(self, operation: Operation) -> Copying:
-        wanted = bool(self._loops) or self._uses.multiplied_only(operation.results[0])
+        useful = bool(self._loops) or self._uses.multiplied_only(operation.results[0])
+        wanted = useful and COPY in self._machine.opcodes
         return copying(operation, wanted, self._uses, self._axes)
 
     def _store(self, operation: Operation) -> None:
