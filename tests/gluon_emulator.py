@@ -308,9 +308,7 @@ class Emulator:
         if any(thread.is_alive() for thread in threads):
             raise EmulationError("deadlock: a partition does not end")
 
-    def _mma(
-        self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False
-    ) -> Any:
+    def _mma(self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False) -> Any:
         flight = Flight(a, b, total, use_acc)
         self._local.pending.append(flight)
         return flight if is_async else self._wait(0, (flight,))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Literal
 
-from stretto.api.kernels import is_kernel, kernels_of, read_input
+from stretto.api.kernels import is_kernel, kernels_of
+from stretto.api.read_write import read_input
 from stretto.api.solving import schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
@@ -25,14 +26,16 @@ from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis
 
+EmitMode = Literal["specialized", "unspecialized"]
 DEFAULT_TARGET = "h200"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
+STAGES: dict[EmitMode, int] = {"specialized": 6, "unspecialized": 3}
+"""Most stages: each writes every operation once more, and holds registers for longer."""
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
-EmitMode = Literal["specialized", "unspecialized"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,10 @@ def _emit(
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
-        analysis = schedule(loop.wiring.loop, room, seed=seed)
+        stages = STAGES[mode]
+        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        if not analysis.success:
+            analysis = schedule(loop.wiring.loop, room, seed=seed)
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
@@ -177,8 +183,6 @@ def _workers(
 def _title(
     kernel: Kernel, machine: Machine, analyses: Sequence[ScheduleAnalysis], consumers: int
 ) -> str:
-    loops = "; ".join(
-        f"{a.loop}: II {a.ii}, {a.stage_count} stages" for a in analyses
-    )
+    loops = "; ".join(f"{a.loop}: II {a.ii}, {a.stage_count} stages" for a in analyses)
     who = f"{consumers} consumer{'s' if consumers > 1 else ''}"
     return f"{kernel.name} by Stretto for {machine.name}, {who}. {loops}."

@@ -324,9 +324,7 @@ class _Writer:
                 if once:
                     self._everywhere(old, new)
 
-    def _copy(
-        self, operation: Operation, number: int, said: Mapping[str, Attribute]
-    ) -> Operation:
+    def _copy(self, operation: Operation, number: int, said: Mapping[str, Attribute]) -> Operation:
         new = self._new[number]
         operands = [new[value] for value in operation.operands]
         if operation.name == "tile.view_store":

@@ -152,7 +152,12 @@ def classify(
     encoding, notes = _select(op, machine, known, place)
     costs = _Costs(machine, encoding, known)
     uses = tuple(
-        Use(_slot_of(op, machine, use.slot), costs.cycles(use.duration, f"uses[{i}].duration"), use.offset, use.occupancy)
+        Use(
+            _slot_of(op, machine, use.slot),
+            costs.cycles(use.duration, f"uses[{i}].duration"),
+            use.offset,
+            use.occupancy,
+        )
         for i, use in enumerate(encoding.uses)
     )
     demands = costs.demands()

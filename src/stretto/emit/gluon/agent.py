@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 
 from stretto.emit.gluon.expressions import EmitError, dtype, kind_of, literal
 from stretto.emit.gluon.layouts import Layout, Layouts
-from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, TMA_LOAD, TMA_STORE, Plan, SharedTile, Worker
+from stretto.emit.gluon.plan import (
+    SMEM_READ,
+    SMEM_WRITE,
+    TMA_LOAD,
+    TMA_STORE,
+    Plan,
+    SharedTile,
+    Worker,
+)
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.kernel import Operation, Region, Value
@@ -34,7 +42,7 @@ class AgentWriter:
         self.lines = Lines()
         self.used: dict[str, None] = {}
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
-        outside = {p.name for p in plan.kernel.parameters}
+        outside = {name for name, _ in plan.named.values()}
         outside |= {d.name for d in plan.descriptors.values()}
         for name in [r.name for r in plan.shared_rings()] + [t.name for t in plan.tiles.values()]:
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
@@ -43,7 +51,7 @@ class AgentWriter:
         self._scopes: list[dict[Value, Shown]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
-        self._parameters = {p.value: p.name for p in plan.kernel.parameters}
+        self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
         self.stores = False
 
@@ -214,14 +222,20 @@ class AgentWriter:
             tile = self.plan.tiles[self.plan.root(operation.result)]
             if tile.repeated:
                 self.say("tma.store_wait(0)")
-            source = operation.operands[0]
+            source, shaped = operation.operands[0], ""
+            while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
+                source = made.operands[0]
+                assert isinstance(source.type, Tile)
+                shaped = f".reshape({list(source.type.shape)})"
             text = self.tile(source, self.layouts.of(source))
-            self.say(f"{self.buffer(operation.result)}.store({text})")
+            self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
         elif kind == "pointer.store":
             self.store(operation, self.value)
         elif kind == "pointer.load":
             shown = self.loaded(operation, self.value)
-            self.bind(operation.results[0], self.assign(operation.results[0], shown.text, shown.layout))
+            self.bind(
+                operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
+            )
         elif opcode(kind).accumulator is not None:
             self._product(operation)
 
@@ -238,7 +252,9 @@ class AgentWriter:
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
         at = ", ".join(self.value(v).text for v in coordinates)
         self.say(f"mbarrier.expect({full}, {tile.bytes})")
-        self.say(f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})")
+        self.say(
+            f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
+        )
 
     def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
         """Registers to addresses."""

@@ -212,7 +212,15 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
             yield from zip(*ends, operation.results, strict=True)
         case "scf.yield" | "scf.condition" | "combined" | "tile.return":
             pass
-        case "splat" | "range" | "expand_dims" | "broadcast" | "transpose" | "view" | "arith.constant":
+        case (
+            "splat"
+            | "range"
+            | "expand_dims"
+            | "broadcast"
+            | "transpose"
+            | "view"
+            | "arith.constant"
+        ):
             pass
         case _ if opcode(kind).accumulator is not None:
             # The sum; factors have layouts of their own.

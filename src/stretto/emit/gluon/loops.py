@@ -135,7 +135,11 @@ class LoopWriter:
             strict=True,
         ):
             made = self._wiring.made.get(value)
-            if isinstance(argument.type, Buffer | Token) or made is None or made[0] not in self._mine:
+            if (
+                isinstance(argument.type, Buffer | Token)
+                or made is None
+                or made[0] not in self._mine
+            ):
                 continue
             variable = self._variable(value)
             begun = self._loop.operation.operands[3 + self._body.arguments.index(argument) - 1]
@@ -181,8 +185,10 @@ class LoopWriter:
             self._a.bind(result, Shown(variable, self._a.layouts.of(result) if tile else None))
 
     def _inside(self, value: Value) -> bool:
-        return value in self._wiring.made or value in self._body.arguments or any(
-            value in op.results for op in self._body.operations
+        return (
+            value in self._wiring.made
+            or value in self._body.arguments
+            or any(value in op.results for op in self._body.operations)
         )
 
     # The two ways ------------------------------------------------------------------------------
@@ -284,7 +290,9 @@ class LoopWriter:
                 if n == 0:
                     self._positions[name, stage] = (f"{name}_slot", f"{name}_phase")
                     continue
-                slot, phase = (self._a.names.give(f"{name}_{what}_{stage}") for what in ("slot", "phase"))
+                slot, phase = (
+                    self._a.names.give(f"{name}_{what}_{stage}") for what in ("slot", "phase")
+                )
                 self._a.say(f"{slot}, {phase} = {name}_slot, {name}_phase")
                 self._positions[name, stage] = (slot, phase)
         self._rings = rings
@@ -436,7 +444,9 @@ class LoopWriter:
             slot, _ = self._positions[ring.name, way.stages[i.op]]
             shown = whole(self._operand(way, i, 0), operation, 0)
             source = operation.operands[0]
-            stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
+            stores = [
+                j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE
+            ]
             if any((ring, True) in self._touched(j) for j in stores):
                 a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
             text = in_layout(shown, a.layouts.of(source))
@@ -453,7 +463,9 @@ class LoopWriter:
             a.say(f"{self._variable(operation.results[0])} = {shown.text}")
         elif kind == TMA_STORE:
             _, view, *coordinates = operation.operands
-            numbers = [n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)]
+            numbers = [
+                n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)
+            ]
             at = ", ".join(self._operand(way, i, n).text for n in numbers)
             del coordinates
             descriptor = a.descriptor(view, operation.operands[0])
@@ -499,7 +511,9 @@ class LoopWriter:
             width = 32 // left.type.element.bits
             first = f"{variable}_a"
             shown = self._operand(way, i, 0)
-            a.say(f"{first} = gl.convert_layout({shown.text}, gl.DotOperandLayout(0, {layout}, {width}))")
+            a.say(
+                f"{first} = gl.convert_layout({shown.text}, gl.DotOperandLayout(0, {layout}, {width}))"
+            )
             keep = (first,)
         second = self._shared(way, i, 1)
         wires = self._wiring.wires[i.op]
@@ -598,9 +612,13 @@ class LoopWriter:
             text = self._scalar(way, value, way.iteration(way.stages[i.op] + path.distance))
             return Shown(text)
         if opcode(kind_of(operation)).view:
-            return seen_through(operation, self._operand(way, self._issue_of[maker], 0), self._a.layouts)
+            return seen_through(
+                operation, self._operand(way, self._issue_of[maker], 0), self._a.layouts
+            )
         if maker not in self._mine:
-            raise EmitError(f"`{i.op}` takes `{path.origin}` in registers from another agent", operation)
+            raise EmitError(
+                f"`{i.op}` takes `{path.origin}` in registers from another agent", operation
+            )
         back = self._steps_back(way, i, path)
         variable = self._variable_named(path.origin)
         layout = self._a.layouts.of(value) if isinstance(value.type, Tile) else None

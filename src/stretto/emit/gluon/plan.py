@@ -1,9 +1,9 @@
 """What there is to emit: a kernel, the programs of its loops, and who runs them.
 
-    Plan ── agents      copy, compute, compute.1: a function each
-         ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
-         ├─ tiles       q_tile: one copy, filled once for all
-         └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
+Plan ── agents      copy, compute, compute.1: a function each
+     ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
+     ├─ tiles       q_tile: one copy, filled once for all
+     └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from stretto.emit.gluon.expressions import EmitError, kind_of
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
-from stretto.kernel.types import Buffer, Tile
+from stretto.kernel.types import Buffer, Pointer, Tile
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
@@ -120,6 +120,8 @@ class Plan:
         default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
     )
     maker: dict[Value, Operation] = field(default_factory=dict[Value, Operation])
+    named: dict[Value, tuple[str, str]] = field(default_factory=dict[Value, tuple[str, str]])
+    """Of each parameter: its name in the kernel, and what the host gives for it."""
 
     @property
     def copier(self) -> str:
@@ -177,8 +179,7 @@ def make_plan(
     for operation in kernel.walk():
         plan.maker.update(dict.fromkeys(operation.results, operation))
     names = Names()
-    for parameter in kernel.parameters:
-        names.give(parameter.name)
+    plan.named = _parameters(kernel, names)
     _find_views(plan, names)
     _find_tiles(plan, names)
     taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
@@ -197,6 +198,24 @@ def make_plan(
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
     return plan
+
+
+def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, str]]:
+    """Parameters by names of their own; sizes and strides follow their tensor, under its name."""
+    found: dict[Value, tuple[str, str]] = {}
+    of: dict[str, list[Value]] = {}
+    for parameter in kernel.parameters:
+        of.setdefault(parameter.name, []).append(parameter.value)
+    for name, (first, *rest) in of.items():
+        found[first] = (names.give(name), name)
+        rank = len(rest) // 2
+        for i, value in enumerate(rest):
+            what, number = ("shape", i) if i < rank else ("strides", i - rank)
+            text = f"{name}.{what}[{number}]"
+            if what == "strides" and isinstance(first.type, Pointer):
+                text = f"{name}.stride({number})"
+            found[value] = (names.give(f"{name}_{what.removesuffix('s')}_{number}"), text)
+    return found
 
 
 def deepen(plan: Plan, most: int = 8) -> None:
@@ -249,9 +268,7 @@ def _find_tiles(plan: Plan, names: Names) -> None:
         assert isinstance(buffer.type, Buffer)
         type = buffer.type
         filled = [
-            op
-            for op in plan.kernel.walk()
-            if kind_of(op) == TMA_LOAD and op.operands[-1] is buffer
+            op for op in plan.kernel.walk() if kind_of(op) == TMA_LOAD and op.operands[-1] is buffer
         ]
         bytes = Tile(type.shape, type.element).elements * type.element.bits // 8
         readers = {
@@ -277,12 +294,14 @@ def _find_tiles(plan: Plan, names: Names) -> None:
 
 def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     program = loop.program
-    agent_of = program.agent_of if len(plan.workers) > 1 else dict.fromkeys(
-        program.agent_of, plan.first
+    agent_of = (
+        program.agent_of if len(plan.workers) > 1 else dict.fromkeys(program.agent_of, plan.first)
     )
     if program.mutexes:
         told = ", ".join(mutex.name for mutex in program.mutexes)
-        raise EmitError(f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet")
+        raise EmitError(
+            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet"
+        )
     found: list[Ring] = []
     for ring in program.rings:
         if ring.space != "smem" or ring.fixed or ring.storage is None:
@@ -326,4 +345,6 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
 def _require_handed_back(pipes: Sequence[Pipe], producer: str, readers: set[str]) -> None:
     for pipe in pipes:
         if not pipe.reused and readers != {producer}:
-            raise EmitError(f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet")
+            raise EmitError(
+                f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
+            )

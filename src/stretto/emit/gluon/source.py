@@ -89,7 +89,9 @@ def emit_gluon(
     deepen(plan) if depth is None else deepen(plan, depth)
     budget = machine.budget("smem")
     if budget is not None and budget.bytes is not None and plan.bytes > budget.bytes:
-        told = f"{plan.bytes:,} bytes of shared memory are needed, {machine.name} has {budget.bytes:,}"
+        told = (
+            f"{plan.bytes:,} bytes of shared memory are needed, {machine.name} has {budget.bytes:,}"
+        )
         raise EmitError(told, hint="smaller tiles, or --depth for shorter rings")
     layouts = Layouts(kernel, workers[0].warps)
     writers: list[AgentWriter] = []
@@ -118,7 +120,7 @@ class _Source:
         """What the kernel takes: descriptors, then the parameters that somebody uses."""
         used = {name for writer in self._writers for name in writer.used}
         found = [d.name for d in self._plan.descriptors.values()]
-        found += [p.name for p in self._plan.kernel.parameters if p.name in used]
+        found += [name for name, _ in self._plan.named.values() if name in used]
         return list(dict.fromkeys(found))
 
     @property
@@ -161,7 +163,7 @@ class _Source:
                 element, block = TRITON[descriptor.element], list(descriptor.block)
                 layout = "{layout}"
                 return f"tensordesc<{element}{block},{layout}>"
-        type = next(p.value.type for p in self._plan.kernel.parameters if p.name == name)
+        type = next(value.type for value, (called, _) in self._plan.named.items() if called == name)
         if isinstance(type, Pointer):
             return f"*{TRITON[type.pointee.element]}"
         assert isinstance(type, Scalar)
@@ -192,7 +194,9 @@ class _Source:
         parameters = ", ".join((*self._parameters, "num_warps: gl.constexpr"))
         with lines.block(f"def {self._name}({parameters}):"):
             for ring in plan.shared_rings():
-                self._allocate(lines, ring.name, [ring.depth, *ring.shape], ring.element, ring.shape)
+                self._allocate(
+                    lines, ring.name, [ring.depth, *ring.shape], ring.element, ring.shape
+                )
                 for what, there, count in (
                     ("full", ring.full, 1),
                     ("free", ring.free, len(ring.consumers)),
@@ -249,13 +253,17 @@ class _Source:
         lines.say()
         lines.say()
         with lines.block(f"def launch({', '.join((*names, 'grid'))}):"):
-            lines.say(f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""')
+            lines.say(
+                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
+            )
             for descriptor in plan.descriptors.values():
                 lines.say(f"{descriptor.name} = {self._descriptor(descriptor)}")
+            given = dict(self._plan.named.values())
+            taken = [given.get(name, name) for name in self._parameters]
             options = f"num_warps={plan.workers[0].warps}"
             if self._maxnreg is not None:
                 options += f", maxnreg={self._maxnreg}"
-            lines.say(f"return {self._name}[grid]({', '.join(self._parameters)}, {options})")
+            lines.say(f"return {self._name}[grid]({', '.join(taken)}, {options})")
 
     def _tensor_of(self, view: Value) -> str:
         made = self._plan.maker.get(view)
@@ -284,9 +292,8 @@ class _Source:
 
     def _host(self, value: Value, user: Operation) -> str:
         """A number that the host can compute from the parameters."""
-        for parameter in self._plan.kernel.parameters:
-            if parameter.value is value:
-                return parameter.name
+        if value in self._plan.named:
+            return self._plan.named[value][1]
         made = self._plan.maker.get(value)
         if made is None or isinstance(value.type, View):
             raise EmitError("a view that depends on the block cannot be emitted", user)

@@ -86,7 +86,9 @@ def computed(operation: Operation, operands: Sequence[Shown], layouts: Layouts) 
     if any(operand.whole for operand in tiles) or _spreads(operation, tiles):
         return Shown(text, layout)
     if not tiles:
-        return Shown(f"gl.full({list(result.type.shape)}, {text}, {dtype(result.type)}, {layout})", layout)
+        return Shown(
+            f"gl.full({list(result.type.shape)}, {text}, {dtype(result.type)}, {layout})", layout
+        )
     zero = f"gl.zeros({list(result.type.shape)}, {dtype(result.type)}, {layout})"
     return Shown(f"{zero} + {wrapped(text)}", layout)
 

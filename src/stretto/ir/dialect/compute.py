@@ -146,7 +146,9 @@ class WgmmaWaitOp(IRDLOperation):
     def verify_(self) -> None:
         """It hands on what it waits for."""
         if (self.value is None) != (self.result is None):
-            raise VerifyException(f"`{self.name}` has a result where it has a value, and only there")
+            raise VerifyException(
+                f"`{self.name}` has a result where it has a value, and only there"
+            )
         if self.value is None and not self.after:
             raise VerifyException(f"`{self.name}` waits for nothing; give a value or a token")
 
