@@ -11,6 +11,9 @@
 It knows nothing of Stretto: it runs the text.
 """
 
+# The modules that it makes up have no types.
+# pyright: basic
+
 from __future__ import annotations
 
 import ast
@@ -165,7 +168,8 @@ class Flight:
         left = a.array if isinstance(a, Shared) else a
         made = np.asarray(left, dtype=np.float32) @ np.asarray(b.array, dtype=np.float32)
         if adds:
-            made = made + (total.value if isinstance(total, Flight) else total)
+            held: Any = total.value if isinstance(total, Flight) else total
+            made = made + held
         self.value = reg(made.astype(np.float32))
 
     def __getattr__(self, name: str) -> Any:
@@ -221,7 +225,7 @@ class Copies(threading.Thread):
                 time.sleep(self.rng.random() * 0.001)
             try:
                 job()
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self.failed = error
 
 
@@ -238,7 +242,7 @@ class Emulator:
         kept = {name: sys.modules.get(name) for name in self._modules}
         sys.modules.update(self._modules)
         try:
-            exec(compile(tree, "emitted", "exec"), space)  # noqa: S102
+            exec(compile(tree, "emitted", "exec"), space)
         finally:
             for name, module in kept.items():
                 if module is None:
@@ -292,7 +296,7 @@ class Emulator:
                 function(*args)
                 if self._local.pending:
                     raise EmulationError("products are in flight at the end")
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 errors.append(error)
 
         threads = [
@@ -361,7 +365,7 @@ class Emulator:
         pointer.array.reshape(-1)[offsets[on]] = data[on]
 
     def _fake(self) -> dict[str, types.ModuleType]:
-        gl = types.ModuleType("language")
+        gl: Any = types.ModuleType("language")
         dtypes = {
             "float16": np.float16, "bfloat16": np.float32, "float32": np.float32,
             "float64": np.float64, "int1": np.bool_, "int8": np.int8, "int16": np.int16,
@@ -381,7 +385,7 @@ class Emulator:
         gl.permute, gl.reshape = wrap(np.transpose), wrap(np.reshape)
         gl.zeros = lambda s, d, _=None: reg(np.zeros(s, d.numpy))
         gl.full = lambda s, v, d, _=None: reg(np.full(s, v, d.numpy))
-        gl.arange = lambda a, b, layout=None: reg(np.arange(a, b, dtype=np.int32))
+        gl.arange = lambda a, b, **_: reg(np.arange(a, b, dtype=np.int32))
         gl.convert_layout = _converted
         gl.static_range = range
         gl.program_id = lambda axis: reg(np.int32(self._local.at[axis]))
@@ -406,17 +410,17 @@ class Emulator:
             async_copy_shared_to_global=lambda d, at, s: d.store(at, s.array),
             store_wait=lambda _: None,
         )
-        hopper = types.ModuleType("hopper")
+        hopper: Any = types.ModuleType("hopper")
         hopper.__dict__.update(
             fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma, warpgroup_mma=self._mma,
             warpgroup_mma_init=self._init, warpgroup_mma_wait=self._wait,
         )  # fmt: skip
-        gluon = types.ModuleType("gluon")
-        gluon.jit, gluon.language = self._jit, gl  # pyright: ignore[reportAttributeAccessIssue]
-        experimental = types.ModuleType("experimental")
-        experimental.gluon = gluon  # pyright: ignore[reportAttributeAccessIssue]
-        host = types.ModuleType("host")
-        host.TensorDescriptor = Descriptor  # pyright: ignore[reportAttributeAccessIssue]
+        gluon: Any = types.ModuleType("gluon")
+        gluon.jit, gluon.language = self._jit, gl
+        experimental: Any = types.ModuleType("experimental")
+        experimental.gluon = gluon
+        host: Any = types.ModuleType("host")
+        host.TensorDescriptor = Descriptor
         base = "triton.experimental"
         return {
             "triton": types.ModuleType("triton"),
@@ -462,7 +466,7 @@ def _argument(value: Any) -> Any:
 class _Undefining(ast.NodeTransformer):
     """After each loop its variable is undefined."""
 
-    def visit_For(self, node: ast.For) -> Any:  # noqa: N802
+    def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
             return node

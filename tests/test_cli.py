@@ -347,7 +347,7 @@ BAD_INPUTS: list[tuple[bytes, str]] = [
     (b"\xef\xbb\xbfmodule {\n}", ": error: has no loop that can be read"),
     (
         b'{"schema":"stretto.loop/1","name":"l","machine":"turing","ops":[{"name":"a","kind":"k"}]}',
-        ": $.machine: error: no machine `turing`; known: b200-pipes, blackwell",
+        ": $.machine: error: no machine `turing`; known: b200-pipes, blackwell, h200",
     ),
 ]
 
@@ -376,7 +376,7 @@ def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: P
     machine = Run(capsys, "bounds", FOUR_OP, "--machine", "turing", "--json")
     assert machine.code == 1
     assert machine.json("error")["errors"] == [
-        "error: no machine `turing`; known: b200-pipes, blackwell; or the path of a .toml file"
+        "error: no machine `turing`; known: b200-pipes, blackwell, h200; or the path of a .toml file"
     ]
 
 

@@ -35,8 +35,8 @@ def b200() -> Machine:
     return load_machine("b200-pipes", {})
 
 
-def test_both_targets_ship() -> None:
-    assert machine_names() == ("b200-pipes", "blackwell")
+def test_three_targets_ship() -> None:
+    assert machine_names() == ("b200-pipes", "blackwell", "h200")
 
 
 def test_blackwell_slots(blackwell: Machine) -> None:
@@ -191,7 +191,7 @@ def test_users_own_machine() -> None:
 
 
 def test_no_such_machine() -> None:
-    with pytest.raises(MachineError, match="no machine `turing`; known: b200-pipes, blackwell"):
+    with pytest.raises(MachineError, match="no machine `turing`; known: b200-pipes, blackwell, h200"):
         load_machine("turing")
     with pytest.raises(DocumentError, match=r"^gone\.toml: error: cannot be read: No such file"):
         load_machine("gone.toml")

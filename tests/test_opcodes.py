@@ -58,6 +58,7 @@ def test_who_issues_what() -> None:
         "async.tcgen05_mma",
         "async.tmem_copy",
         "async.wgmma",
+        "async.wgmma_wait",
     ]
 
 

@@ -37,7 +37,6 @@ BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
 
-
 @dataclass(frozen=True)
 class EmittedKernel:
     """Source, and the schedules that it runs by."""
@@ -68,7 +67,8 @@ def emit(
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
-    which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as shared memory has room for.
+    which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as
+    shared memory has room for.
     """
     target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if not target.agents:

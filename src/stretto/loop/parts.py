@@ -205,12 +205,12 @@ class Facts:
     """Register-bank pairs it takes in a cycle."""
     bytes: int | None = None
     """Bytes it moves, where the types do not tell."""
-    accumulates: bool | None = None
-    """Whether it writes registers that a product adds to."""
     cluster: bool | None = None
     """Whether its traffic crosses the cluster boundary."""
     tag: int | None = None
     """The operation tag of the machine's latency table, where the front end knows it."""
+    accumulates: bool | None = None
+    """Whether it writes registers that a product adds to."""
 
 
 @dataclass(frozen=True, slots=True)

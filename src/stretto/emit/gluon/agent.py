@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stretto.emit.gluon.expressions import EmitError, dtype, kind_of, literal
+from stretto.emit.gluon.expressions import EmitError, dtype, kind_of, literal, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
     SMEM_READ,
@@ -26,6 +26,7 @@ from stretto.kernel import Operation, Region, Value
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
 
+WORK_TILE = "work_tile_info"
 _SILENT = frozenset(("assume", "assert", "token", "scf.yield", "tile.return", "alloc_tensor"))
 _UNSUPPORTED = frozenset(
     ("pointer.atomic_rmw", "pointer.atomic_cas", "async.pointer_copy", "barrier", "scf.while")
@@ -126,10 +127,23 @@ class AgentWriter:
         if kind == SMEM_READ:
             layout = self.layouts.of(value)
             return self.assign(value, f"{self.buffer(made.operands[0])}.load({layout})", layout)
+        if kind == WORK_TILE:
+            return self._work_tile(made, value)
         if made.regions or kind in _UNSUPPORTED:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
         return self.assign(value, shown.text, shown.layout)
+
+    def _work_tile(self, operation: Operation, value: Value) -> Shown:
+        """Of tiles in a row: the number of one, and whether there is such."""
+        index, *extents = operation.operands
+        if operation.integers("tile") != (1,) or operation.integers("cluster") != (1,):
+            raise EmitError("work tiles of several dimensions have no Gluon yet", operation)
+        number = self.value(index)
+        if value is operation.results[0]:
+            return number
+        (most,) = [self.value(v).text for v in extents] or map(str, operation.integers("problem"))
+        return self.assign(value, f"{number.text} < {wrapped(most)}")
 
     def assign(self, value: Value, text: str, layout: Layout | None = None) -> Shown:
         """A variable of its own for a value."""
@@ -285,7 +299,7 @@ class AgentWriter:
         result = operation.results[0]
         layout = self.layouts.of(result)
         left = self.factor(a, layout, self.value)
-        total = operation.operands[2] if len(groups) > 2 and groups[2] else None  # noqa: PLR2004
+        total = operation.operands[2] if len(groups) > 2 and groups[2] else None
         assert isinstance(result.type, Tile)
         if total is None:
             text = f"{self.zeros(result.type.shape, layout)}, use_acc=False"
@@ -331,7 +345,7 @@ class AgentWriter:
         read = self._read
         self._read = {}
         with self.lines.block(f"for {name} in range({', '.join(bounds)}):"):
-            self._enter()
+            self.enter()
             self.bind(index, Shown(name))
             for i, called in carried:
                 self.bind(arguments[i], self._as(arguments[i], called))
@@ -347,7 +361,7 @@ class AgentWriter:
                     self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
                 if tile.name in self._read or self.copies_only or len(self.plan.workers) == 1:
                     self.say(f"{tile.name}_phase ^= 1")
-            self._leave()
+            self.leave()
         self._read |= read
         for i, called in carried:
             self.bind(operation.results[i], self._as(arguments[i], called))
@@ -378,11 +392,13 @@ class AgentWriter:
     def _as(self, value: Value, name: str) -> Shown:
         return Shown(name, self.layouts.of(value) if isinstance(value.type, Tile) else None)
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """A block begins."""
         self._scopes.append({})
         self._waited.append(set())
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """It ends: what was written in it is not known behind it."""
         self._scopes.pop()
         self._waited.pop()
 
@@ -398,12 +414,12 @@ class AgentWriter:
             if number and not wanted and not self._has_effect(region):
                 continue
             with self.lines.block(f"if {condition}:" if not number else "else:"):
-                self._enter()
+                self.enter()
                 self.region(region)
                 for result, end in zip(operation.results, ends, strict=True):
                     if result in names:
                         self.say(f"{names[result]} = {self._carried(end, result)}")
-                self._leave()
+                self.leave()
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 

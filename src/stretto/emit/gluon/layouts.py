@@ -36,7 +36,7 @@ class Product:
     @property
     def name(self) -> str:
         """The constant that holds it."""
-        return f"mma_{self.columns}" if self.bits == 16 else f"mma_{self.columns}_{self.bits}"  # noqa: PLR2004
+        return f"mma_{self.columns}" if self.bits == 16 else f"mma_{self.columns}_{self.bits}"
 
     def __str__(self) -> str:
         return self.name

@@ -198,9 +198,9 @@ class LoopWriter:
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
         with self._a.lines.block(f"for {way.step} in range({self._n}):"):
-            self._a._enter()  # noqa: SLF001 - a block of the agent's own function  # pyright: ignore[reportPrivateUsage]
+            self._a.enter()
             self._step(way, order, comment=False)
-            self._a._leave()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            self._a.leave()  # pyright: ignore[reportPrivateUsage]
         self._finish(way, order)
 
     def _flying(self, way: Way) -> bool:
@@ -240,9 +240,9 @@ class LoopWriter:
         before = [(f.op, f.age) for f in way.pending]
         end = f"{self._n} + {stream.first}" if stream.first else self._n
         with a.lines.block(f"for step in range({first}, {end}):"):
-            a._enter()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            a.enter()  # pyright: ignore[reportPrivateUsage]
             self._step(way, self._issues)
-            a._leave()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            a.leave()  # pyright: ignore[reportPrivateUsage]
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
         for step in range(stream.first, stream.last):
@@ -478,7 +478,7 @@ class LoopWriter:
             made = computed(operation, shown, a.layouts)
             a.say(f"{self._variable(operation.result)} = {made.text}")
 
-    def _by_value(self, way: Way, i: Issue, operation: Operation):  # noqa: ANN202
+    def _by_value(self, way: Way, i: Issue, operation: Operation):
         def shown(value: Value) -> Shown:
             return self._operand(way, i, operation.operands.index(value))
 
@@ -512,7 +512,8 @@ class LoopWriter:
             first = f"{variable}_a"
             shown = self._operand(way, i, 0)
             a.say(
-                f"{first} = gl.convert_layout({shown.text}, gl.DotOperandLayout(0, {layout}, {width}))"
+                f"{first} = gl.convert_layout("
+                f"{shown.text}, gl.DotOperandLayout(0, {layout}, {width}))"
             )
             keep = (first,)
         second = self._shared(way, i, 1)

@@ -286,7 +286,7 @@ class _Source:
             "[" + ", ".join(self._host(v, made) for v in part) + "]"
             for part in (numbers[:rank], numbers[rank:])
         )
-        if not isinstance(base.type, Pointer) or base not in self._plan.maker and not base.name:
+        if not isinstance(base.type, Pointer) or (base not in self._plan.maker and not base.name):
             raise EmitError("a view of something else than a parameter cannot be emitted", made)
         return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
 
