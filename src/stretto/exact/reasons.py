@@ -17,16 +17,6 @@ from stretto.exact.case import Case
 from stretto.loop import Dependence
 
 Kind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring"]
-KINDS: tuple[Kind, ...] = (
-    "dependence",
-    "slot",
-    "pool",
-    "depth",
-    "stages",
-    "group",
-    "storage",
-    "ring",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report import WIDTH, as_json, columns, cut, notes, printable, wrapped
+from stretto.report import WIDTH, Told, as_json, columns, cut, notes, printable, wrapped
 from stretto.solution import counted
 
 if TYPE_CHECKING:
@@ -37,15 +37,10 @@ INTERVALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramReport:
+class ProgramReport(Told):
     """What one program is made of."""
 
     program: Program
-
-    @property
-    def success(self) -> bool:
-        """It is there."""
-        return True
 
     def to_json(self) -> dict[str, Any]:
         """The declarations; the streams are in the text that `stretto.write` makes."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from stretto.loop import Note, Use
 
@@ -30,10 +30,10 @@ SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""
 
 WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
-WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
+WITNESS_KINDS: tuple[WitnessKind, ...] = get_args(WitnessKind)
 
 BoundName = Literal["resource", "recurrence", "fine", "dependence"]
-BOUND_NAMES: tuple[BoundName, ...] = ("resource", "recurrence", "fine", "dependence")
+BOUND_NAMES: tuple[BoundName, ...] = get_args(BoundName)
 
 
 @dataclass(frozen=True, slots=True)
