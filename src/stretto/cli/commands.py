@@ -139,7 +139,7 @@ def schedule(arguments: argparse.Namespace) -> Reply:
     """`stretto schedule`."""
     from stretto.api.solving import ScheduleResult
     from stretto.api.solving import schedule as scheduled
-    from stretto.cli.progress import Progress
+    from stretto.cli.progress import ProgressLine
     from stretto.solve import StoppedError
 
     deadline = deadline_after(arguments.time_limit)
@@ -154,7 +154,7 @@ def schedule(arguments: argparse.Namespace) -> Reply:
         if stopped:
             raise StrettoError("not scheduled, stopped before it", name)
         try:
-            with Progress(name, arguments.verbose) as progress:
+            with ProgressLine(name, arguments.verbose) as progress:
                 found = scheduled(
                     ready,
                     generator=arguments.generator,
@@ -193,7 +193,7 @@ def explain(arguments: argparse.Namespace) -> Reply:
     """`stretto explain`."""
     from stretto.api.explaining import ExplainResult
     from stretto.api.explaining import explain as explained
-    from stretto.cli.progress import Progress
+    from stretto.cli.progress import ProgressLine
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
@@ -205,7 +205,7 @@ def explain(arguments: argparse.Namespace) -> Reply:
         name = ready.loop.name
         if stopped:
             raise StrettoError("not explained, stopped before it", name)
-        with Progress(name, arguments.verbose) as progress:
+        with ProgressLine(name, arguments.verbose) as progress:
             found = explained(
                 ready,
                 ii=arguments.ii,
@@ -367,9 +367,9 @@ def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleResult:
     """A schedule of our own."""
     from stretto.api.checking import found_one
     from stretto.api.solving import schedule
-    from stretto.cli.progress import Progress
+    from stretto.cli.progress import ProgressLine
 
-    with Progress(ready.loop.name, arguments.verbose) as progress:
+    with ProgressLine(ready.loop.name, arguments.verbose) as progress:
         found = schedule(
             ready,
             generator=arguments.generator or "auto",

@@ -19,7 +19,7 @@ from stretto.solution import Refusal
 
 
 @dataclass(slots=True)
-class Progress:
+class ProgressLine:
     """Tells stderr of the IIs of one loop as they are tried."""
 
     loop: str
@@ -49,7 +49,7 @@ class Progress:
         best = f"{event.value:,}, at least {event.bound:,}"
         return f"II {event.best}, minimizing {event.what}: {best}"
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(

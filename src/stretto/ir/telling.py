@@ -44,7 +44,7 @@ from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
-Kind = Literal["Passed", "Missed", "Failure"]
+RemarkKind = Literal["Passed", "Missed", "Failure"]
 FORMATS = ("yaml", "json")
 SCHEMA = "stretto.remarks/1"
 
@@ -53,7 +53,7 @@ SCHEMA = "stretto.remarks/1"
 class Remark:
     """What became of one loop in one pass."""
 
-    kind: Kind
+    kind: RemarkKind
     pass_name: str
     name: str
     """``Scheduled``, ``LeftAlone``, ``Legal`` or ``Illegal``."""
@@ -212,7 +212,7 @@ class Speaker:
         if not any((w.line, w.column) == (told.line, told.column) for w in self.found.warnings):
             tell(told)
 
-    def remark(self, kind: Kind, name: str, message: str, **arguments: int | str) -> None:
+    def remark(self, kind: RemarkKind, name: str, message: str, **arguments: int | str) -> None:
         """A remark about the loop."""
         loop, op = self.found.loop.name, self.found.for_op
         place = self.at(op, "remark", message)
