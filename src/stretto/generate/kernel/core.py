@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stretto.generate.problem import Problem
-from stretto.problem import Claim, strong_components
-from stretto.problem.applied import fused_vector
+from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
 from stretto.resources.footprint import wind
 
