@@ -23,7 +23,8 @@ from stretto.loop import (
 )
 from stretto.machine import Machine, load_machine
 from stretto.machine.formula import FormulaError
-from stretto.resources import classify, encode_rows, resolve, summarize
+from stretto.resources import encode_rows, summarize
+from stretto.resources.prepare import classify, resolve
 
 BLACKWELL = load_machine("blackwell", {})
 B200 = load_machine("b200-pipes", {})

@@ -20,8 +20,8 @@ from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import apply, compile_loop
-from stretto.resources import ConflictError
 from stretto.resources.prepare import Prepared
+from stretto.resources.table import ConflictError
 from stretto.solution import (
     Bounds,
     Objective,

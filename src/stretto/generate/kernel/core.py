@@ -17,7 +17,7 @@ from functools import cached_property
 from stretto.generate.problem import Problem
 from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
-from stretto.resources.footprint import wind
+from stretto.resources import wind
 
 Step = tuple[int, int, int]
 """(other node, latency, distance)."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stretto.machine import SPACES
-from stretto.resources import Conflict
-from stretto.resources.footprint import has_row_words
+from stretto.resources import has_row_words
+from stretto.resources.table import Conflict
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from stretto.generate.ladder import Attempt, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
-from stretto.resources import ReservationTable
+from stretto.resources.table import ReservationTable
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
