@@ -35,11 +35,11 @@ class ProgressLine:
         if self.verbose:
             sys.stderr.write(printable(f"{self.loop}: {text}") + "\n")
             sys.stderr.flush()
-        elif sys.stderr.isatty():
-            if not isinstance(what, Event):
-                found = "" if self.best is None else f", best so far {self.best}"
-                text = f"trying II {what if isinstance(what, int) else what.ii}{found}"
-            self._line(printable(f"{self.loop}: {text}"))
+            return
+        if not isinstance(what, Event):
+            found = "" if self.best is None else f", best so far {self.best}"
+            text = f"trying II {what if isinstance(what, int) else what.ii}{found}"
+        self._line(printable(f"{self.loop}: {text}"))
 
     def _solving(self, event: Event) -> str:
         """What the solver works on, with bound and best."""
