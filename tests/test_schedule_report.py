@@ -250,7 +250,7 @@ def test_refusals_round_trip() -> None:
     VALIDATOR.validate(top)
     assert parse_schedules("s.json", dump_document(top)) == (analysis,)
     full, sparse = top["loops"][0]["refused"]
-    keys = "ii reason through proved rung op uses window rows limit group stage"
+    keys = "ii reason through proved rung op uses window rows limit group stage order"
     assert " ".join(full) == keys
     assert sparse == {"ii": 7, "reason": "no", "window": [-1, -2], "stage": 1}
 
