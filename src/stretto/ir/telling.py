@@ -56,7 +56,7 @@ class Remark:
     kind: RemarkKind
     pass_name: str
     name: str
-    """``Scheduled``, ``LeftAlone``, ``Legal`` or ``Illegal``."""
+    """``Scheduled``, ``LeftAlone``, ``Refused``, ``Legal`` or ``Illegal``."""
     loop: str
     function: str
     file: str
@@ -212,10 +212,18 @@ class Speaker:
         if not any((w.line, w.column) == (told.line, told.column) for w in self.found.warnings):
             tell(told)
 
-    def remark(self, kind: RemarkKind, name: str, message: str, **arguments: int | str) -> None:
-        """A remark about the loop."""
+    def remark(
+        self,
+        kind: RemarkKind,
+        name: str,
+        message: str,
+        at: Operation | None = None,
+        /,
+        **arguments: int | str,
+    ) -> None:
+        """A remark about the loop, at an operation of it where one is given."""
         loop, op = self.found.loop.name, self.found.for_op
-        place = self.at(op, "remark", message)
+        place = self.at(at or op, "remark", message)
         where = (place.file, place.line, place.column)
         said = tuple(arguments.items())
         note_remark(Remark(kind, self.pass_name, name, loop, _function(op), *where, message, said))
