@@ -201,8 +201,7 @@ def check_rings(program: Program, machine: Machine, findings: Findings) -> None:
             told = f"the ring of `{storage.name}` has {depth} slots; it may have {most}"
             findings.add("overbooked", told, (), None, storage.name)
     for taken in space_taken(program, machine):
-        limited = taken.budget is not None and SPACES[taken.space].budgeted
-        if limited and taken.used > taken.budget:
+        if taken.over and SPACES[taken.space].budgeted:
             told = f"{taken.space} holds {taken.budget:,} bytes; the rings take {taken.rings:,}"
             told += f" and the barriers {taken.barriers:,}" if taken.barriers else ""
             findings.add("overbooked", told, (), None, taken.space)

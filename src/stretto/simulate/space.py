@@ -32,6 +32,11 @@ class SpaceTaken:
         """All of them."""
         return self.rings + self.barriers
 
+    @property
+    def over(self) -> bool:
+        """Whether that is more than there is."""
+        return self.budget is not None and self.used > self.budget
+
     def __str__(self) -> str:
         of = "" if self.budget is None else f" of {self.budget:,}"
         barriers = f" ({self.barriers:,} for barriers)" if self.barriers else ""
