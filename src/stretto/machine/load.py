@@ -222,7 +222,8 @@ def _budgets(
             notes.append(f"{switch}=1 lifts the {space} budget of {size:,} bytes")
             size = None
         unit = row.opt("unit", Cursor.positive, 1)
-        return Budget(space=space, bytes=size, unit=unit, source=_source(row))
+        barrier = row.opt("barrier", Cursor.positive, 0)
+        return Budget(space=space, bytes=size, unit=unit, barrier=barrier, source=_source(row))
 
     return top.opt("budgets", lambda c: _named(c, budget), ()), tuple(notes)
 

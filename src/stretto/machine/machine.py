@@ -70,6 +70,8 @@ class Budget:
     """None: lifted, see `Machine.notes`."""
     unit: int = 1
     """Bytes that count as one when the space is reported (registers: 512)."""
+    barrier: int = 0
+    """Bytes of one barrier, if they live in this space."""
     source: str = ""
 
 

@@ -135,6 +135,7 @@ class SimulationReport:
             "cycles_per_iteration": s.cycles_per_iteration,
             "prologue_cycles": s.prologue_cycles,
             "epilogue_cycles": s.epilogue_cycles,
+            "memory": as_json(s.memory),
             "violations": as_json(s.violations),
             "timeline": as_json(s.issued),
             "warnings": list(self.warnings),
@@ -155,6 +156,9 @@ class SimulationReport:
         lines += wrapped(shape + ("; deadlock" if s.deadlock else ""), "  ", "  ")
         if self.origin:
             lines += wrapped(f"schedule: {self.origin}", "  ", "    ")
+        taken = [str(space) for space in s.memory if space.used]
+        if taken:
+            lines += wrapped("; ".join(taken), "  ", "    ")
         for violation in s.violations[:SHOWN]:
             often = f" ({violation.times} times)" if violation.times > 1 else ""
             lines += wrapped(f"{violation.name}: {violation.message}{often}", "  ", "    ")
