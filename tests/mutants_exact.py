@@ -364,7 +364,7 @@ def _generating() -> Iterator[Mutant]:
             *(
                 around(f"stretto.{m}.fused_vector", _first_vector)
                 for m in (
-                    "problem.applied",
+                    "problem",
                     "generate.seating.partial",
                     "generate.seating.fusing",
                     "generate.seating.arms",

@@ -16,9 +16,8 @@ from stretto.ir import read_schedules, write_schedule
 from stretto.ir.diagnostics import MlirError
 from stretto.loop import Demand, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot, load_machine
-from stretto.problem import compile_loop
-from stretto.problem.applied import apply
-from stretto.resources import ConflictError
+from stretto.problem import apply, compile_loop
+from stretto.resources.table import ConflictError
 from stretto.solution import SCHEMA, TableRow
 from stretto.solution.json import analysis_to_json, parse_schedules
 from stretto.solve import prepare, schedule_prepared

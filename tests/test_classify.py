@@ -23,7 +23,8 @@ from stretto.loop import (
 )
 from stretto.machine import Machine, load_machine
 from stretto.machine.formula import FormulaError
-from stretto.resources import classify, encode_rows, resolve, summarize
+from stretto.resources import encode_rows, summarize
+from stretto.resources.prepare import classify, resolve
 
 BLACKWELL = load_machine("blackwell", {})
 B200 = load_machine("b200-pipes", {})
@@ -311,7 +312,7 @@ def test_block_summary_is_deduplicated_and_ordered() -> None:
     )
     summary = summarize(Loop("l", ops), BLACKWELL)
     assert summary.ops == 4
-    assert summary.tags == (0x1D, 0x01)
+    assert summary.tags == (0x1D, 0x1C, 0x01)
     assert summary.slots == ("tp_smem_wr", "tma", "dual_alu")
     assert dict(summary.pressure) == {"tp_smem_wr": 22, "tma": 8, "dual_alu": 2}
     assert summary.pipelining == ("tp_smem_wr", "tma")

@@ -308,6 +308,30 @@ def test_machines_json(capsys: pytest.CaptureFixture[str]) -> None:
     Run(capsys, "machines", "b200-pipes", "--json").json("machine")
 
 
+def test_machines_text_shows_everything_the_file_states(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Families, tags, cells, tier-2 capacities, fences, products: as JSON has them."""
+    document = Run(capsys, "machines", "blackwell", "--json").json("machine")
+    out = Run(capsys, "machines", "blackwell").out
+    lines = [" ".join(line.split()) for line in out.split("\n")]
+    for family in document["families"]:
+        latency = family["latency"] or "anchor"
+        assert any(line.startswith(f"{family['name']} {latency} ") for line in lines)
+    for tag in document["tags"]:
+        told = f"0x{tag['tag']:02X} {tag['latency']} {tag['family']} {', '.join(tag['slots'])}"
+        assert told in lines
+    for cell in document["cells"]:
+        told = f"{cell['index']} {cell['value']} {cell['allocated']} {cell['meaning']}"
+        assert any(line.startswith(told) for line in lines)
+    for section in ("tier2", "fences", "ceilings", "costs", "limits"):
+        for figure in document[section]:
+            told = f"{figure['name']} {figure['values'][0]:,} "
+            assert any(line.startswith(told) for line in lines), figure
+    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem" in lines
+    assert any("tma_load:" in line and "tag 0x1C, 0x1D" in line for line in lines)
+
+
 @pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
 def test_machines_text_fits_100_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "machines", name)

@@ -35,6 +35,24 @@ def test_a_module_answers_as_its_json_twin(
     assert mlir == answer(capsys, command, str(EXAMPLES / f"{name}.json"))
 
 
+def test_attention_forward_passes_few_of_our_modules() -> None:
+    code = (
+        "import sys\n"
+        "from stretto.cli.main import main\n"
+        "failed = main(sys.argv[1:])\n"
+        "ours = sorted(m for m in sys.modules if m.split('.')[0] == 'stretto')\n"
+        "print(*ours, sep='\\n', file=sys.stderr)\n"
+        "sys.exit(failed)\n"
+    )
+    asked = ["schedule", str(EXAMPLES / "attention_forward.mlir"), "--machine", "b200-pipes"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *asked], capture_output=True, text=True, check=True
+    )
+    passed = done.stderr.split()
+    assert {"stretto.cli.main", "stretto.ir.loops", "stretto.generate.search"} <= set(passed)
+    assert len(passed) <= 90, done.stderr
+
+
 def test_explain_reads_mlir(capsys: pytest.CaptureFixture[str]) -> None:
     entry = answer(capsys, "explain", str(EXAMPLES / "four_op.mlir"))
     assert entry == answer(capsys, "explain", str(EXAMPLES / "four_op.json"))

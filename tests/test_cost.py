@@ -35,7 +35,7 @@ from stretto.generate.seating.evaluators import (
 )
 from stretto.loop import Loop, Op, Operand, TileType, Use, Value
 from stretto.machine import Budget, Machine, Slot, load_machine
-from stretto.resources import resolve
+from stretto.resources.prepare import resolve
 from stretto.solution.views import placements
 from stretto.solution.views import register_lives as all_lives
 

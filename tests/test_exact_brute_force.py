@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
@@ -16,7 +17,7 @@ from stretto.exact.case import Case, make_case
 from stretto.exact.conflict import find_conflict
 from stretto.exact.model import Model
 from stretto.exact.objectives import up_to
-from stretto.exact.reasons import KINDS
+from stretto.exact.reasons import ReasonKind
 from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve
 from stretto.solution import Schedule
@@ -116,5 +117,5 @@ def test_every_rule_binds_somewhere() -> None:
             apart = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)
             other = solved(apart).schedule
             fused += other is None or other.ii > best.ii
-    assert kinds == set(KINDS)
+    assert kinds == set(get_args(ReasonKind))
     assert fused >= 5

@@ -18,7 +18,7 @@ from stretto import limits, schedule
 from stretto.cli.main import main
 from stretto.errors import DocumentError, listed
 from stretto.files import read_text
-from stretto.generate.select import select
+from stretto.generate import select
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.opt.__main__ import main as opt
 from stretto.ir.opt.chunks import HARMLESS

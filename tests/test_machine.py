@@ -9,6 +9,7 @@ import pytest
 
 from stretto.errors import DocumentError, MachineError
 from stretto.machine import Machine, load_machine, machine_names, read_machine
+from stretto.machine.machine import rounded
 
 MINIMAL = """
 [machine]
@@ -233,6 +234,11 @@ BAD: list[tuple[str, str, str]] = [
     ("elements // 32", "elements ** 32", r"encodings\.add\.latency: error: .*formulas do not have"),
     ("elements // 32", "elements //", r"encodings\.add\.latency: error: .*is not a formula"),
     ("latency =", "tag = 7\nlatency =", r"encodings\.add\.tag: error: is 0x07, which the tags"),
+    (
+        "latency =",
+        "charges = [7]\nlatency =",
+        r"encodings\.add\.charges\[0\]: error: is 0x07, which the tags",
+    ),
     ("[pools.p]", "[whatsits]\n[pools.p]", r"whatsits: error: unknown key; known keys: .*slots"),
     (
         "[pools.p]",
@@ -352,6 +358,21 @@ def test_blackwell_holds_as_its_tags_say(blackwell: Machine) -> None:
             tag = tags[encoding.tag]
             held = {u.slot: u.duration.cost({}) for u in encoding.uses}
             assert {held[slot] for slot in tag.slots if slot in held} == {tag.latency}
+
+
+def test_a_tma_load_is_charged_under_both_transports(blackwell: Machine) -> None:
+    assert blackwell.encoding("tma_load").tags == (0x1C, 0x1D)
+    assert blackwell.encoding("smem_read").tags == (0x1C,)
+    assert blackwell.encoding("view").tags == ()
+
+
+@pytest.mark.parametrize(
+    ("entries", "size"), [(37, 64), (4, 8), (7, 16), (5, 8), (1, 2), (3, 8), (6, 16), (2, 4)]
+)
+def test_capacities_are_rounded_to_tables_below_three_quarters(entries: int, size: int) -> None:
+    assert rounded(entries) == size
+    assert 4 * entries < 3 * size
+    assert size == 2 or 4 * entries >= 3 * size // 2
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -194,6 +194,7 @@ DEFINING = {
     "vocabulary/spaces.py",
     "ir/dialect/compute.py",
     "ir/dialect/kernels.py",
+    "ir/dialect/transfers.py",
 }
 TABLES = {
     "frontends/cutile/names.py",  # which of a kernel's operations those of Tile IR are
@@ -209,7 +210,6 @@ TABLES = {
 """One row an operation: a table says one thing of each."""
 NAMING = {
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
-    "loop/json.py": {"smem"},  # a storage without any field stated
     "materialize/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit
 }

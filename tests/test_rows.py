@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stretto.errors import StrettoError
 from stretto.loop import Demand, ResourceVector, Use
 from stretto.machine import Machine, Slot
-from stretto.resources.footprint import decode_rows, encode_rows
+from stretto.resources import decode_rows, encode_rows
 
 IDS = {"tc_and_mma": 11, "tma": 12, "tp_smem_rd": 15, "tp_smem_wr": 16, "tp_mma": 19}
 MACHINE = Machine(

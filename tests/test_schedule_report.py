@@ -78,6 +78,7 @@ FULL = Refusal(
     limit="rd",
     group=("load", "read0"),
     stage=0,
+    order=3,
 )
 SPARSE = Refusal(7, "no", stage=1, window=(-1, -2))
 
@@ -203,6 +204,9 @@ def test_failure() -> None:
         "gemm on tiny: no schedule found up to II 10; the MII is 8, limited by slot copy\n"
         "  cost-based (r)\n"
         "  II 8 to 9  proved impossible: rau: `read0` finds no seat\n"
+        "             footprint (rd, 1, 7); window 8 to 15; rows 0:0x3 1:0x8000000000000000; "
+        "limit rd; group\n"
+        "             load read0; stage 0; order 3\n"
         "  II 10      smem needs 2,000 bytes; the budget is 1,000\n"
         "  note: from the front end"
     )
@@ -246,7 +250,7 @@ def test_refusals_round_trip() -> None:
     VALIDATOR.validate(top)
     assert parse_schedules("s.json", dump_document(top)) == (analysis,)
     full, sparse = top["loops"][0]["refused"]
-    keys = "ii reason through proved rung op uses window rows limit group stage"
+    keys = "ii reason through proved rung op uses window rows limit group stage order"
     assert " ".join(full) == keys
     assert sparse == {"ii": 7, "reason": "no", "window": [-1, -2], "stage": 1}
 

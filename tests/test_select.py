@@ -8,7 +8,7 @@ import pytest
 
 import stretto
 from stretto.errors import StrettoError
-from stretto.generate.select import select
+from stretto.generate import select
 from stretto.limits import USES_SEARCHED
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine, Slot, load_machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -19,6 +20,8 @@ from stretto.machine import Machine, Pool, Slot
 from stretto.materialize import MODES, Mode, materialize
 from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
+from stretto.simulate.space import barriers
+from stretto.vocabulary.opcodes import opcode
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 EXAMPLES = ["four_op", "gemm", "attention_forward", "attention_backward"]
@@ -214,7 +217,7 @@ def test_the_timeline_shows_who_issues_when() -> None:
     assert lines[1] == "  II 256: 256 cycles an iteration; prologue 512 cycles, epilogue 956"
     assert all(len(line) <= 100 for line in lines)
     # 1,165 is the last issue, of `mma` in iteration 2: 83 columns of 15 cycles would not do.
-    assert "a column is 15 cycles" in lines[2]
+    assert "a column is 15 cycles" in lines[3]
     mma = next(line for line in lines if line.startswith("  mma"))
     row = mma.split()[-1]
     assert [row.index(digit) for digit in "012"] == [653 // 15, 909 // 15, 1165 // 15]
@@ -223,7 +226,61 @@ def test_the_timeline_shows_who_issues_when() -> None:
 def test_nothing_issued_has_no_timeline() -> None:
     case = ready("gemm")
     lines = SimulationReport(simulate(case.loop, case.machine, case.analysis, 0)).to_text()
-    assert len(lines) == 2
+    assert len(lines) == 3
+    assert not any("column" in line for line in lines)
+
+
+def test_rings_and_barriers_are_counted() -> None:
+    case = ready("gemm")
+    run = simulate(case.loop, case.machine, case.analysis, 3, "specialized")
+    smem, tmem, register = run.memory
+    # Two tiles of 128 x 64 halves, five copies each, and a full and an empty barrier for each copy.
+    assert (smem.rings, smem.barriers) == (2 * 5 * 128 * 64 * 2, 2 * 5 * 2 * 8)
+    assert (tmem.rings, tmem.barriers) == (128 * 128 * 4, 0)
+    assert register.used == 0
+    assert "smem 164,000 of 232,448 bytes (160 for barriers)" in SimulationReport(run).to_text()[2]
+
+
+def test_values_that_wait_in_registers_are_counted() -> None:
+    case = ready("attention_forward")
+    run = simulate(case.loop, case.machine, case.analysis, 2)
+    program = materialize(case.loop, case.machine, case.analysis)
+    types = {value.name: value.type for value in case.loop.values}
+    wanted = 0
+    for ring in program.rings:
+        if ring.value is not None:
+            made = types[ring.value]
+            wanted += 0 if made is None else made.bytes * ring.depth
+    assert wanted > 0
+    assert {space.space: space.rings for space in run.memory}["register"] == wanted
+
+
+def test_threads_of_one_agent_need_no_barrier_among_themselves() -> None:
+    case = ready("layernorm")
+    program = materialize(case.loop, case.machine, case.analysis)
+    assert {pipe.name for pipe in program.pipes}, "values wait from stage to stage"
+    simt = {op.name for op in case.loop.ops if opcode(op.kind).issuer == "simt"}
+    told = [p for p in program.pipes if not {*p.producers, *(c.op for c in p.consumers)} <= simt]
+    assert len(told) < len(program.pipes)
+    assert barriers(program) == sum(p.depth * (1 + p.reused) for p in told)
+
+
+def test_barriers_that_do_not_fit_beside_the_rings_are_told() -> None:
+    case = ready("gemm")
+    program = materialize(case.loop, case.machine, case.analysis, "specialized")
+    rings = 163_840
+
+    def told(bytes: int) -> tuple[str, ...]:
+        budgets = tuple(
+            replace(b, bytes=bytes) if b.space == "smem" else b for b in case.machine.budgets
+        )
+        machine = replace(case.machine, budgets=budgets)
+        run = simulate_program(program, machine, case.analysis.starts, 3)
+        return tuple(v.message for v in run.violations)
+
+    assert not told(rings + 160)
+    (message,) = told(rings + 159)
+    assert message.endswith("the rings take 163,840 and the barriers 160")
 
 
 def test_results_are_picklable_and_always_the_same() -> None:

@@ -23,12 +23,14 @@ from stretto.kernel import Kernel
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.materialize import Mode, materialize
+from stretto.report import as_json
 from stretto.resources.prepare import DEFAULT_MACHINE, prepare
 from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.ir.kernels.running import RunnableKernel
     from stretto.simulate.outcome import Finding
+    from stretto.simulate.space import SpaceTaken
 
 KernelMode = Literal["sequential"] | Mode
 """One step after the other, or loops by their programs."""
@@ -95,6 +97,8 @@ class KernelSimulation:
     """Whether the pipelined run left the same numbers as the sequential one."""
     iterations: Mapping[str, int]
     """How often each pipelined loop went round, in all blocks together."""
+    memory: Mapping[str, tuple[SpaceTaken, ...]]
+    """What the rings and barriers of each pipelined loop take."""
     violations: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -113,6 +117,9 @@ class KernelSimulation:
         else:
             lines = [f"{head}: {verdict} sequential execution"]
         lines += [f"  {name}: {n} iterations" for name, n in self.iterations.items()]
+        for name, spaces in self.memory.items():
+            taken = "; ".join(str(space) for space in spaces if space.used)
+            lines.append(f"  {name}: {taken or 'no memory'}")
         lines += [f"  {v.name}: {v.message}" for v in self.violations[:12]]
         for name, array in self.arrays.items():
             low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
@@ -130,6 +137,7 @@ class KernelSimulation:
             "grid": list(self.grid),
             "equal": self.equal,
             "iterations": dict(self.iterations),
+            "memory": {name: as_json(spaces) for name, spaces in self.memory.items()},
             "violations": [{"name": v.name, "message": v.message} for v in self.violations],
             "arrays": {name: list(array.shape) for name, array in self.arrays.items()},
             "notes": list(self.notes),
@@ -152,12 +160,17 @@ def simulate_kernel(
     """
     runnable = _runnable(kernel, machine)
     from stretto.simulate.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulate.outcome import Findings  # noqa: PLC0415 - likewise
+    from stretto.simulate.simulator import check_rings  # noqa: PLC0415
+    from stretto.simulate.space import space_taken  # noqa: PLC0415
 
     plain = run_kernel(runnable.kernel, inputs, grid)
     name, shape = runnable.kernel.name, tuple(grid)
     if mode == "sequential":
-        return KernelSimulation(name, mode, shape, plain.arrays, True, {}, notes=runnable.notes)
+        return KernelSimulation(name, mode, shape, plain.arrays, True, {}, {}, (), runnable.notes)
     programs: dict[Any, Pipelined] = {}
+    memory: dict[str, tuple[SpaceTaken, ...]] = {}
+    findings = Findings()
     for loop in runnable.loops:
         ready = prepare(loop.wiring.loop, loop.machine)
         found = schedule(ready)
@@ -165,12 +178,22 @@ def simulate_kernel(
             raise StrettoError(f"{ready.loop.name}: no schedule was found, so it cannot run")
         program = materialize(ready.loop, ready.machine, found, mode)
         programs[loop.operation] = Pipelined(program, loop.wiring)
+        memory[ready.loop.name] = space_taken(program, ready.machine)
+        check_rings(program, ready.machine, findings)
     run = run_kernel(runnable.kernel, inputs, grid, programs)
     equal = not run.blocked and all(
         _same(run.arrays[array], plain.arrays[array]) for array in plain.arrays
     )
     return KernelSimulation(
-        name, mode, shape, run.arrays, equal, run.iterations, run.violations, runnable.notes
+        name,
+        mode,
+        shape,
+        run.arrays,
+        equal,
+        run.iterations,
+        memory,
+        (*findings.all(), *run.violations),
+        runnable.notes,
     )
 
 

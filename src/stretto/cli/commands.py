@@ -8,7 +8,9 @@ Imports stand inside, so that each command loads only what it uses.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from stretto.api.explaining import ExplainResult
     from stretto.api.pipelined import SimulateResult
     from stretto.api.solving import ScheduleResult
+    from stretto.cli.progress import ProgressLine
     from stretto.frontends import Source
     from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop
@@ -119,6 +122,17 @@ def _read_input(arguments: argparse.Namespace) -> Source:
     return chosen(read(arguments.input, arguments.machine), arguments.loop)
 
 
+def _watched(
+    loop: str, arguments: argparse.Namespace
+) -> AbstractContextManager[ProgressLine | None]:
+    """Whom to tell what is tried of a loop: nobody in a pipe, unless asked."""
+    if not arguments.verbose and not sys.stderr.isatty():
+        return nullcontext()
+    from stretto.cli.progress import ProgressLine
+
+    return ProgressLine(loop, arguments.verbose)
+
+
 # Bounds, schedules, explanations ----------------------------------------------------------
 
 
@@ -139,7 +153,6 @@ def schedule(arguments: argparse.Namespace) -> Reply:
     """`stretto schedule`."""
     from stretto.api.solving import ScheduleResult
     from stretto.api.solving import schedule as scheduled
-    from stretto.cli.progress import Progress
     from stretto.solve import StoppedError
 
     deadline = deadline_after(arguments.time_limit)
@@ -154,7 +167,7 @@ def schedule(arguments: argparse.Namespace) -> Reply:
         if stopped:
             raise StrettoError("not scheduled, stopped before it", name)
         try:
-            with Progress(name, arguments.verbose) as progress:
+            with _watched(name, arguments) as progress:
                 found = scheduled(
                     ready,
                     generator=arguments.generator,
@@ -193,7 +206,6 @@ def explain(arguments: argparse.Namespace) -> Reply:
     """`stretto explain`."""
     from stretto.api.explaining import ExplainResult
     from stretto.api.explaining import explain as explained
-    from stretto.cli.progress import Progress
 
     deadline = deadline_after(arguments.time_limit)
     with cut_off(deadline):
@@ -205,7 +217,7 @@ def explain(arguments: argparse.Namespace) -> Reply:
         name = ready.loop.name
         if stopped:
             raise StrettoError("not explained, stopped before it", name)
-        with Progress(name, arguments.verbose) as progress:
+        with _watched(name, arguments) as progress:
             found = explained(
                 ready,
                 ii=arguments.ii,
@@ -367,9 +379,8 @@ def _made(arguments: argparse.Namespace, ready: Prepared) -> ScheduleResult:
     """A schedule of our own."""
     from stretto.api.checking import found_one
     from stretto.api.solving import schedule
-    from stretto.cli.progress import Progress
 
-    with Progress(ready.loop.name, arguments.verbose) as progress:
+    with _watched(ready.loop.name, arguments) as progress:
         found = schedule(
             ready,
             generator=arguments.generator or "auto",

@@ -19,7 +19,7 @@ from stretto.solution import Refusal
 
 
 @dataclass(slots=True)
-class Progress:
+class ProgressLine:
     """Tells stderr of the IIs of one loop as they are tried."""
 
     loop: str
@@ -35,11 +35,11 @@ class Progress:
         if self.verbose:
             sys.stderr.write(printable(f"{self.loop}: {text}") + "\n")
             sys.stderr.flush()
-        elif sys.stderr.isatty():
-            if not isinstance(what, Event):
-                found = "" if self.best is None else f", best so far {self.best}"
-                text = f"trying II {what if isinstance(what, int) else what.ii}{found}"
-            self._line(printable(f"{self.loop}: {text}"))
+            return
+        if not isinstance(what, Event):
+            found = "" if self.best is None else f", best so far {self.best}"
+            text = f"trying II {what if isinstance(what, int) else what.ii}{found}"
+        self._line(printable(f"{self.loop}: {text}"))
 
     def _solving(self, event: Event) -> str:
         """What the solver works on, with bound and best."""
@@ -49,7 +49,7 @@ class Progress:
         best = f"{event.value:,}, at least {event.bound:,}"
         return f"II {event.best}, minimizing {event.what}: {best}"
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(

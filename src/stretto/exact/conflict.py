@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ortools.sat.python import cp_model
 
 from stretto.exact.case import Case, Solution
+from stretto.exact.explanation import Possibility
 from stretto.exact.model import Model
 from stretto.exact.reasons import Reason, all_reasons, of_edge
 from stretto.exact.solving import Clock, run
@@ -40,7 +40,7 @@ SHARE = 0.2
 class Judgement:
     """Whether an II is possible, and if not, why."""
 
-    status: Literal["possible", "impossible", "undecided"]
+    status: Possibility
     reasons: tuple[Reason, ...] = ()
     minimal: bool = False
     """Whether dropping any one is proved to make a schedule possible."""

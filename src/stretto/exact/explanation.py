@@ -10,7 +10,7 @@ from typing import Literal
 
 from stretto.exact.reasons import Reason
 
-Verdict = Literal["impossible", "possible", "undecided"]
+Possibility = Literal["impossible", "possible", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Explanation:
     """Why an II is impossible, or that it is not."""
 
     ii: int
-    verdict: Verdict
+    verdict: Possibility
     reasons: tuple[Reason, ...] = ()
     minimal: bool = False
     """Whether dropping any one reason is proved to make a schedule possible."""

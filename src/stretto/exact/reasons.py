@@ -16,24 +16,14 @@ from typing import Literal
 from stretto.exact.case import Case
 from stretto.loop import Dependence
 
-Kind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring"]
-KINDS: tuple[Kind, ...] = (
-    "dependence",
-    "slot",
-    "pool",
-    "depth",
-    "stages",
-    "group",
-    "storage",
-    "ring",
-)
+ReasonKind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A rule and what it is about."""
 
-    kind: Kind
+    kind: ReasonKind
     name: str = ""
     """The slot, pool, memory space, operation or capped storage."""
     number: int = 0

@@ -24,7 +24,7 @@ _TYPE = re.compile(r"(?:tensor|!ttg\.memdesc)<((?:\d+x)*)([A-Za-z]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class DumpBuffer:
     """A piece of shared or tensor memory."""
 
     space: Space
@@ -85,8 +85,8 @@ class Buffers:
         self._records = {key: _record(row) for key, row in rows.items()}
         self._fed = self._loads_that_feed_allocs()
         self._inner: dict[str, int] = self._loops_by_record()
-        self.roots: dict[str, Buffer] = {}
-        """Buffer by the name of its storage."""
+        self.roots: dict[str, DumpBuffer] = {}
+        """DumpBuffer by the name of its storage."""
         self._root_name: dict[str, str] = {}
         for key, record in self._records.items():
             self._add_root(key, record, rows[key])
@@ -150,7 +150,7 @@ class Buffers:
             return
         space = _space_of(record, row)
         name = f"{space}_{len(self.roots)}"
-        self.roots[name] = Buffer(space, type, record.scope)
+        self.roots[name] = DumpBuffer(space, type, record.scope)
         self._root_name[key] = name
 
     def _root(self, operand: dict[str, Any]) -> str | None:

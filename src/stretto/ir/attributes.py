@@ -75,7 +75,7 @@ COUNTED, NAMED, COMPOSED = (
 )
 """What a schedule says of its loop: numbers of at least 1, names, and what is looked into later."""
 
-Fault = tuple[str, str]
+AttributeFault = tuple[str, str]
 """The name of an attribute, and what is wrong with it."""
 
 
@@ -122,7 +122,7 @@ def stated_loop(op: ForOp) -> StatedLoop:
     return StatedLoop(loop, frozenset(row), trips, length)
 
 
-def verify_attributes(op: Operation) -> list[Fault]:
+def verify_attributes(op: Operation) -> list[AttributeFault]:
     """Every fault of our attributes on one operation."""
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
@@ -140,7 +140,7 @@ def verify_attributes(op: Operation) -> list[Fault]:
 # Names ------------------------------------------------------------------------------------
 
 
-def _unknown(op: Operation) -> Iterator[Fault]:
+def _unknown(op: Operation) -> Iterator[AttributeFault]:
     loop = isinstance(op, ForOp)
     for name in op.attributes:
         if name.startswith(STATED):
@@ -158,7 +158,7 @@ def _unknown(op: Operation) -> Iterator[Fault]:
             yield from _unknown_schedule(op, name)
 
 
-def _unknown_constraint(op: Operation, name: str) -> Iterator[Fault]:
+def _unknown_constraint(op: Operation, name: str) -> Iterator[AttributeFault]:
     constraint = name.removeprefix(CONSTRAINT)
     if name.startswith(CONSTRAINT) and constraint == FORCE_SERIAL:
         if not isinstance(op, ForOp):
@@ -170,7 +170,7 @@ def _unknown_constraint(op: Operation, name: str) -> Iterator[Fault]:
         yield name, f"unknown constraint `{constraint}`; {_nearest(constraint, known, '')}"
 
 
-def _unknown_schedule(op: Operation, name: str) -> Iterator[Fault]:
+def _unknown_schedule(op: Operation, name: str) -> Iterator[AttributeFault]:
     word, on_loop = name.removeprefix(SCHEDULE), (*COUNTED, *NAMED, *COMPOSED)
     if word in on_loop and not isinstance(op, ForOp):
         yield name, f"`{name}` belongs on a loop, not on `{name_of(op)}`"
@@ -193,7 +193,7 @@ def _nearest(word: str, known: tuple[str, ...], prefix: str) -> str:
     return "known: " + ", ".join(f"{prefix}{name}" for name in known)
 
 
-def _not_naturals(op: Operation, prefix: str, words: Iterable[str]) -> Iterator[Fault]:
+def _not_naturals(op: Operation, prefix: str, words: Iterable[str]) -> Iterator[AttributeFault]:
     for name in (prefix + word for word in words):
         if name in op.attributes and _natural(op.attributes[name]) is None:
             told = f"`{name}` is {op.attributes[name]}; expected a whole number of at least 0"
@@ -208,7 +208,7 @@ def _natural(attribute: Attribute) -> int | None:
 # Rows as JSON has them --------------------------------------------------------------------
 
 
-Part = tuple[str, dict[str, Any]]
+StatedPart = tuple[str, dict[str, Any]]
 """An attribute, and what it states as JSON has it."""
 
 
@@ -223,7 +223,7 @@ def op_row(op: Operation) -> dict[str, Any]:
     return row
 
 
-def _op_parts(op: Operation) -> Iterator[Part]:
+def _op_parts(op: Operation) -> Iterator[StatedPart]:
     """In the order that JSON is read in."""
     said = op.attributes
     for field in (*OP_FIELDS[:-1], *CONSTRAINTS, OP_FIELDS[-1]):
@@ -233,7 +233,7 @@ def _op_parts(op: Operation) -> Iterator[Part]:
             yield STATED + field, {field: plain(said[STATED + field])}
 
 
-def _loop_parts(op: Operation) -> Iterator[Part]:
+def _loop_parts(op: Operation) -> Iterator[StatedPart]:
     """In the order that JSON is read in."""
     for field in ("name", "values", "storages", "dependences", "machine", "slots"):
         if STATED + field in op.attributes:
@@ -244,8 +244,8 @@ def _loop_parts(op: Operation) -> Iterator[Part]:
 
 
 def _refused(
-    read: Callable[[Cursor], object], row: dict[str, Any], parts: Iterable[Part]
-) -> Iterator[Fault]:
+    read: Callable[[Cursor], object], row: dict[str, Any], parts: Iterable[StatedPart]
+) -> Iterator[AttributeFault]:
     """The first attribute that the reader of JSON has something against, in its words."""
     for name, part in parts:
         try:

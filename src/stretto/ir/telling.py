@@ -44,7 +44,7 @@ from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verify import Violation
 
-Kind = Literal["Passed", "Missed", "Failure"]
+RemarkKind = Literal["Passed", "Missed", "Failure"]
 FORMATS = ("yaml", "json")
 SCHEMA = "stretto.remarks/1"
 
@@ -53,10 +53,10 @@ SCHEMA = "stretto.remarks/1"
 class Remark:
     """What became of one loop in one pass."""
 
-    kind: Kind
+    kind: RemarkKind
     pass_name: str
     name: str
-    """``Scheduled``, ``LeftAlone``, ``Legal`` or ``Illegal``."""
+    """``Scheduled``, ``LeftAlone``, ``Refused``, ``Legal`` or ``Illegal``."""
     loop: str
     function: str
     file: str
@@ -212,10 +212,18 @@ class Speaker:
         if not any((w.line, w.column) == (told.line, told.column) for w in self.found.warnings):
             tell(told)
 
-    def remark(self, kind: Kind, name: str, message: str, **arguments: int | str) -> None:
-        """A remark about the loop."""
+    def remark(
+        self,
+        kind: RemarkKind,
+        name: str,
+        message: str,
+        at: Operation | None = None,
+        /,
+        **arguments: int | str,
+    ) -> None:
+        """A remark about the loop, at an operation of it where one is given."""
         loop, op = self.found.loop.name, self.found.for_op
-        place = self.at(op, "remark", message)
+        place = self.at(at or op, "remark", message)
         where = (place.file, place.line, place.column)
         said = tuple(arguments.items())
         note_remark(Remark(kind, self.pass_name, name, loop, _function(op), *where, message, said))

@@ -9,7 +9,7 @@ module; reading here says the same with the path of the fault.
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any, cast
 
 from stretto.document import Cursor, each, one_of, unknown_schema
@@ -73,46 +73,19 @@ def dump_loop(loop: Loop) -> str:
 def _plain(row: Any) -> Any:
     """A part of a loop as JSON: its fields without those at their default."""
     document: dict[str, Any] = {}
-    blank = _BLANKS[type(row)]
     for f in fields(row):
         value = getattr(row, f.name)
-        if f.name not in _REQUIRED[type(row)] and value == getattr(blank, f.name):
+        if value == (f.default if f.default_factory is MISSING else f.default_factory()):
             continue
         if isinstance(value, TileType):
             value = str(value)
         elif isinstance(value, tuple):
             items = cast("tuple[Any, ...]", value)
-            value = [_plain(item) if type(item) in _BLANKS else item for item in items]
-        elif type(value) in _BLANKS:
+            value = [_plain(item) if is_dataclass(item) else item for item in items]
+        elif is_dataclass(value):
             value = _plain(value)
         document[f.name] = value
     return document
-
-
-_BLANKS: dict[type, Any] = {
-    Value: Value(""),
-    Storage: Storage("", "smem", 0),
-    Op: Op("", ""),
-    Operand: Operand(""),
-    Access: Access(""),
-    Use: Use("", 0),
-    Demand: Demand("", 0),
-    Facts: Facts(),
-    Constraint: Constraint(),
-    Dependence: Dependence("", "", 0),
-}
-_REQUIRED: dict[type, tuple[str, ...]] = {
-    Value: ("name",),
-    Storage: ("name", "space", "bytes"),
-    Op: ("name", "kind"),
-    Operand: ("value",),
-    Access: ("storage",),
-    Use: ("slot", "duration"),
-    Demand: ("pool", "units"),
-    Facts: (),
-    Constraint: (),
-    Dependence: ("src", "dst", "latency"),
-}
 
 
 # Reading ----------------------------------------------------------------------------------

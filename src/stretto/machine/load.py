@@ -226,7 +226,8 @@ def _budgets(
             notes.append(f"{switch}=1 lifts the {space} budget of {size:,} bytes")
             size = None
         unit = row.opt("unit", Cursor.positive, 1)
-        return Budget(space=space, bytes=size, unit=unit, source=_source(row))
+        barrier = row.opt("barrier", Cursor.positive, 0)
+        return Budget(space=space, bytes=size, unit=unit, barrier=barrier, source=_source(row))
 
     return top.opt("budgets", lambda c: _named(c, budget), ()), tuple(notes)
 
@@ -332,6 +333,7 @@ class _Known:
             latency=_cost,
             demands=self.demands,
             tag=Cursor.natural,
+            charges=each(Cursor.natural),
             when=_condition,
             source=Cursor.text,
             note=Cursor.text,
@@ -389,9 +391,14 @@ def _check_tags(top: Cursor, machine: Machine) -> None:
     """
     tags = {tag.tag: tag for tag in machine.tags}
     for encoding in machine.encodings:
+        place = f"encodings.{encoding.name}"
+        for i, charged in enumerate(encoding.charges):
+            if charged not in tags:
+                message = f"is {charged:#04x}, which the tags section does not list"
+                where = f"{place}.charges[{i}]"
+                raise DocumentError(top.file, where, message, "add a row to `tags`")
         if encoding.tag is None:
             continue
-        place = f"encodings.{encoding.name}"
         tag = tags.get(encoding.tag)
         if tag is None:
             message = f"is {encoding.tag:#04x}, which the tags section does not list"

@@ -21,6 +21,17 @@ WORD_BITS = 64
 """Slots that fit one row word; machines with more have no row words."""
 
 
+def rounded(entries: int) -> int:
+    """The smallest power of two that holds so many entries while it is less than 3/4 full.
+
+    37 ──► 64      6 ──► 16      4 ──► 8      1 ──► 2
+    """
+    size = 1
+    while 4 * entries >= 3 * size:
+        size *= 2
+    return size
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A unit that operations hold."""
@@ -59,6 +70,8 @@ class Budget:
     """None: lifted, see `Machine.notes`."""
     unit: int = 1
     """Bytes that count as one when the space is reported (registers: 512)."""
+    barrier: int = 0
+    """Bytes of one barrier, if they live in this space."""
     source: str = ""
 
 
@@ -72,6 +85,11 @@ class Cell:
     enforced_by: str
     """The rule that honours it, or why none does."""
     source: str = ""
+
+    @property
+    def allocated(self) -> int:
+        """The table that is allocated for so many entries, see `rounded`."""
+        return rounded(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +153,19 @@ class Encoding:
     demands: tuple[tuple[str, Formula], ...] = ()
     """Pool and units a cycle, beside the machine's own."""
     tag: int | None = None
+    charges: tuple[int, ...] = ()
+    """Tags it is charged under where no one tag is its own: a TMA load, for both its transports."""
     when: Formula | None = None
     """Must hold, else another row is meant; unknown variables mean it does not."""
     needs: tuple[Need, ...] = ()
     """Must not be known to be broken; else the next row applies and the reason is kept."""
     source: str = ""
     note: str = ""
+
+    @property
+    def tags(self) -> tuple[int, ...]:
+        """The rows of the latency table it goes by: its own, or those it is charged under."""
+        return self.charges if self.tag is None else (self.tag,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,15 @@
                                             │
                           bounds ◄──────────┼──────────► generate, exact
 
-Nothing here depends on an II, nothing is decided, and no part is computed before somebody asks.
+Nothing in it depends on an II, nothing is decided, and no part is computed before somebody asks.
+The constraint builder has two modes:
+
+    build   loop ──► Compiled      vectors, claims and the block's summary, once for every II
+    apply   Compiled + starts ──► ReservationTable      every hold committed, probed first
+
+Building never looks at starts, and applying never looks at the loop again. The same function makes
+the table that the arms of the ladder probe and the one that is published with a schedule.
+Operations that are fused hold once.
 """
 
 from __future__ import annotations
@@ -13,11 +21,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stretto.loop import Loop, ResourceVector
+from stretto.loop import Demand, Loop, ResourceVector
 from stretto.machine import Machine
-from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class
+from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
 from stretto.problem.holds import Claim, Hold, Holds, Room, Rooms
+from stretto.resources.table import ReservationTable
 from stretto.solution import Schedule
 
 __all__ = [
@@ -33,8 +42,10 @@ __all__ = [
     "Holds",
     "Room",
     "Rooms",
+    "apply",
     "compile_loop",
     "dependence_graph",
+    "fused_vector",
     "fusion_class",
     "strong_components",
 ]
@@ -181,3 +192,39 @@ def compile_loop(
         Rooms(loop, machine),
         Fusion(loop, machine, fuse),
     )
+
+
+# Accepted starts --------------------------------------------------------------------------
+
+
+def apply(
+    compiled: Compiled,
+    ii: int,
+    starts: Sequence[int | None],
+    fused: Iterable[Sequence[int]] = (),
+) -> ReservationTable:
+    """The table of what is seated; ConflictError where it does not fit.
+
+    Groups of fused operations start together; each holds under the name of its first.
+    """
+    members = {group[0]: group for group in fused}
+    led = {i for group in members.values() for i in group[1:]}
+    table = ReservationTable(compiled.machine, ii)
+    for i, start in enumerate(starts):
+        if start is not None and i not in led:
+            vector = fused_vector(compiled, members.get(i, (i,)))
+            table.commit(compiled.names[i], vector, start)
+    return table
+
+
+def fused_vector(compiled: Compiled, members: Sequence[int]) -> ResourceVector:
+    """What operations hold when fused: each use once, as long as the longest; all demands."""
+    if len(members) == 1:
+        return compiled.vectors[members[0]]
+    uses = shape(compiled.vectors[members[0]])
+    demands: dict[str, int] = {}
+    for i in members:
+        uses = join(uses, shape(compiled.vectors[i]))
+        for demand in compiled.vectors[i].demands:
+            demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
+    return ResourceVector(uses, tuple(Demand(p, u) for p, u in demands.items()))

@@ -20,7 +20,7 @@ from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
-Kind = Literal["slot", "pool"]
+ColumnKind = Literal["slot", "pool"]
 Reader = tuple[int, int]
 """(operation, distance)."""
 
@@ -28,7 +28,7 @@ Reader = tuple[int, int]
 class Column(NamedTuple):
     """A limited slot or pool."""
 
-    kind: Kind
+    kind: ColumnKind
     name: str
     limit: int
 
@@ -90,7 +90,7 @@ class Holds:
         return tuple(map(self.claims_of, self.vectors))
 
     @cached_property
-    def _number(self) -> dict[tuple[Kind, str], int]:
+    def _number(self) -> dict[tuple[ColumnKind, str], int]:
         return {(column.kind, column.name): i for i, column in enumerate(self.columns)}
 
     def claims_of(self, vector: ResourceVector) -> tuple[Claim, ...]:
@@ -123,7 +123,7 @@ class Holds:
         """By column: the longest that anyone takes of it."""
         return tuple(max((h.duration for h in holds), default=0) for holds in self.by_column)
 
-    def on(self, kind: Kind) -> dict[str, tuple[int, tuple[Hold, ...]]]:
+    def on(self, kind: ColumnKind) -> dict[str, tuple[int, tuple[Hold, ...]]]:
         """Slots (or pools) that are held, first held first: their limit and holds."""
         first = dict.fromkeys(claim.column for claims in self.claims for claim in claims)
         return {

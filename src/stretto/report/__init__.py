@@ -18,6 +18,15 @@ NAME_WIDTH = 36
 """Longer names are cut in tables, so that the columns beside them keep their room."""
 
 
+class Told:
+    """A view of what is there to be told, whatever it says."""
+
+    @property
+    def success(self) -> bool:
+        """Whether everything is as it should be."""
+        return True
+
+
 def printable(text: str, keep: str = "") -> str:
     """The text with control characters and the like written out, but for those to keep.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.bounds.remedies import Remedy
-from stretto.report import NO_BREAK, columns, notes, wrapped
+from stretto.report import NO_BREAK, Told, columns, notes, wrapped
 from stretto.solution import (
     BOUND_NAMES,
     BoundName,
@@ -39,7 +39,7 @@ _NOTHING: dict[BoundName, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsReport:
+class BoundsReport(Told):
     """The bounds of one loop on one machine."""
 
     loop: str
@@ -49,11 +49,6 @@ class BoundsReport:
     warnings: tuple[str, ...]
     ties: tuple[Witness, ...] = ()
     """Where no remedy helps: everything that asks for this II on its own."""
-
-    @property
-    def success(self) -> bool:
-        """There are always bounds."""
-        return True
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a bounds document."""

@@ -17,7 +17,7 @@ from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
 from stretto.problem import Hold
-from stretto.report import NO_BREAK, columns, cut, notes, wrapped
+from stretto.report import NO_BREAK, Told, columns, cut, notes, wrapped
 from stretto.solution import counted, no_schedule
 from stretto.solve.explaining import Explained
 
@@ -28,16 +28,11 @@ SHOWN = 24
 
 
 @dataclass(frozen=True, slots=True)
-class ExplanationReport:
+class ExplanationReport(Told):
     """The explanation of one loop."""
 
     explained: Explained
     warnings: tuple[str, ...] = ()
-
-    @property
-    def success(self) -> bool:
-        """An II that is left undecided is an answer too."""
-        return True
 
     # JSON -----------------------------------------------------------------------------------------
 

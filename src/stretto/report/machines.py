@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stretto.machine import Encoding, Machine
+from stretto.machine import Encoding, Figure, Machine
 from stretto.report import as_json, columns, notes, wrapped
 
 SCHEMA = "stretto.machine/1"
@@ -22,10 +23,11 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "pools": as_json(machine.pools),
         "demands": {pool: formula.text for pool, formula in machine.demands},
         "budgets": as_json(machine.budgets),
+        "products": as_json(machine.products),
         "encodings": [_encoding(encoding) for encoding in machine.encodings],
         "families": as_json(machine.families),
         "tags": as_json(machine.tags),
-        "cells": as_json(machine.cells),
+        "cells": [as_json(cell) | {"allocated": cell.allocated} for cell in machine.cells],
         "tier2": as_json(machine.tier2),
         "anchors": as_json(machine.anchors),
         "ceilings": as_json(machine.ceilings),
@@ -44,6 +46,7 @@ def _encoding(encoding: Encoding) -> dict[str, Any]:
         "name": encoding.name,
         "opcodes": list(encoding.opcodes),
         "tag": encoding.tag,
+        "charges": list(encoding.charges),
         "uses": [
             {
                 "slot": use.slot,
@@ -89,7 +92,7 @@ def list_to_json(machines: list[Machine]) -> dict[str, Any]:
 
 
 def machine_to_text(machine: Machine) -> list[str]:
-    """Slots, pools, budgets and encodings, as tables."""
+    """Everything its file states, as tables."""
     lines = wrapped(f"{machine.name}: {machine.title}") + notes(machine.notes)
     lines += ["", "slots"]
     rows = [("id", "name", "capacity", "kind", "fuses", "anchor", "role")]
@@ -118,18 +121,70 @@ def machine_to_text(machine: Machine) -> list[str]:
             for b in machine.budgets
         ]
         lines += columns(sizes, "  ", right=(1,))
-    if machine.ceilings:
-        lines += ["", "latency ceilings"]
-        rows3 = [(f.name, str(f.values[0]), f.meaning) for f in machine.ceilings]
-        lines += columns(rows3, "  ", right=(1,))
+    lines += _products(machine) + _latencies(machine) + _capacities(machine)
+    for title, figures in (
+        ("latency ceilings", machine.ceilings),
+        ("fences", machine.fences),
+        ("anchors beside those of the slots", machine.anchors),
+        ("weights of the cost order", machine.costs),
+        ("limits of a program", machine.limits),
+    ):
+        lines += _figures(title, figures)
     if machine.encodings:
         lines += ["", "encodings"]
         for encoding in machine.encodings:
             told = f"{encoding.name}: {_uses_text(encoding)}; ready after {encoding.latency.text}"
             told += f"; when {encoding.when.text}" if encoding.when else ""
+            told += f"; tag {_hex(encoding.tags)}" if encoding.tags else ""
             lines += wrapped(told, "  ", "    ")
             lines += wrapped(", ".join(encoding.opcodes), "      ")
     return lines
+
+
+def _products(machine: Machine) -> list[str]:
+    """What front ends lower products of tiles to."""
+    rows = [("name", "opcode", "sums in", "left factor in", "right factor in")]
+    for product in machine.products:
+        factors = (" or ".join(product.a), " or ".join(product.b))
+        rows.append((product.name, product.opcode, product.accumulator, *factors))
+    return ["", "products", *columns(rows, "  ")] if machine.products else []
+
+
+def _latencies(machine: Machine) -> list[str]:
+    """The latency families, and the table by operation tag."""
+    lines: list[str] = []
+    if machine.families:
+        rows = [("family", "latency", "slots")]
+        for family in machine.families:
+            latency = "anchor" if family.latency is None else str(family.latency)
+            rows.append((family.name, latency, ", ".join(family.slots) or "-"))
+        lines += ["", "latency families", *columns(rows, "  ", right=(1,))]
+    if machine.tags:
+        rows4 = [("tag", "latency", "family", "slots")]
+        for tag in machine.tags:
+            rows4.append((_hex([tag.tag]), str(tag.latency), tag.family, ", ".join(tag.slots)))
+        lines += ["", "latencies by operation tag", *columns(rows4, "  ", right=(1,))]
+    return lines
+
+
+def _capacities(machine: Machine) -> list[str]:
+    """The published capacity vector, and the hard inequalities beside it."""
+    lines: list[str] = []
+    if machine.cells:
+        rows = [("cell", "value", "allocated", "meaning", "honoured by")]
+        for c in machine.cells:
+            rows.append((str(c.index), str(c.value), str(c.allocated), c.meaning, c.enforced_by))
+        lines += ["", "capacity vector", *columns(rows, "  ", right=(0, 1, 2))]
+    return lines + _figures("tier-2 capacities", machine.tier2)
+
+
+def _figures(title: str, figures: Sequence[Figure]) -> list[str]:
+    rows = [(f.name, ", ".join(f"{v:,}" for v in f.values), f.meaning) for f in figures]
+    return ["", title, *columns(rows, "  ", right=(1,))] if rows else []
+
+
+def _hex(tags: Iterable[int]) -> str:
+    return ", ".join(f"0x{tag:02X}" for tag in tags)
 
 
 def _uses_text(encoding: Encoding) -> str:

@@ -28,6 +28,7 @@ from stretto.solution import (
     counted,
     limited,
     no_schedule,
+    sought,
     the_mii,
 )
 from stretto.verify import Violation
@@ -72,6 +73,7 @@ class ScheduleReport:
         if analysis.success:
             lines = wrapped(head + self._verdict(), "", "  ")
             lines += [*self._shape(), *self._ops(), *self._storages(), *self._memory()]
+            lines += self._refused() if self.verbose else []
         else:
             lines = wrapped(head + self._failure(), "", "  ")
             lines += wrapped(f"{analysis.generator} ({analysis.rule})", "  ", "  ")
@@ -167,7 +169,12 @@ class ScheduleReport:
         refused = self.analysis.refused
         shown = refused if self.verbose else refused[-SHOWN:]
         left = len(refused) - len(shown)
-        lines = columns([(f"II {_tried(r)}", _why(r)) for r in shown], "  ")
+        rows: list[tuple[str, str]] = []
+        for refusal in shown:
+            rows.append((f"II {_tried(refusal)}", _why(refusal)))
+            if refusal.op:
+                rows.append(("", _sought(refusal)))
+        lines = columns(rows, "  ")
         return [f"  {left} more before these (-v shows all)", *lines] if left else lines
 
 
@@ -198,6 +205,12 @@ def _why(refusal: Refusal) -> str:
     proved = "proved impossible: " if refusal.proved else ""
     rung = f"{refusal.rung}: " if refusal.rung else ""
     return proved + rung + refusal.reason
+
+
+def _sought(refusal: Refusal) -> str:
+    """Where the operation was sought, and what stood there; which it is, the reason says."""
+    told = [f"{name} {text}" for name, text in sought(refusal) if name != "operation"]
+    return "; ".join(told)
 
 
 def _hold(use: Use) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report import WIDTH, as_json, columns, cut, notes, printable, wrapped
+from stretto.report import WIDTH, Told, as_json, columns, cut, notes, printable, wrapped
 from stretto.solution import counted
 
 if TYPE_CHECKING:
@@ -37,15 +37,10 @@ INTERVALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramReport:
+class ProgramReport(Told):
     """What one program is made of."""
 
     program: Program
-
-    @property
-    def success(self) -> bool:
-        """It is there."""
-        return True
 
     def to_json(self) -> dict[str, Any]:
         """The declarations; the streams are in the text that `stretto.write` makes."""
@@ -140,6 +135,7 @@ class SimulationReport:
             "cycles_per_iteration": s.cycles_per_iteration,
             "prologue_cycles": s.prologue_cycles,
             "epilogue_cycles": s.epilogue_cycles,
+            "memory": as_json(s.memory),
             "violations": as_json(s.violations),
             "timeline": as_json(s.issued),
             "warnings": list(self.warnings),
@@ -160,6 +156,9 @@ class SimulationReport:
         lines += wrapped(shape + ("; deadlock" if s.deadlock else ""), "  ", "  ")
         if self.origin:
             lines += wrapped(f"schedule: {self.origin}", "  ", "    ")
+        taken = [str(space) for space in s.memory if space.used]
+        if taken:
+            lines += wrapped("; ".join(taken), "  ", "    ")
         for violation in s.violations[:SHOWN]:
             often = f" ({violation.times} times)" if violation.times > 1 else ""
             lines += wrapped(f"{violation.name}: {violation.message}{often}", "  ", "    ")

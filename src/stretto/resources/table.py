@@ -24,7 +24,7 @@ from types import MappingProxyType
 from stretto.errors import StrettoError
 from stretto.loop import ResourceVector, Use
 from stretto.machine import Machine
-from stretto.resources.footprint import Fold, columns_of, fold, has_row_words, require_row_words
+from stretto.resources import Fold, columns_of, fold, has_row_words, require_row_words
 from stretto.solution import TableRow
 
 # Counts by cycle: no function walks over cycles. They are circular: cycle II is cycle 0. -----

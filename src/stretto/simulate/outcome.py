@@ -27,6 +27,7 @@ from typing import Literal, get_args
 
 from stretto.materialize.program import Mode
 from stretto.simulate.domains import Trace
+from stretto.simulate.space import SpaceTaken
 
 ViolationName = Literal[
     "unwritten",
@@ -92,6 +93,8 @@ class Simulation:
     """Distance of neighbouring iterations in the steady state; None: it never got there."""
     prologue_cycles: int | None
     epilogue_cycles: int
+    memory: tuple[SpaceTaken, ...]
+    """What its rings and barriers take of each space."""
     violations: tuple[Finding, ...]
     blocked: tuple[Blocked, ...]
     issued: tuple[Issued, ...]

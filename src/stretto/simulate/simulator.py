@@ -27,6 +27,7 @@ from stretto.materialize.region import declaration_faults
 from stretto.simulate.domains import Domain, Symbolic, Trace, run_sequential
 from stretto.simulate.execution import Execution, run_program
 from stretto.simulate.outcome import Findings, Issued, Simulation
+from stretto.simulate.space import space_taken
 from stretto.solution import ScheduleAnalysis
 from stretto.vocabulary.spaces import SPACES
 
@@ -100,6 +101,7 @@ def simulate_program(
         cycles_per_iteration=max(gaps, default=None),
         prologue_cycles=full,
         epilogue_cycles=epilogue,
+        memory=space_taken(program, machine),
         violations=findings.all(),
         blocked=run.blocked or long.blocked,
         issued=run.issued,
@@ -198,12 +200,11 @@ def check_rings(program: Program, machine: Machine, findings: Findings) -> None:
         if most is not None and depth > most:
             told = f"the ring of `{storage.name}` has {depth} slots; it may have {most}"
             findings.add("overbooked", told, (), None, storage.name)
-    for budget in machine.budgets:
-        rings = [r for r in program.rings if r.space == budget.space and r.storage is not None]
-        used = sum(ring.bytes * ring.depth for ring in rings)
-        if budget.bytes is not None and SPACES[budget.space].budgeted and used > budget.bytes:
-            told = f"{budget.space} holds {budget.bytes:,} bytes; the rings take {used:,}"
-            findings.add("overbooked", told, (), None, budget.space)
+    for taken in space_taken(program, machine):
+        if taken.over and SPACES[taken.space].budgeted:
+            told = f"{taken.space} holds {taken.budget:,} bytes; the rings take {taken.rings:,}"
+            told += f" and the barriers {taken.barriers:,}" if taken.barriers else ""
+            findings.add("overbooked", told, (), None, taken.space)
 
 
 def _together(program: Program, issued: Iterable[Issued]) -> list[tuple[tuple[int, int], list[Op]]]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from stretto.loop import Note, Use
 
@@ -30,10 +30,10 @@ SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""
 
 WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
-WITNESS_KINDS: tuple[WitnessKind, ...] = ("slot", "cycle", "pool", "depth", "none")
+WITNESS_KINDS: tuple[WitnessKind, ...] = get_args(WitnessKind)
 
 BoundName = Literal["resource", "recurrence", "fine", "dependence"]
-BOUND_NAMES: tuple[BoundName, ...] = ("resource", "recurrence", "fine", "dependence")
+BOUND_NAMES: tuple[BoundName, ...] = get_args(BoundName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,9 @@ class Refusal:
     group: tuple[str, ...] = ()
     """The operations it must share a stage with."""
     stage: int | None = None
-    """The stage they stand in."""
+    """The stage in which it was sought: that of its group, or of the first start of its window."""
+    order: int | None = None
+    """How many seated operations of that stage come before it there."""
 
     @property
     def last(self) -> int:
@@ -325,6 +327,32 @@ def at_the_mii(bounds: Bounds) -> str:
 def the_mii(bounds: Bounds) -> str:
     """Of any other, and where there is none."""
     return f"the MII is {bounds.mii}{limited(bounds)}"
+
+
+def footprint(uses: Iterable[Use]) -> str:
+    """What an operation holds, as (slot, offset, duration) of each use."""
+    held = [f"({use.slot}, {use.offset}, {use.duration})" for use in uses if use.duration]
+    return " ".join(held) or "holds no slot"
+
+
+def sought(refusal: Refusal) -> tuple[tuple[str, str], ...]:
+    """What a refusal knows of the operation that found no seat, by name, in words."""
+    if not refusal.op:
+        return (("limit", refusal.limit),) if refusal.limit else ()
+    found = [("operation", refusal.op), ("footprint", footprint(refusal.uses))]
+    if refusal.window is not None:
+        first, last = refusal.window
+        found.append(("window", f"{first} to {last}" if first <= last else "empty"))
+    if refusal.rows:
+        found.append(("rows", " ".join(f"{cycle}:{word:#x}" for cycle, word in refusal.rows)))
+    if refusal.limit:
+        found.append(("limit", refusal.limit))
+    if refusal.group:
+        found.append(("group", " ".join(refusal.group)))
+    for name, number in (("stage", refusal.stage), ("order", refusal.order)):
+        if number is not None:
+            found.append((name, str(number)))
+    return tuple(found)
 
 
 def no_schedule(refused: Iterable[Refusal] = (), found: str = "was found") -> str:

@@ -403,6 +403,7 @@ def _refusal(row: Cursor) -> Refusal:
         limit=_string,
         group=each(Cursor.text),
         stage=Cursor.natural,
+        order=Cursor.natural,
     )
 
 

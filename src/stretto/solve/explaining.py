@@ -14,8 +14,8 @@ from stretto.exact import II, Limits, ProofOptions
 from stretto.exact.case import Case, make_case
 from stretto.exact.explanation import Explanation
 from stretto.exact.interrupts import load_solver
+from stretto.generate import EXACT
 from stretto.generate.problem import Options
-from stretto.generate.select import EXACT
 from stretto.loop import Loop
 from stretto.resources.prepare import Prepared
 from stretto.solution import Schedule, ScheduleAnalysis

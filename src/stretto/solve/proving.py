@@ -16,7 +16,7 @@ from stretto.exact.case import Case
 from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
-from stretto.generate.select import EXACT
+from stretto.generate import EXACT
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
 from stretto.solve.scheduling import Job, lower_bound
 

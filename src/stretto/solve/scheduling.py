@@ -14,15 +14,14 @@ from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
+from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for_search
-from stretto.generate.select import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
-from stretto.problem import compile_loop
-from stretto.problem.applied import apply
-from stretto.resources import ConflictError
+from stretto.problem import apply, compile_loop
 from stretto.resources.prepare import Prepared
+from stretto.resources.table import ConflictError
 from stretto.solution import (
     Bounds,
     Objective,

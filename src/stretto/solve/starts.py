@@ -24,8 +24,8 @@ from stretto.bounds import bounds_of
 from stretto.deadline import NEVER
 from stretto.errors import InfeasibleError, StrettoError
 from stretto.exact import ProofOptions
+from stretto.generate import COST_BASED
 from stretto.generate.problem import Options
-from stretto.generate.select import COST_BASED
 from stretto.loop import Constraint, Dependence, Fault, Loop, Op, topological_order
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared

@@ -22,7 +22,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from heapq import merge
 from itertools import islice
-from typing import Literal
+from typing import Literal, get_args
 
 from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.machine import Machine
@@ -30,16 +30,7 @@ from stretto.solution import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
 Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "order"]
-RULES: tuple[Rule, ...] = (
-    "dependence",
-    "slot",
-    "pool",
-    "depth",
-    "group",
-    "storage",
-    "fusion",
-    "order",
-)
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 Detail = tuple[tuple[str, int | str], ...]
 

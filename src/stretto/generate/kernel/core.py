@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stretto.generate.problem import Problem
-from stretto.problem import Claim, strong_components
-from stretto.problem.applied import fused_vector
+from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
-from stretto.resources.footprint import wind
+from stretto.resources import wind
 
 Step = tuple[int, int, int]
 """(other node, latency, distance)."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from stretto.generate.kernel.core import wound
 from stretto.generate.problem import Problem
 from stretto.generate.seating.fusing import closes_cycle
-from stretto.problem.applied import fused_vector
+from stretto.problem import fused_vector
 from stretto.problem.fusion import enclosing
 
 LOOKED_AT = 200_000

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stretto.machine import SPACES
-from stretto.resources import Conflict
-from stretto.resources.footprint import has_row_words
+from stretto.resources import has_row_words
+from stretto.resources.table import Conflict
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def refusal_for(
         reason, limit = _closed(partial, i, low, high), ""
     else:
         reason, limit = f"`{problem.names[i]}` was not seated by the work allowed", ""
+    stage = partial.group_stage(i)
+    stage = max(0, low) // ii if stage is None else stage
     rows: dict[int, int] = {}
     if has_row_words(problem.machine):
         rows = {c.cycle: partial.table.row(c.cycle) for c in conflicts}
@@ -73,7 +75,18 @@ def refusal_for(
         rows=tuple(sorted(rows.items())),
         limit=limit,
         group=() if group is None else tuple(problem.names[m] for m in problem.members[group]),
-        stage=partial.group_stage(i),
+        stage=stage,
+        order=order_at(partial, i, stage, low),
+    )
+
+
+def order_at(partial: Partial, i: int, stage: int, start: int) -> int:
+    """How many seated operations of a stage come before one that starts there."""
+    rank, ii = partial.problem.rank, partial.ii
+    return sum(
+        other // ii == stage and (other, rank[j]) < (start, rank[i])
+        for j, other in enumerate(partial.starts)
+        if other is not None and j != i
     )
 
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_of
-from stretto.generate.ladder import Attempt, overflow_refusal, refusal_for
+from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
-from stretto.resources import ReservationTable
+from stretto.resources.table import ReservationTable
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
@@ -244,7 +244,17 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
         table = table or ReservationTable(problem.machine, ii)
         conflict = table.conflict(vector, 0, problem.names[i])
         if conflict is not None:
-            return Refusal(ii, str(conflict), proved=True, op=problem.names[i], uses=vector.uses)
+            use, row = conflict.use, conflict.row
+            return Refusal(
+                ii,
+                str(conflict),
+                proved=True,
+                op=problem.names[i],
+                uses=vector.uses,
+                window=(0, ii - 1),
+                rows=() if row is None else ((conflict.cycle, row),),
+                limit=use.slot if use is not None else conflict.pool or "",
+            )
     return None
 
 
@@ -380,6 +390,7 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 uses=problem.vectors[i].uses,
                 window=(0, (last + 1) * ii - 1),
                 stage=stage,
+                order=order_at(partial, i, stage, starts[i]),
             )
     for members in problem.members:
         found = {starts[i] // ii for i in members}
@@ -395,5 +406,6 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 uses=problem.vectors[late].uses,
                 group=names,
                 stage=starts[late] // ii,
+                order=order_at(partial, late, starts[late] // ii, starts[late]),
             )
     return None

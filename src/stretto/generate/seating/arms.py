@@ -21,7 +21,7 @@ from stretto.generate.seating.fusing import alike_sets
 from stretto.generate.seating.gates import Snapshot, seat_window, seek
 from stretto.generate.seating.orders import orders
 from stretto.generate.seating.partial import Partial
-from stretto.problem.applied import fused_vector
+from stretto.problem import fused_vector
 from stretto.resources.table import rotate
 
 PERMUTE_ORDERS = 24

@@ -25,10 +25,9 @@ from stretto.generate.seating.evaluators import (
     pipe_slot,
 )
 from stretto.machine import Machine
-from stretto.problem import Room
-from stretto.problem.applied import fused_vector
+from stretto.problem import Room, fused_vector
 from stretto.problem.paths import earliest, not_before
-from stretto.resources import Conflict, ReservationTable
+from stretto.resources.table import Conflict, ReservationTable
 from stretto.solution.views import profile
 from stretto.vocabulary.spaces import REGISTERS
 

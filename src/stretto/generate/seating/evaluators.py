@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
 from stretto.machine import Machine
-from stretto.problem.applied import fused_vector
+from stretto.problem import fused_vector
 from stretto.resources.table import Counters, arc
 
 IN_ITERATION_CELL, CARRIED_CELL = 1, 6

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from stretto.generate.problem import Problem
 from stretto.generate.seating.gates import Snapshot, seat_window
 from stretto.generate.seating.partial import Partial
-from stretto.problem import FusionClass
-from stretto.problem.applied import fused_vector
+from stretto.problem import FusionClass, fused_vector
 from stretto.problem.fusion import enclosing
 
 SEEDS = 6

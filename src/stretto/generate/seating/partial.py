@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stretto.generate.problem import Problem
-from stretto.problem.applied import apply, fused_vector
+from stretto.problem import apply, fused_vector
 from stretto.problem.paths import not_after, not_before
-from stretto.resources import ReservationTable
+from stretto.resources.table import ReservationTable
 from stretto.solution import Schedule
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from stretto.ir.dialect.types import (
     TMEM,
     TOKEN,
     InBuffer,
+    define,
     describe,
     element_of,
     same_elements,
@@ -116,13 +117,6 @@ class Tcgen05MmaOp(ProductOp):
 
 
 @irdl_op_definition
-class DotOp(ProductOp):
-    """A product whose factors may still be in registers."""
-
-    name = "nv_tileas.async.dot"
-
-
-@irdl_op_definition
 class WgmmaWaitOp(IRDLOperation):
     """Waits until products are done: what they read is free, and what they made may be read.
 
@@ -174,20 +168,6 @@ class _Reduce(IRDLOperation):
                 f"`{self.name}` of {describe(self.source.type)} along axis {axis} is not "
                 f"{describe(self.result.type)}"
             )
-
-
-@irdl_op_definition
-class ReduceMaxOp(_Reduce):
-    """The greatest element along an axis."""
-
-    name = "nv_tileas.reduce.max"
-
-
-@irdl_op_definition
-class ReduceSumOp(_Reduce):
-    """The sum of the elements along an axis."""
-
-    name = "nv_tileas.reduce.sum"
 
 
 # Elementwise ------------------------------------------------------------------------------
@@ -286,13 +266,6 @@ class _Compare(IRDLOperation):
             raise VerifyException(f"`{self.name}`: `{self.predicate.data}` is no comparison")
 
 
-def define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:
-    """The operation `nv_tileas.<kind>`, of the operands and syntax of a base class."""
-    title = "".join(part.capitalize() for part in kind.split("."))
-    names = {"name": f"nv_tileas.{kind}", "__doc__": meaning, "__module__": __name__}
-    return irdl_op_definition(type(f"{title}Op", (base_class,), names))
-
-
 ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
     *(
         define(_Binary, f"arith.{kind}", meaning)
@@ -342,6 +315,8 @@ ELEMENTWISE: tuple[type[IRDLOperation], ...] = (
 REDUCTIONS: tuple[type[IRDLOperation], ...] = tuple(
     define(_Reduce, f"reduce.{kind}", meaning)
     for kind, meaning in (
+        ("max", "The greatest element along an axis."),
+        ("sum", "The sum of the elements along an axis."),
         ("maximum", "The greatest element along an axis; not a number if one is none."),
         ("min", "The least element along an axis."),
         ("minimum", "The least element along an axis; not a number if one is none."),
@@ -373,10 +348,8 @@ class GenericOp(IRDLOperation):
 OPERATIONS = (
     WgmmaOp,
     Tcgen05MmaOp,
-    DotOp,
+    define(ProductOp, "async.dot", "A product whose factors may still be in registers."),
     WgmmaWaitOp,
-    ReduceMaxOp,
-    ReduceSumOp,
     *REDUCTIONS,
     *ELEMENTWISE,
     GenericOp,

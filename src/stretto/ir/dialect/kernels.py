@@ -30,13 +30,13 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.dialect.compute import define
 from stretto.ir.dialect.transfers import FillingSmemOp
 from stretto.ir.dialect.types import (
     NUMBERS,
     OFF_CHIP,
     REGISTER,
     TOKEN,
+    define,
     pointee_of,
     shape_of,
 )

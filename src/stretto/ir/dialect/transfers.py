@@ -47,6 +47,7 @@ from stretto.ir.dialect.types import (
     TMEM,
     TOKEN,
     buffer_of,
+    define,
     describe,
     same_elements,
     same_shape,
@@ -139,13 +140,6 @@ class _StoreTileOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TiledTmaLoadOp(_LoadTileOp):
-    """A tile of global memory into shared memory, by the tensor memory accelerator."""
-
-    name = "nv_tileas.async.tiled_tma_load"
-
-
-@irdl_op_definition
 class TmaGatherOp(FillingSmemOp):
     """Rows of global memory, picked by index, into shared memory."""
 
@@ -219,13 +213,6 @@ class TmaScatterOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CpAsyncOp(_LoadTileOp):
-    """A tile of global memory into shared memory, copied by threads."""
-
-    name = "nv_tileas.async.cp_async"
-
-
-@irdl_op_definition
 class LoadOp(IRDLOperation):
     """A tile of global memory into registers."""
 
@@ -246,13 +233,6 @@ class LoadOp(IRDLOperation):
         """Coordinates and elements fit."""
         check_coordinates(self, self.source, len(self.coordinates))
         same_elements(self, source=self.source.type, result=self.result.type)
-
-
-@irdl_op_definition
-class StoreOp(_StoreTileOp):
-    """A tile of registers into global memory."""
-
-    name = "nv_tileas.store"
 
 
 # On the chip -------------------------------------------------------------------------------
@@ -393,28 +373,14 @@ class BarrierOp(_Sync):
     name = "nv_tileas.barrier"
 
 
-@irdl_op_definition
-class MbarrierArriveOp(_Sync):
-    """Arrives at a barrier in shared memory."""
-
-    name = "nv_tileas.async.mbarrier_arrive"
-
-
-@irdl_op_definition
-class MbarrierWaitOp(_Sync):
-    """Waits for a barrier in shared memory."""
-
-    name = "nv_tileas.async.mbarrier_wait"
-
-
 OPERATIONS = (
-    TiledTmaLoadOp,
+    define(_LoadTileOp, "async.tiled_tma_load", "Global into shared memory, by the TMA."),
     TmaGatherOp,
     TiledTmaStoreOp,
     TmaScatterOp,
-    CpAsyncOp,
+    define(_LoadTileOp, "async.cp_async", "Global into shared memory, copied by threads."),
     LoadOp,
-    StoreOp,
+    define(_StoreTileOp, "store", "A tile of registers into global memory."),
     SmemWriteOp,
     SmemReadOp,
     TmemLoadOp,
@@ -423,6 +389,6 @@ OPERATIONS = (
     CopyOp,
     AllocTensorOp,
     BarrierOp,
-    MbarrierArriveOp,
-    MbarrierWaitOp,
+    define(_Sync, "async.mbarrier_arrive", "Arrives at a barrier in shared memory."),
+    define(_Sync, "async.mbarrier_wait", "Waits for a barrier in shared memory."),
 )

@@ -30,7 +30,15 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import AttrConstraint, IntConstraint, eq, irdl_attr_definition, param_def
+from xdsl.irdl import (
+    AttrConstraint,
+    IntConstraint,
+    IRDLOperation,
+    eq,
+    irdl_attr_definition,
+    irdl_op_definition,
+    param_def,
+)
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -401,3 +409,13 @@ def describe(type: Attribute) -> str:
     if shape is None or element is None:
         return str(type)
     return "x".join([*("?" if d == DYNAMIC_INDEX else str(d) for d in shape), element])
+
+
+# Operations that differ from others by their names alone ---------------------------------
+
+
+def define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRDLOperation]:
+    """The operation `nv_tileas.<kind>`, of the operands and syntax of a base class."""
+    title = "".join(part.capitalize() for part in kind.split("."))
+    names = {"name": f"nv_tileas.{kind}", "__doc__": meaning, "__module__": __name__}
+    return irdl_op_definition(type(f"{title}Op", (base_class,), names))

@@ -49,7 +49,6 @@ from stretto.vocabulary.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
 _ENDS = {"func.return": "tile.return"}
-_LAST = (".yield", ".condition", ".return", ".combined")
 
 
 @dataclass(frozen=True)

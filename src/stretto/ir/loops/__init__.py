@@ -44,7 +44,7 @@ from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect import name_of
 from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
 from stretto.ir.loops.body import Body, BodyReader, Inner
-from stretto.ir.loops.flow import Homes, UnreadableError, around, constant_of
+from stretto.ir.loops.flow import BufferHomes, UnreadableError, around, constant_of
 from stretto.ir.loops.storages import Names
 from stretto.ir.parsing import Parsed
 from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
@@ -136,7 +136,7 @@ def _at_place(
 class _ModuleReader:
     parsed: Parsed
     machine: Machine | str | None
-    homes: Homes = field(default_factory=Homes)
+    homes: BufferHomes = field(default_factory=BufferHomes)
     place: dict[Operation, int] = field(default_factory=dict[Operation, int])
     names: dict[Operation, str] = field(default_factory=dict[Operation, str])
     inner: dict[ForOp, Inner] = field(default_factory=dict[ForOp, Inner])

@@ -26,8 +26,8 @@ from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
 from stretto.ir.dialect.types import buffer_of, tile_of
 from stretto.ir.loops.flow import (
+    BufferHomes,
     Flow,
-    Homes,
     UnreadableError,
     immediate,
     inside,
@@ -91,7 +91,7 @@ class BodyReader:
         self,
         for_op: ForOp,
         stated: StatedLoop,
-        homes: Homes,
+        homes: BufferHomes,
         place: dict[Operation, int],
         inner: dict[ForOp, Inner],
     ) -> None:

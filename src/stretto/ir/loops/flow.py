@@ -42,7 +42,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class BufferHome:
     """The buffer a tile lives in, by the value that stands for it; how many iterations back."""
 
     root: SSAValue
@@ -161,13 +161,13 @@ def _reads_before(op: Operation, reader: Operation) -> bool:
     return at is not None and at.is_before_in_block(op) and not row_of(reader).view
 
 
-class Homes:
+class BufferHomes:
     """The buffers that tiles live in; each is found once."""
 
     def __init__(self) -> None:
-        self._known: dict[SSAValue, Home] = {}
+        self._known: dict[SSAValue, BufferHome] = {}
 
-    def of(self, value: SSAValue) -> Home | None:
+    def of(self, value: SSAValue) -> BufferHome | None:
         """The buffer of a tile in shared or tensor memory; None for anything else."""
         if buffer_of(value.type) not in MEMORIES:
             return None
@@ -179,7 +179,7 @@ class Homes:
                 break
             way.append(at)
             following = self._behind(at)
-            if isinstance(following, Home):
+            if isinstance(following, BufferHome):
                 home = following
             else:
                 at = following
@@ -187,7 +187,7 @@ class Homes:
             self._known[passed] = home
         return home
 
-    def _behind(self, value: SSAValue) -> SSAValue | Home:
+    def _behind(self, value: SSAValue) -> SSAValue | BufferHome:
         """One step back: the value this one is another name of, or its home."""
         value = through_bodies(value)
         if isinstance(value, OpResult):
@@ -200,16 +200,16 @@ class Homes:
                     return filled
                 if row_of(op).view:
                     return op.operands[0]
-            return Home(value)
+            return BufferHome(value)
         if isinstance(value, BlockArgument):
             parent = value.block.parent_op()
             if isinstance(parent, BODIES):
-                return Home(parent.pipeline)
+                return BufferHome(parent.pipeline)
             if isinstance(parent, ForOp) and value.index > 0:
                 return self._carried(parent, value.index - 1)
-        return Home(value)
+        return BufferHome(value)
 
-    def _carried(self, loop: ForOp, position: int) -> Home:
+    def _carried(self, loop: ForOp, position: int) -> BufferHome:
         """The home of a carried tile: where it was before the loop, or one of the loop's own."""
         first = self.of(loop.iter_args[position])
         assert first is not None  # the same type as the carried value
@@ -223,7 +223,7 @@ class Homes:
             seen.append(root)
             root, back = self._root_inside(loop, yielded(loop, root)), back + 1
         if inside(root, loop.body.block):
-            return Home(root, back)
+            return BufferHome(root, back)
         if root is not first.root:
             raise UnreadableError(
                 loop, f"carried value {position} begins in one buffer and goes on in another"
@@ -238,7 +238,7 @@ class Homes:
             if value in self._known:
                 return self._known[value].root
             following = self._behind(value)
-            if isinstance(following, Home):
+            if isinstance(following, BufferHome):
                 return following.root
             value = following
 

@@ -22,8 +22,8 @@ from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
 from stretto.ir.loops.flow import (
-    Home,
-    Homes,
+    BufferHome,
+    BufferHomes,
     accumulator_of,
     around,
     inside,
@@ -64,8 +64,8 @@ _TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, ForOp))
 class Touched:
     """Homes one operation reads and writes, in order, each once."""
 
-    reads: dict[Home, None] = field(default_factory=dict[Home, None])
-    writes: dict[Home, None] = field(default_factory=dict[Home, None])
+    reads: dict[BufferHome, None] = field(default_factory=dict[BufferHome, None])
+    writes: dict[BufferHome, None] = field(default_factory=dict[BufferHome, None])
 
 
 class Storages:
@@ -74,7 +74,7 @@ class Storages:
     def __init__(
         self,
         for_op: ForOp,
-        homes: Homes,
+        homes: BufferHomes,
         place: dict[Operation, int],
         stated: StatedLoop,
         sums: Mapping[SSAValue, SSAValue],
@@ -133,12 +133,12 @@ class Storages:
             if home is not None and (writes or filled):
                 found.writes[home] = None
 
-    def _home(self, value: SSAValue) -> Home | None:
+    def _home(self, value: SSAValue) -> BufferHome | None:
         """The buffer of a tile, or the registers of a sum that stays in place."""
         home = self._homes.of(value)
         if home is None and self._sums:
             root = self._sums.get(through_views(through_bodies(value)))
-            home = None if root is None else Home(root)
+            home = None if root is None else BufferHome(root)
         return home
 
     # What storages that makes -------------------------------------------------------------

@@ -33,7 +33,7 @@ from stretto.ir.attributes import (
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import TokenType, type_of
 from stretto.ir.loops.body import BodyReader
-from stretto.ir.loops.flow import Homes, UnreadableError
+from stretto.ir.loops.flow import BufferHomes, UnreadableError
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
 from stretto.vocabulary.opcodes import opcode
@@ -63,7 +63,7 @@ def _reads_as(written: WrittenLoop, loop: Loop) -> bool:
     place = {op: i for i, op in enumerate(written.module.walk())}
     for_op = written.for_op
     try:
-        found = BodyReader(for_op, stated_loop(for_op), Homes(), place, {}).read(loop.name)
+        found = BodyReader(for_op, stated_loop(for_op), BufferHomes(), place, {}).read(loop.name)
     except UnreadableError:
         return False
     return found.loop == loop

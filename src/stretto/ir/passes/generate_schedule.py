@@ -8,7 +8,7 @@ remark say why, and what an earlier run had written onto it is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -29,7 +29,16 @@ from stretto.ir.telling import (
 )
 from stretto.limits import ITERATION_CYCLES
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis, at_the_mii, counted, limit, no_schedule, the_mii
+from stretto.solution import (
+    Refusal,
+    ScheduleAnalysis,
+    at_the_mii,
+    counted,
+    limit,
+    no_schedule,
+    sought,
+    the_mii,
+)
 from stretto.solve import IllegalScheduleError, schedule_prepared
 
 
@@ -98,8 +107,11 @@ class GenerateSchedule(ModulePass):
             why = "; ".join(diagnostic.message for diagnostic in told)
             speaker.remark("Failure", "LeftAlone", f"left alone: {why}")
             return told
+        for refusal in analysis.refused:
+            if sought(refusal):
+                refused(speaker, refusal)
         if not analysis.success:
-            return self._left_alone(speaker, why_not(analysis))
+            return self._left_alone(speaker, analysis)
         publish(found.for_op, found.ops, analysis)
         for warning in analysis.warnings:
             if warning.place.loop:  # those of the machine are known to whoever lifted a budget
@@ -117,12 +129,20 @@ class GenerateSchedule(ModulePass):
             effort=self.effort,
         )
 
-    def _left_alone(self, speaker: Speaker, why: str) -> list[Diagnostic]:
+    def _left_alone(self, speaker: Speaker, analysis: ScheduleAnalysis) -> list[Diagnostic]:
         """A loop that has no schedule, or none was found."""
-        speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
+        why = f"left alone: {why_not(analysis)}"
+        speaker.remark("Missed", "LeftAlone", why)
+        notes = tuple(
+            speaker.at(speaker.found.ops[refusal.op], "note", unseated(refusal))
+            for refusal in analysis.refused[-1:]
+            if refusal.op in speaker.found.ops
+        )
+        told = speaker.of_loop("error" if self.strict else "warning", why)
+        told = replace(told, notes=notes)
         if self.strict:
-            return [speaker.of_loop("error", f"left alone: {why}")]
-        tell(speaker.of_loop("warning", f"left alone: {why}"))
+            return [told]
+        tell(told)
         return []
 
     def _scheduled(self, speaker: Speaker, analysis: ScheduleAnalysis) -> None:
@@ -142,6 +162,18 @@ class GenerateSchedule(ModulePass):
         )
 
 
+def refused(speaker: Speaker, refusal: Refusal) -> None:
+    """A remark on an II that was refused, at the operation that found no seat."""
+    numbers: dict[str, int | str] = {"II": refusal.ii}
+    if refusal.last > refusal.ii:
+        numbers["Through"] = refusal.last
+    numbers |= {name.capitalize(): text for name, text in sought(refusal)}
+    numbers |= {"Rung": refusal.rung} if refusal.rung else {}
+    numbers["Proved"] = "yes" if refusal.proved else "no"
+    place = speaker.found.ops.get(refusal.op)
+    speaker.remark("Missed", "Refused", f"II {refusal.ii}: {refusal.reason}", place, **numbers)
+
+
 # In words ---------------------------------------------------------------------------------
 
 
@@ -156,6 +188,12 @@ def verdict(analysis: ScheduleAnalysis) -> str:
         text = f"II {analysis.ii}, {proved}; {the_mii(bounds)}"
     stages = counted(analysis.stage_count, "stage")
     return f"{text}; {stages}, {analysis.generator} ({analysis.rule})"
+
+
+def unseated(refusal: Refusal) -> str:
+    """Where an operation was sought in vain, and what stood there."""
+    told = "; ".join(f"{name} {text}" for name, text in sought(refusal) if name != "operation")
+    return f"`{refusal.op}` at II {refusal.ii}: {told}"
 
 
 def why_not(analysis: ScheduleAnalysis) -> str:

@@ -31,7 +31,7 @@ from stretto.ir.dialect.types import PipelineType, buffer_of
 from stretto.ir.loops.flow import accumulator_of, destination_of, yielded
 from stretto.ir.programs.declarations import Reading, Writing, slot_of, to_attributes
 from stretto.ir.programs.operands import Bundle, Operands, Sources
-from stretto.ir.programs.original import Scope, UnwritableError, bare, with_operands
+from stretto.ir.programs.original import Spot, UnwritableError, bare, with_operands
 from stretto.loop.json import loop_to_json
 from stretto.materialize.program import After, Issue, Position, RingAccess
 from stretto.vocabulary.spaces import MEMORIES
@@ -108,7 +108,7 @@ class Outlets:
         """Values that cells take."""
         return frozenset(self.chains)
 
-    def update(self, scope: Scope, results: dict[str, SSAValue]) -> None:
+    def update(self, scope: Spot, results: dict[str, SSAValue]) -> None:
         """An operation has made new values: put them into their cells."""
         for name, value in results.items():
             done: set[int] = set()
@@ -122,22 +122,22 @@ class Outlets:
                     self._fill(scope, value, chain[0])
                     done.add(chain[0])
 
-    def _held(self, scope: Scope, position: int) -> SSAValue:
+    def _held(self, scope: Spot, position: int) -> SSAValue:
         cell = self.cells[position]
         return scope.add(SlotOp.create(operands=[cell], result_types=[slot_of(cell)]))
 
-    def _fill(self, scope: Scope, value: SSAValue, position: int) -> None:
+    def _fill(self, scope: Spot, value: SSAValue, position: int) -> None:
         scope.block.add_op(FillOp.create(operands=[value, self.cells[position]]))
 
     def results(self) -> dict[int, SSAValue]:
         """What stands for each result that is read after the program and is made in it."""
         return {
-            position: self._result(Scope(self.to.block, 0, self.to.trips), position)
+            position: self._result(Spot(self.to.block, 0, self.to.trips), position)
             for position, result in enumerate(self.original.for_op.results)
             if result.uses and buffer_of(result.type) not in MEMORIES
         }
 
-    def _result(self, scope: Scope, position: int) -> SSAValue:
+    def _result(self, scope: Spot, position: int) -> SSAValue:
         first = self.original.for_op.iter_args[position]
         for storage, at in self.original.sums.values():
             if at == position:
@@ -166,7 +166,7 @@ class Issues:
             row["name"]: row for row in loop_to_json(to.program.loop)["ops"]
         }
 
-    def write(self, scope: Scope, around: Bundle, kernel: bool) -> Operation:
+    def write(self, scope: Spot, around: Bundle, kernel: bool) -> Operation:
         """An operation in its place, and the slots that it touches before it."""
         issue = around.issue
         source = self._original.ops[issue.op]

@@ -26,7 +26,7 @@ from stretto.ir.dialect.pipelined import SlotOp
 from stretto.ir.dialect.types import buffer_of
 from stretto.ir.loops.flow import accumulator_of, destination_of, immediate, yielded
 from stretto.ir.programs.declarations import Reading, Writing, slot_of
-from stretto.ir.programs.original import Scope, UnwritableError, bare, with_operands
+from stretto.ir.programs.original import Spot, UnwritableError, bare, with_operands
 from stretto.loop import Op
 from stretto.materialize.origins import Origins, Seen
 from stretto.materialize.program import (
@@ -74,7 +74,7 @@ class Operands:
         places = list(self._original.operand_at.get(issue.op, usual))
         return {} if places == usual else {OPERANDS: DenseArrayBase.from_list(i64, places)}
 
-    def of(self, scope: Scope, bundle: Bundle) -> list[SSAValue]:
+    def of(self, scope: Spot, bundle: Bundle) -> list[SSAValue]:
         """All operands of an operation, as its text has them."""
         issue = bundle.issue
         op = self._original.ops[issue.op]
@@ -90,13 +90,13 @@ class Operands:
             for at, value in enumerate(op.operands)
         ]
 
-    def touch(self, scope: Scope, bundle: Bundle) -> None:
+    def touch(self, scope: Spot, bundle: Bundle) -> None:
         """Show every slot that the operation touches, also where no operand is it."""
         for slot in (*bundle.issue.reads, *bundle.issue.writes):
             if slot.iterator is not None and (slot.storage, slot.iterator) not in bundle.slots:
                 self._slot(scope, bundle, slot)
 
-    def _operand(self, scope: Scope, bundle: Bundle, number: int, source: Supply) -> SSAValue:
+    def _operand(self, scope: Spot, bundle: Bundle, number: int, source: Supply) -> SSAValue:
         value = self._original.operand(bundle.issue.op, number)
         match source:
             case Stored(read=read):
@@ -119,7 +119,7 @@ class Operands:
 
     # Register values --------------------------------------------------------------------------
 
-    def _outside(self, scope: Scope, bundle: Bundle, path: Path) -> SSAValue:
+    def _outside(self, scope: Spot, bundle: Bundle, path: Path) -> SSAValue:
         value = self._original.live_ins.get(path.origin)
         if value is self._original.induction:
             return self._numbers.induction(scope, bundle.issue.at.stage, path.distance)
@@ -133,7 +133,7 @@ class Operands:
 
     def _along(
         self,
-        scope: Scope,
+        scope: Spot,
         bundle: Bundle,
         number: int,
         path: Path,
@@ -172,7 +172,7 @@ class Operands:
             return known
         return [self._numbers.poison(self._type(value)) for _ in range(distance)]
 
-    def _view(self, scope: Scope, name: str, value: SSAValue) -> SSAValue:
+    def _view(self, scope: Spot, name: str, value: SSAValue) -> SSAValue:
         """A view of a value, made on the spot."""
         op = self._original.ops[name]
         made = bare(op)
@@ -189,7 +189,7 @@ class Operands:
     # Tiles in memory --------------------------------------------------------------------------
 
     def _buffer(
-        self, scope: Scope, bundle: Bundle, value: SSAValue, writing: bool = False
+        self, scope: Spot, bundle: Bundle, value: SSAValue, writing: bool = False
     ) -> SSAValue:
         """The buffer that a tile is, in its new place."""
         original = self._original
@@ -221,7 +221,7 @@ class Operands:
         found = [*writes, *reads] if writing else [*reads, *writes]
         return found[0] if found else RingAccess(storage, None)
 
-    def _slot(self, scope: Scope, bundle: Bundle, slot: RingAccess) -> SSAValue:
+    def _slot(self, scope: Spot, bundle: Bundle, slot: RingAccess) -> SSAValue:
         key = (slot.storage, slot.iterator)
         if key not in bundle.slots:
             ring = self._to.rings[slot.storage]
@@ -232,7 +232,7 @@ class Operands:
 
     # All else ---------------------------------------------------------------------------------
 
-    def _other(self, scope: Scope, bundle: Bundle, value: SSAValue, op: Operation) -> SSAValue:
+    def _other(self, scope: Spot, bundle: Bundle, value: SSAValue, op: Operation) -> SSAValue:
         """An operand that is no data of the loop."""
         if bundle.issue.op in self._original.sums and value is accumulator_of(op):
             return self._slot(

@@ -26,7 +26,7 @@ from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED, stated_op
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import TokenType, buffer_of, type_of
-from stretto.ir.loops.flow import Flow, Homes, constant_of, inside, yielded
+from stretto.ir.loops.flow import BufferHomes, Flow, constant_of, inside, yielded
 from stretto.loop import Loop, Storage, TileType
 from stretto.vocabulary.spaces import MEMORIES
 
@@ -55,7 +55,7 @@ class Original:
     """What each operation of the loop is in the text."""
     loop: Loop
     """The same loop, with costs."""
-    homes: Homes = field(default_factory=Homes)
+    homes: BufferHomes = field(default_factory=BufferHomes)
 
     def __post_init__(self) -> None:
         for name, op in self.ops.items():
@@ -234,7 +234,7 @@ Section = Literal["prologue", "kernel", "epilogue"]
 
 
 @dataclass
-class Scope:
+class Spot:
     """One place of the text."""
 
     block: Block
@@ -302,7 +302,7 @@ class Counts:
         made.result.name_hint = "nothing"
         return made.result
 
-    def iteration(self, scope: Scope, stage: int, back: int = 0) -> SSAValue:
+    def iteration(self, scope: Spot, stage: int, back: int = 0) -> SSAValue:
         """Which iteration a stage works on, or one before it."""
         offset = scope.step - stage - back
         if scope.base is None:
@@ -311,7 +311,7 @@ class Counts:
             return scope.base
         return scope.add(arith.AddiOp(scope.base, self.whole(offset)))
 
-    def induction(self, scope: Scope, stage: int, back: int = 0) -> SSAValue:
+    def induction(self, scope: Spot, stage: int, back: int = 0) -> SSAValue:
         """What the loop's induction variable was in that iteration."""
         loop = self.original.for_op
         value = self.iteration(scope, stage, back)
@@ -323,7 +323,7 @@ class Counts:
             value.name_hint = value.name_hint or self.original.induction.name_hint
         return value
 
-    def is_iteration(self, scope: Scope, stage: int, back: int, number: int) -> SSAValue:
+    def is_iteration(self, scope: Spot, stage: int, back: int, number: int) -> SSAValue:
         """Whether a stage works on a certain iteration."""
         now = self.iteration(scope, stage, back)
         return scope.add(arith.CmpiOp(now, self.whole(number), "eq"))

@@ -32,7 +32,7 @@ from stretto.ir.dialect.types import IteratorType, TokenType, buffer_of
 from stretto.ir.programs.declarations import Writing, slot_of
 from stretto.ir.programs.issues import Issues, Outlets, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
-from stretto.ir.programs.original import Scope, Section
+from stretto.ir.programs.original import Section, Spot
 from stretto.materialize.program import (
     Acquire,
     Advance,
@@ -83,7 +83,7 @@ class BundleWriter:
         """Values that something beside their maker reads."""
         self._needed |= outlets.values()
 
-    def write(self, scope: Scope, bundle: Sequence[Instruction], kernel: bool) -> None:
+    def write(self, scope: Spot, bundle: Sequence[Instruction], kernel: bool) -> None:
         """All instructions of one operation in one place."""
         issue = next(i for i in bundle if isinstance(i, Issue))
         around = Bundle(issue)
@@ -113,7 +113,7 @@ class BundleWriter:
 
     def _pipe(
         self,
-        scope: Scope,
+        scope: Spot,
         i: PipeInstruction,
         tokens: Tokens,
         types: Sequence[Attribute] = (),
@@ -137,7 +137,7 @@ class BundleWriter:
         body.args[0].name_hint = ring if SSAValue.is_valid_name(ring) else None
         return body
 
-    def _read(self, scope: Scope, around: Bundle, read: Read, tokens: Tokens) -> None:
+    def _read(self, scope: Spot, around: Bundle, read: Read, tokens: Tokens) -> None:
         body = self._slot_body(read)
         body.add_op(YieldOp.create(operands=[body.args[0]]))
         (given,) = self._pipe(scope, read, tokens, [body.args[0].type], body)
@@ -148,7 +148,7 @@ class BundleWriter:
         else:
             around.slots[ring.storage, None if ring.fixed else read.iterator] = given
 
-    def _await(self, scope: Scope, mutex: SSAValue, distance: int) -> None:
+    def _await(self, scope: Spot, mutex: SSAValue, distance: int) -> None:
         properties: dict[str, Attribute] = {}
         if distance:
             properties["distance"] = to_attribute(distance)
@@ -158,7 +158,7 @@ class BundleWriter:
 
     def _issue(
         self,
-        scope: Scope,
+        scope: Spot,
         around: Bundle,
         writes: Sequence[Write],
         tokens: Tokens,
@@ -198,7 +198,7 @@ class BundleWriter:
 
     def _write(
         self,
-        scope: Scope,
+        scope: Spot,
         write: Write,
         body: Block,
         results: dict[str, SSAValue],

@@ -25,7 +25,7 @@ from stretto.ir.dialect.types import IteratorType
 from stretto.ir.loops.flow import constant_of
 from stretto.ir.programs.declarations import Writing, to_attributes
 from stretto.ir.programs.operands import Sources
-from stretto.ir.programs.original import Scope, Section
+from stretto.ir.programs.original import Section, Spot
 from stretto.ir.programs.pipe_ops import BundleReader, BundleWriter, Passage
 from stretto.materialize.program import Direct, Instruction, Issue, Stream
 
@@ -46,20 +46,20 @@ class StreamWriter:
 
     def write(self, block: Block, stream: Stream, iterators: dict[str, SSAValue]) -> None:
         """A whole stream into a block."""
-        scope = Scope(block, iterators=dict(iterators))
+        scope = Spot(block, iterators=dict(iterators))
         self._guarded(scope, stream.prologue, None, "prologue")
         self._kernel(scope, stream)
         self._guarded(scope, stream.epilogue, self._to.trips, "epilogue")
 
     # The kernel -------------------------------------------------------------------------------
 
-    def _kernel(self, scope: Scope, stream: Stream) -> None:
+    def _kernel(self, scope: Spot, stream: Stream) -> None:
         used = list(dict.fromkeys(_iterators(stream.kernel)))
         body = Block(arg_types=[self._to.numbers.type, *(IteratorType() for _ in used)])
         body.args[0].name_hint = "step"
         for name, argument in zip(used, body.args[1:], strict=True):
             argument.name_hint = scope.iterators[name].name_hint
-        inner = Scope(body, 0, body.args[0], stream.last)
+        inner = Spot(body, 0, body.args[0], stream.last)
         inner.iterators = dict(zip(used, body.args[1:], strict=True))
         for bundle in _bundles(stream.kernel):
             self._bundles.write(inner, bundle, kernel=True)
@@ -80,7 +80,7 @@ class StreamWriter:
 
     def _guarded(
         self,
-        scope: Scope,
+        scope: Spot,
         instructions: Sequence[Instruction],
         base: SSAValue | None,
         section: Section,
@@ -94,7 +94,7 @@ class StreamWriter:
                 here = replace(scope, step=step, base=base, floor=floor, made=made)
                 self._guard(here, run, later, section)
 
-    def _guard(self, scope: Scope, run: _Sequence, later: set[str], section: Section) -> None:
+    def _guard(self, scope: Spot, run: _Sequence, later: set[str], section: Section) -> None:
         then = Block()
         inner = replace(scope, block=then, iterators=dict(scope.iterators), made=dict(scope.made))
         for bundle in _bundles(run):
@@ -117,7 +117,7 @@ class StreamWriter:
         scope.iterators.update(zip(moved, made.results, strict=False))
         scope.made.update(zip(leaving, made.results[len(moved) :], strict=True))
 
-    def _otherwise(self, scope: Scope, moved: list[str], leaving: list[SSAValue]) -> Block:
+    def _otherwise(self, scope: Spot, moved: list[str], leaving: list[SSAValue]) -> Block:
         """Iterators stay where they were; of the values nobody will ask."""
         block = Block()
         nothing: list[SSAValue] = []

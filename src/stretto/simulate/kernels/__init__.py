@@ -7,17 +7,6 @@ Addresses, masks, bounds of loops and what sums begin with are computed from the
 loaded with this package, which nothing else imports before it is asked for.
 """
 
-from stretto.simulate.kernels.interpreting import KernelRun, Pipelined, run_kernel
-from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken, Unread, Wire
+from stretto.simulate.kernels.interpreting import Pipelined, run_kernel
 
-__all__ = [
-    "Accumulated",
-    "KernelRun",
-    "LoopWiring",
-    "Outer",
-    "Pipelined",
-    "Taken",
-    "Unread",
-    "Wire",
-    "run_kernel",
-]
+__all__ = ["Pipelined", "run_kernel"]
