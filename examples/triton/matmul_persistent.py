@@ -19,13 +19,18 @@ def matmul_persistent(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr,
 ):
-    columns = tl.cdiv(N, BLOCK_N)
-    tiles = tl.cdiv(M, BLOCK_M) * columns
+    # Neighbouring tiles have neighbouring rows, GROUP of them before the next column.
+    rows, columns = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    tiles = rows * columns
     steps = tl.cdiv(K, BLOCK_K)
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-        row = (tile // columns) * BLOCK_M
-        column = (tile % columns) * BLOCK_N
+        first = (tile // (GROUP * columns)) * GROUP
+        height = min(rows - first, GROUP)
+        inside = tile % (GROUP * columns)
+        row = (first + inside % height) * BLOCK_M
+        column = (inside // height) * BLOCK_N
         total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
         for step in range(steps):
             a = a_desc.load([row, step * BLOCK_K])
@@ -45,7 +50,7 @@ DUMPS = {
             N="i32",
             K="i32",
         ),
-        constexprs=dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
+        constexprs=dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP=8),
         options=dict(num_warps=4, num_stages=3),
     ),
 }

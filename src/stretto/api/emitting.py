@@ -21,6 +21,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
 from stretto.kernel.types import Buffer, Tile
+from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
@@ -31,8 +32,8 @@ DEFAULT_TARGET = "h200"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
-STAGES: dict[EmitMode, int] = {"specialized": 6, "unspecialized": 3}
-"""Most stages: each writes every operation once more, and holds registers for longer."""
+STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
+"""Stages that are tried: each writes every operation once more, and holds registers for longer."""
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
@@ -122,10 +123,7 @@ def _emit(
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
-        stages = STAGES[mode]
-        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
-        if not analysis.success:
-            analysis = schedule(loop.wiring.loop, room, seed=seed)
+        analysis = _schedule(loop.wiring.loop, room, mode, seed)
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
@@ -135,10 +133,28 @@ def _emit(
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
 
 
+def _schedule(loop: Loop, machine: Machine, mode: EmitMode, seed: int) -> ScheduleAnalysis:
+    """The smallest II whose registers do not spill, then the fewest stages."""
+    found = [schedule(loop, machine, seed=seed, max_stages=n) for n in STAGES[mode]]
+    good = [analysis for analysis in found if analysis.success]
+    if not good:
+        return schedule(loop, machine, seed=seed)
+
+    def worth(analysis: ScheduleAnalysis) -> tuple[int, int, int]:
+        pressure = analysis.pressure
+        over = 0
+        if pressure is not None and pressure.budget is not None:
+            over = max(0, pressure.peak - pressure.budget)
+        return over, analysis.ii or 0, analysis.stage_count or 0
+
+    return min(good, key=worth)
+
+
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:
     """The machine with the shared memory that the rest of the kernel leaves to a loop."""
-    inside = set(loop.regions[0].walk())
-    read = {value for op in inside for value in op.operands}
+    read = {value for op in loop.regions[0].walk() for value in op.operands}
+    # Loops that come one after the other share their rings.
+    inside = {op for other in ready.loops for op in other.operation.regions[0].walk()}
     roots: dict[Value, Value] = {}
     taken = BARRIERS
     for op in ready.kernel.walk():
