@@ -304,7 +304,7 @@ def test_machines_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(document["slots"]) == 24
     assert {"slots", "pools", "budgets", "encodings"} <= set(document)
     listed = Run(capsys, "machines", "--json").json("machines")
-    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell"]
+    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell", "h200"]
     Run(capsys, "machines", "b200-pipes", "--json").json("machine")
 
 
@@ -399,9 +399,8 @@ def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "Is a directory" in folder.err
     machine = Run(capsys, "bounds", FOUR_OP, "--machine", "turing", "--json")
     assert machine.code == 1
-    assert machine.json("error")["errors"] == [
-        "error: no machine `turing`; known: b200-pipes, blackwell, h200; or the path of a .toml file"
-    ]
+    known = "known: b200-pipes, blackwell, h200; or the path of a .toml file"
+    assert machine.json("error")["errors"] == [f"error: no machine `turing`; {known}"]
 
 
 def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
