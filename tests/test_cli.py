@@ -328,11 +328,22 @@ def test_machines_text_shows_everything_the_file_states(
         for figure in document[section]:
             told = f"{figure['name']} {figure['values'][0]:,} "
             assert any(line.startswith(told) for line in lines), figure
-    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem" in lines
+    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem -" in lines
     assert any("tma_load:" in line and "tag 0x1C, 0x1D" in line for line in lines)
 
 
-@pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
+def test_machines_tell_who_issues_what(capsys: pytest.CaptureFixture[str]) -> None:
+    document = Run(capsys, "machines", "h200", "--json").json("machine")
+    assert [(a["name"], a["issues"], a["replicas"]) for a in document["agents"]] == [
+        ("copy", ["tma"], 1),
+        ("compute", ["mma", "simt"], 2),
+    ]
+    lines = [" ".join(line.split()) for line in Run(capsys, "machines", "h200").out.split("\n")]
+    assert "wgmma async.wgmma register smem or register smem async.wgmma_wait" in lines
+    assert "compute mma, simt 4 240 2" in lines
+
+
+@pytest.mark.parametrize("name", ["blackwell", "b200-pipes", "h200"])
 def test_machines_text_fits_100_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "machines", name)
     assert max(map(len, run.out.splitlines())) <= 100
