@@ -116,6 +116,10 @@ class Loop:
         return derive_dependences(self.ops, self.values, self.storages, self.stated, self.reads)
 
     @cached_property
+    def _order(self) -> tuple[int, ...] | Fault:
+        return _sorted(self)
+
+    @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Operations that must share a stage: disjoint sets over gid and leader_gid."""
         root: dict[int, int] = {}
@@ -141,11 +145,16 @@ class Loop:
 
 def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
     """Program positions in an order that respects distance-0 dependences, or the cycle."""
+    return loop._order  # pyright: ignore[reportPrivateUsage] - worked out once
+
+
+def _sorted(loop: Loop) -> tuple[int, ...] | Fault:
     successors: list[list[int]] = [[] for _ in loop.ops]
     waiting = [0] * len(loop.ops)
+    index = loop.index
     for dependence in loop.dependences:
         if dependence.distance == 0:
-            src, dst = loop.index[dependence.src], loop.index[dependence.dst]
+            src, dst = index[dependence.src], index[dependence.dst]
             successors[src].append(dst)
             waiting[dst] += 1
     # Operations come out in rounds, program order inside a round, whatever was ready first.
