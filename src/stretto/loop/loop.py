@@ -81,6 +81,9 @@ class Loop:
                 views.setdefault(value.view_of, []).append((value.name, back))
         found: dict[str, tuple[tuple[str, int], ...]] = {}
         for value in self.values:
+            if value.name not in views:
+                found[value.name] = tuple(dict.fromkeys(direct.get(value.name, ())))
+                continue
             work, seen = [(value.name, 0)], dict[tuple[str, int], None]()
             while work:
                 name, back = work.pop()

@@ -178,20 +178,19 @@ def memory(machine: Machine, uses: Sequence[StorageUse]) -> tuple[SpaceUse, ...]
 def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(bytes, begin, end) of everything that lives in registers, one iteration's instance."""
     lives: list[tuple[int, int, int]] = []
+    done = {op.name: starts[op.name] + op.completion for op in loop.ops}
     for value in loop.values:
-        if not value.register_bytes:
+        size = value.register_bytes
+        if not size:
             continue
         producer = loop.producers.get(value.name)
         if producer is None:
-            lives.append((value.register_bytes, 0, ii))
+            lives.append((size, 0, ii))
             continue
-        begin = starts[producer]
-        ends = [begin + loop.op(producer).completion]
-        ends += [
-            starts[reader] + loop.op(reader).completion + ii * distance
-            for reader, distance in loop.readers[value.name]
-        ]
-        lives.append((value.register_bytes, begin, max(ends)))
+        end = done[producer]
+        for reader, distance in loop.readers[value.name]:
+            end = max(end, done[reader] + ii * distance)
+        lives.append((size, starts[producer], end))
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:
             writers = [starts[op.name] for op in loop.ops if storage.name in op.writes]

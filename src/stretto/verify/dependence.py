@@ -144,6 +144,8 @@ def _at_one_cycle(
     for copy in copies:
         for earlier, later in _at_once(copy):
             waits.setdefault(later, set()).add(earlier)
+    if not waits:
+        return
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
