@@ -231,9 +231,10 @@ class _Hunt:
                 return
 
     def lean(self) -> None:
-        """Fewer stages at the II found, where a little work saves some."""
+        """Fewer stages at the II found, where a little work saves some, and shorter lives."""
         if self.best is not None and self.problem.wants("rau"):
-            self.best = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+            shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+            self.best = self.refiner.tightened(shorter)
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""

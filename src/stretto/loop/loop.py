@@ -104,6 +104,24 @@ class Loop:
         return effective_reads(self.ops, self.values, self.storages)
 
     @cached_property
+    def storage_writers(self) -> dict[str, tuple[Op, ...]]:
+        """Storage to the operations that write it, in program order."""
+        found: dict[str, dict[str, Op]] = {storage.name: {} for storage in self.storages}
+        for op in self.ops:
+            for name in op.writes:
+                found[name][op.name] = op
+        return {name: tuple(writers.values()) for name, writers in found.items()}
+
+    @cached_property
+    def storage_readers(self) -> dict[str, tuple[tuple[Op, int], ...]]:
+        """Storage to (operation, distance) of all reads of it, in program order."""
+        found: dict[str, list[tuple[Op, int]]] = {storage.name: [] for storage in self.storages}
+        for op in self.ops:
+            for read in self.reads[op.name]:
+                found[read.storage].append((op, read.distance))
+        return {name: tuple(readers) for name, readers in found.items()}
+
+    @cached_property
     def storage_views(self) -> dict[str, Operand]:
         """Operations that only give what lies in a storage another name, and what they name."""
         return storage_views(self.ops, self.values)

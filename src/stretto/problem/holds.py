@@ -162,24 +162,19 @@ class Rooms:
     @cached_property
     def turning(self) -> tuple[Room, ...]:
         """Rotating storages that some operation writes, registers included."""
-        writers: dict[str, list[int]] = {}
-        readers: dict[str, list[Reader]] = {}
-        for i, op in enumerate(self.loop.ops):
-            for name in dict.fromkeys(op.writes):
-                writers.setdefault(name, []).append(i)
-            for read in self.loop.reads[op.name]:
-                readers.setdefault(read.storage, []).append((i, read.distance))
+        index, writers = self.loop.index, self.loop.storage_writers
+        readers = self.loop.storage_readers
         return tuple(
             Room(
                 s.name,
                 s.space,
                 s.bytes,
-                tuple(writers[s.name]),
-                tuple(readers.get(s.name, ())),
+                tuple(index[op.name] for op in writers[s.name]),
+                tuple((index[op.name], distance) for op, distance in readers[s.name]),
                 s.depth,
             )
             for s in self.loop.storages
-            if not s.fixed and s.name in writers
+            if not s.fixed and writers[s.name]
         )
 
     @cached_property

@@ -150,6 +150,16 @@ class Refiner:
                 best = self._shortened(core, seats, best, least, work)
         return best
 
+    def tightened(self, placement: Partial) -> Partial:
+        """A placement whose buffers live no longer than they need to; its starts may be changed."""
+        problem, ii, before = self.problem, placement.ii, placement.whole()
+        if placement.fused:
+            return placement
+        tighten(placement, RUNG)
+        if not overflow(problem, ii, placement.whole()):
+            return placement
+        return Partial.of(problem, ii, before, (), RUNG)  # it tied a knot
+
     def _shortened(
         self, core: Core, seats: Seats, best: Partial, least: int, work: Work
     ) -> Partial:
@@ -234,9 +244,10 @@ class Refiner:
         broken = _stage_rules(partial)
         if broken is not None:
             return None, broken
-        if not partial.fused:
-            tighten(partial, RUNG)
         too_much = overflow(problem, ii, partial.whole())
+        if too_much and not partial.fused:
+            tighten(partial, RUNG)
+            too_much = overflow(problem, ii, partial.whole())
         return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.problem import Problem
@@ -159,7 +159,7 @@ def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
 
 def tighten(partial: Partial, rung: str) -> None:
     """Move the fillers and views of a complete placement as late as pays, last ones first."""
-    problem, ii = partial.problem, partial.ii
+    problem = partial.problem
     if not problem.rotating:
         return
     touched = _touched(problem)
@@ -174,12 +174,12 @@ def tighten(partial: Partial, rung: str) -> None:
         low, high = partial.window(op)
         if high <= start:
             continue
-        before = _bytes(problem, touched[op], ii, partial.starts)
+        before = _bytes(problem, touched[op], partial)
         partial.unseat(op)
         later = partial.table.latest(problem.vectors[op], max(low, start), high)
         seat = start if later is None else later
         partial.seat((op,), seat, rung)
-        if _bytes(problem, touched[op], ii, partial.starts) > before:
+        if _bytes(problem, touched[op], partial) > before:
             partial.unseat(op)
             partial.seat((op,), start, rung)
 
@@ -192,6 +192,7 @@ def _touched(problem: Problem) -> list[list[Room]]:
     return touched
 
 
-def _bytes(problem: Problem, rooms: Sequence[Room], ii: int, starts: Sequence[int | None]) -> int:
-    known = [start or 0 for start in starts]
-    return sum(room.bytes * ring_depth(problem, room, ii, known) for room in rooms)
+def _bytes(problem: Problem, rooms: Sequence[Room], partial: Partial) -> int:
+    """What the rings of some storages take in a complete placement."""
+    starts = cast("list[int]", partial.starts)
+    return sum(room.bytes * ring_depth(problem, room, partial.ii, starts) for room in rooms)
