@@ -50,7 +50,8 @@ Progress = Callable[[Refusal | int | Event], None]
 STOPPED = "stopped while a better schedule was sought: this is the best so far"
 FINISHING = 4.0
 """To analyse, verify and tell of a schedule, or to make the serial one where nothing was found,
-takes up to so many times what bounding and compiling the loop took; a search that has a time limit leaves that much of it."""
+takes up to so many times what bounding and compiling the loop took; a search that has a time limit
+leaves that much of it."""
 OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
 
 

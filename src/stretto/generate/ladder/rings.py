@@ -160,10 +160,11 @@ def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
 def tighten(partial: Partial, rung: str) -> None:
     """Move the fillers and views of a complete placement as late as pays, last ones first."""
     problem = partial.problem
-    if not problem.rotating:
+    spread = [room for room in problem.rotating if _depth(problem, room, partial) > 1]
+    if not spread:
         return
     touched = _touched(problem)
-    movable = {w for room in problem.rotating for w in room.writers}
+    movable = {w for room in spread for w in room.writers}
     movable |= {i for i, vector in enumerate(problem.vectors) if not vector.uses}
     for op in sorted(movable, key=problem.rank.__getitem__, reverse=True):
         start = partial.starts[op]
@@ -194,5 +195,8 @@ def _touched(problem: Problem) -> list[list[Room]]:
 
 def _bytes(problem: Problem, rooms: Sequence[Room], partial: Partial) -> int:
     """What the rings of some storages take in a complete placement."""
-    starts = cast("list[int]", partial.starts)
-    return sum(room.bytes * ring_depth(problem, room, partial.ii, starts) for room in rooms)
+    return sum(room.bytes * _depth(problem, room, partial) for room in rooms)
+
+
+def _depth(problem: Problem, room: Room, partial: Partial) -> int:
+    return ring_depth(problem, room, partial.ii, cast("list[int]", partial.starts))
