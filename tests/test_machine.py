@@ -192,7 +192,9 @@ def test_users_own_machine() -> None:
 
 
 def test_no_such_machine() -> None:
-    with pytest.raises(MachineError, match="no machine `turing`; known: b200-pipes, blackwell, h200"):
+    with pytest.raises(
+        MachineError, match="no machine `turing`; known: b200-pipes, blackwell, h200"
+    ):
         load_machine("turing")
     with pytest.raises(DocumentError, match=r"^gone\.toml: error: cannot be read: No such file"):
         load_machine("gone.toml")
