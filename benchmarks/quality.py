@@ -66,7 +66,7 @@ def measure(loop: Loop, machine: Machine | None = None, peer: int | None = None)
     verify(ready.loop, ready.machine, analysis)
     verified = perf_counter()
     problem = make_problem(ready.loop, ready.machine, Options())
-    search(problem, bounds, analysis.ii or bounds.mii)
+    search(problem, bounds, lambda: analysis.ii or bounds.mii)
     placed = perf_counter()
     return Row(
         loop=loop.name,

@@ -23,8 +23,9 @@ from stretto.loop import (
 )
 from stretto.machine import Machine, load_machine
 from stretto.machine.formula import FormulaError
-from stretto.resources import encode_rows, summarize
+from stretto.resources import summarize
 from stretto.resources.prepare import classify, resolve
+from stretto.resources.table import ReservationTable
 
 BLACKWELL = load_machine("blackwell", {})
 B200 = load_machine("b200-pipes", {})
@@ -71,7 +72,9 @@ def held(op: Op) -> list[tuple[str, int, int]]:
 )
 def test_the_four_encodings(kind: str, rows: list[int], latency: int) -> None:
     op = classified(kind)
-    assert list(encode_rows(op.vector, BLACKWELL)) == rows
+    table = ReservationTable(BLACKWELL, len(rows))
+    table.commit("op", op.vector, 0)
+    assert list(table.rows()) == rows
     assert op.latency == latency
 
 

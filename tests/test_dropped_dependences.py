@@ -64,7 +64,7 @@ def let_through(rich: Rich, machine: Machine, dropped: Dependence) -> Iterator[S
         try:
             problem = make_problem(loop, machine, Options(max_stages=rich.max_stages, fuse=False))
             bounds = compute_bounds(loop, machine, fuse=False, max_stages=rich.max_stages)
-            found = search(problem, bounds, serial(problem).ii, None)
+            found = search(problem, bounds, lambda p=problem: serial(p).ii, None)
         except InfeasibleError:  # breaking it closes a circle, or nothing fits
             continue
         if found.placement is None or found.ii is None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -371,7 +372,7 @@ def test_whoever_asks_for_a_proof_is_not_worse_off(monkeypatch: pytest.MonkeyPat
     """The quick look finds nothing and the solver decides nothing: effort still finds 1325."""
     from stretto.generate.search import Found, search  # noqa: PLC0415
 
-    def lazy(problem: Problem_, bounds: Bounds, serial_ii: int, _: object) -> Found:
+    def lazy(problem: Problem_, bounds: Bounds, serial_ii: Callable[[], int], _: object) -> Found:
         if problem.options.quick:
             return Found(None, None, ())
         return search(problem, bounds, serial_ii)

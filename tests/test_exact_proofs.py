@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -202,6 +204,22 @@ def test_ctrl_c_waits_for_the_solver_to_load(monkeypatch: pytest.MonkeyPatch) ->
         interrupts.load_solver()
     assert loaded == ["ortools.sat.python.cp_model"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_solver_loads_no_pandas_until_somebody_asks_it_for_a_table() -> None:
+    code = (
+        "import sys\n"
+        "from stretto.exact.interrupts import load_solver\n"
+        "load_solver()\n"
+        "assert 'pandas' not in sys.modules\n"
+        "from ortools.sat.python import cp_model\n"
+        "import pandas\n"
+        "index = pandas.Index(['a', 'b'])\n"
+        "table = cp_model.CpModel().new_int_var_series('x', index, 0, 5)\n"
+        "assert isinstance(table, pandas.Series)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.usefixtures("heard")

@@ -1,7 +1,7 @@
-"""Every rung and every arm earns its place: a loop for each, worse off without it.
+"""Every rung, every arm and every way of the search earns its place: a loop worse off without it.
 
 `tests/loops/NAME.json` is named after the part: `initial.json` after a rung, `arm-fuse.json` after
-an arm. Only the public function and its options are used.
+an arm, which the public function can leave out; `press.json` after a method of the search.
 """
 
 from __future__ import annotations
@@ -13,9 +13,16 @@ import pytest
 import stretto
 from documents import parse_loop
 from stretto import Loop, ScheduleAnalysis
+from stretto.generate.seating.partial import Partial
 from stretto.solve import PARTS
 
 LOOPS = Path(__file__).parent / "loops"
+WAYS = {
+    "press": "stretto.generate.search._Hunt.press",
+    "sweep": "stretto.generate.search._Hunt.sweep",
+    "shorten": "stretto.generate.ladder.rau.Refiner._shortened",
+}
+"""Methods of the search, none of which a user can leave out."""
 
 
 def load(part: str) -> Loop:
@@ -47,6 +54,26 @@ def test_every_part_earns_its_place(part: str) -> None:
     assert lacking.ii is None or lacking.ii > whole.ii
 
 
+def quality(loop: Loop) -> tuple[int, int]:
+    """The II, then the stages, that are found where slots of the loop's own are all it holds."""
+    found = stretto.schedule(loop, generator="cost-based")
+    assert found.ii is not None
+    return found.ii, found.stage_count
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_the_search_earns_its_place(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = load(way)
+    whole = quality(loop)
+
+    def nothing(_: object, *args: object) -> object:
+        """What is at hand stays as it is, where there is any."""
+        return next((arg for arg in args if isinstance(arg, Partial)), None)
+
+    monkeypatch.setattr(WAYS[way], nothing)
+    assert quality(loop) > whole
+
+
 def test_no_loop_is_left_over() -> None:
-    expected = {f"{part.replace(':', '-')}.json" for part in PARTS}
+    expected = {f"{part.replace(':', '-')}.json" for part in (*PARTS, *WAYS)}
     assert {path.name for path in LOOPS.iterdir()} == expected

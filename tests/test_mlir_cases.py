@@ -136,3 +136,45 @@ def test_banks_survive_writing_and_reading(bank: int | None) -> None:
     ops = tuple(replace(op, facts=Facts(bank=bank)) for op in loop.ops)
     loop = replace(loop, ops=ops)
     assert the_loop(print_module(write_loop(loop).module)) == loop
+
+
+# Groups of buffers ----------------------------------------------------------------------------
+
+
+def filled(first: str, second: str, loads: str = "") -> str:
+    return f"""
+!g = !nv_tileas.tensor<4096x64xf16, global>
+!t = !nv_tileas.smem_ref<64x64xf16>
+func.func @filled(%A: !g, %n: i32, %r: tensor<64x64xf16>) {{
+  %zero = arith.constant 0 : i32
+  %rows = arith.constant 64 : i32
+  scf.for %row = %zero to %n step %rows : i32 {{
+    %x = nv_tileas.alloc_tensor {{{first}}} : !t
+    %y = nv_tileas.alloc_tensor {{{second}}} : !t
+    %load = nv_tileas.async.tiled_tma_load %A[%row, %zero] into %x : !g -> !t
+    %read = nv_tileas.async.smem_read %load : !t -> tensor<64x64xf16>
+    %write = nv_tileas.async.smem_write %read into %y {{{loads}}} : tensor<64x64xf16> -> !t
+  }}
+  func.return
+}}
+"""
+
+
+GID, LEADER = "tileas.schedule.constraint.gid", "tileas.schedule.constraint.leader_gid"
+
+
+def test_who_fills_buffers_of_one_group_shares_a_stage() -> None:
+    """Otherwise the write, which waits 15 cycles for the load, is a stage later at II 15."""
+    loop = the_loop(filled(f"{LEADER} = 4", f"{LEADER} = 4"))
+    assert loop.groups == (("load", "write"),)
+    found = stretto.schedule(loop, "blackwell")
+    stages = {placed.op: placed.stage for placed in found.placements}
+    assert stages["load"] == stages["write"]
+    free = stretto.schedule(the_loop(filled("", "")), "blackwell")
+    assert (free.ii, found.ii) == (15, 22)
+
+
+def test_groups_of_buffers_meet_those_of_operations() -> None:
+    assert the_loop(filled(f"{GID} = 4", f"{GID} = 5", f"{GID} = 4")).groups == (("load", "write"),)
+    assert the_loop(filled(f"{GID} = 4", f"{GID} = 4", f"{LEADER} = 9")).groups == ()
+    assert the_loop(filled(f"{GID} = 4", f"{GID} = 5")).groups == ()

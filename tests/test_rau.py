@@ -31,7 +31,7 @@ from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
-from stretto.problem.paths import earliest, heights, stages
+from stretto.problem.paths import earliest, heights
 from stretto.solution import Schedule
 from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
@@ -78,16 +78,20 @@ def test_stages_keep_cycles_and_meet_every_dependence(
 ) -> None:
     problem = compiled(generated)
     assume(ii >= mii(problem))
-    cycles = [data.draw(st.integers(0, ii - 1)) for _ in problem.names]
-    starts = stages(problem.between, ii, cycles)
-    if starts is None:
+    core = core_of(problem)
+    cycles = [data.draw(st.integers(0, ii - 1)) for _ in core.nodes]
+    twin = Twin(core)
+    assert twin.at(ii, core.segments(ii), core.floors(ii))
+    twin.put(cycles)
+    if not twin.staged():
         # Only a recurrence can make cycles impossible.
-        assert problem.recurrences
+        assert core.recurrences
         return
+    starts = [start for start in twin.starts() if start is not None]
     assert [start % ii for start in starts] == cycles
-    assert min(starts) >= 0
-    for src, arcs in enumerate(problem.succs):
-        for dst, latency, distance in arcs:
+    assert all(start >= 0 for start in starts)
+    for src, steps in enumerate(core.succs):
+        for dst, latency, distance in steps:
             assert starts[dst] >= starts[src] + latency - ii * distance
 
 

@@ -207,7 +207,7 @@ def test_what_is_proved_stands_when_a_second_look_comes_too_late(
     monkeypatch.setattr(scheduling, "serial", late)
     proof = ProofOptions("ii", Limits(work=1e-9))
     found = solve.schedule_prepared(solve.prepare(loop, machine), "auto", None, None, proof)
-    assert len(calls) == 2
+    assert len(calls) > 1
     assert found.success
     assert found.overdue
 

@@ -10,31 +10,34 @@ of one iteration fill must fit, wherever they are placed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from stretto.problem import Compiled, FusionClass, Hold
 from stretto.solution import Part, Witness
+
+_Groups = list[tuple[Sequence[int], int]]
+"""Operations that share a hold, and the cells they fill together."""
 
 
 def resource_bound(problem: Compiled) -> Witness:
     """Largest ``ceil(Σ occupancy × duration / capacity)`` over the slots; ties by slot id."""
     machine = problem.machine
     fusing = any(key is not None for key in problem.fusion.keys)
-    best = Witness("none")
+    groups_of = _fused_groups if fusing else _single_groups
+    best, chosen = Witness("none"), _Groups()
     for slot, (capacity, holds) in problem.holds.on("slot").items():
-        filled = _filled(holds)
-        parts = _fused_parts(problem, filled) if fusing else _parts(problem, filled)
-        total = sum(part.amount for part in parts)
-        slot_id = machine.slot(slot).id
-        found = Witness("slot", slot, total, capacity, parts, slot_id)
-        if _beats(found, best, slot_id):
-            best = found
-    return best
+        groups = groups_of(problem, _filled(holds))
+        total = sum(amount for _, amount in groups)
+        found = Witness("slot", slot, total, capacity, slot_id=machine.slot(slot).id)
+        if _beats(found, best):
+            best, chosen = found, groups
+    return replace(best, parts=_parts(problem, chosen))
 
 
-def _beats(found: Witness, best: Witness, slot_id: int) -> bool:
-    if best.slot_id is None or found.bound > best.bound:
+def _beats(found: Witness, best: Witness) -> bool:
+    if best.slot_id is None or found.slot_id is None or found.bound > best.bound:
         return True
-    return found.bound == best.bound and slot_id < best.slot_id
+    return found.bound == best.bound and found.slot_id < best.slot_id
 
 
 def _filled(holds: Iterable[Hold]) -> dict[int, int]:
@@ -45,18 +48,23 @@ def _filled(holds: Iterable[Hold]) -> dict[int, int]:
     return filled
 
 
-def _parts(problem: Compiled, filled: dict[int, int]) -> tuple[Part, ...]:
-    return tuple(Part((problem.names[i],), amount) for i, amount in filled.items())
+def _parts(problem: Compiled, groups: _Groups) -> tuple[Part, ...]:
+    names = problem.names
+    return tuple(Part(tuple(names[i] for i in ops), amount) for ops, amount in groups)
 
 
-def _fused_parts(problem: Compiled, filled: dict[int, int]) -> tuple[Part, ...]:
+def _single_groups(_: Compiled, filled: dict[int, int]) -> _Groups:
+    return [((i,), amount) for i, amount in filled.items()]
+
+
+def _fused_groups(problem: Compiled, filled: dict[int, int]) -> _Groups:
     """The cheapest fusion of each class, as if no dependence stood against it.
 
     A group of at most k members fills at least what its largest member fills alone; so with the
     members sorted from the largest down, any grouping costs at least the 1st + (k+1)th + ....
     """
     members: dict[FusionClass, list[int]] = {}
-    groups: list[tuple[list[int], int]] = []
+    groups = _Groups()
     for i, amount in filled.items():
         key = problem.fusion.keys[i]
         if key is not None:
@@ -68,7 +76,7 @@ def _fused_parts(problem: Compiled, filled: dict[int, int]) -> tuple[Part, ...]:
         for group in _chunks(ops, problem.fusion.cap(key)):
             groups.append((sorted(group), filled[group[0]]))
     groups.sort(key=lambda group: group[0][0])
-    return tuple(Part(tuple(problem.names[i] for i in ops), amount) for ops, amount in groups)
+    return groups
 
 
 def _chunks(ops: Sequence[int], size: int) -> Iterable[Sequence[int]]:
@@ -82,9 +90,9 @@ def fine_bound(problem: Compiled) -> Witness:
     for pool in problem.machine.pools:
         if pool.name not in drawn:
             continue
-        parts = _parts(problem, _filled(drawn[pool.name][1]))
-        total = sum(part.amount for part in parts)
-        found = Witness("pool", pool.name, total, pool.cap, parts)
+        filled = _filled(drawn[pool.name][1])
+        parts = _parts(problem, _single_groups(problem, filled))
+        found = Witness("pool", pool.name, sum(filled.values()), pool.cap, parts)
         if best.kind == "none" or found.bound > best.bound:
             best = found
     return best

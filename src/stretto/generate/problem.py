@@ -109,11 +109,6 @@ class Problem(Compiled):
         steps = EFFORTS[self.options.effort] * self.size * SMALL // (SMALL + self.size)
         return max(200, steps * 2 * self.size // max(2 * self.size, claims))
 
-    @cached_property
-    def recurrences(self) -> tuple[tuple[int, ...], ...]:
-        """Operations that wait for each other around a cycle: strongly connected components."""
-        return self.between.components
-
 
 def make_problem(loop: Loop, machine: Machine, options: Options) -> Problem:
     """Compile a resolved, checked loop for search."""

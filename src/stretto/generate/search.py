@@ -61,32 +61,36 @@ class Found:
 
 
 def search(
-    problem: Problem, bounds: Bounds, serial_ii: int, progress: Progress | None = None
+    problem: Problem,
+    bounds: Bounds,
+    serial_ii: Callable[[], int],
+    progress: Progress | None = None,
 ) -> Found:
-    """The smallest II at which a placement is found, from the MII to the last that is allowed."""
-    last = problem.options.max_ii if problem.options.max_ii is not None else serial_ii
-    first = bounds.mii
-    hunt = _Hunt(
-        problem, progress or (lambda _: None), Refiner(problem, first, last), Work(problem.work)
-    )
+    """The smallest II at which a placement is found, from the MII to the last that is allowed.
+
+    That is the serial II, unless another is given; it is asked for where the bound does not do.
+    """
+    first, limit = bounds.mii, problem.options.max_ii
+    last = serial_ii if limit is None else lambda: limit
+    refiner, work = Refiner(problem, first), Work(problem.work)
+    hunt = _Hunt(problem, progress or (lambda _: None), last, refiner, work)
     stopped = overdue = False
     try:
         enough = enough_memory(problem, first, last)
         if enough > first:
-            hunt.refuse(starved(problem, first, min(enough - 1, last)))
-        if enough <= last:
-            hunt.gallop(enough, last)
+            hunt.refuse(starved(problem, first, min(enough - 1, last())))
+        if enough == first or enough <= last():
+            hunt.gallop(enough)
             if not problem.options.quick:
-                hunt.improve(enough, last)
-                hunt.fill(enough, last)
+                hunt.improve(enough)
+                hunt.fill(enough)
             hunt.lean()
     except KeyboardInterrupt:
         stopped = True
     except OverdueError:
         overdue = True
-    below = last if hunt.ii is None else hunt.ii - 1
     untried = TIME_OVER if overdue else WORK_OVER
-    return Found(hunt.best, hunt.ii, hunt.account(first, below, untried), stopped, overdue)
+    return Found(hunt.best, hunt.ii, hunt.account(first, hunt.end - 1, untried), stopped, overdue)
 
 
 @dataclass(slots=True)
@@ -95,11 +99,18 @@ class _Hunt:
 
     problem: Problem
     progress: Progress
+    last: Callable[[], int]
+    """The last II that is allowed."""
     refiner: Refiner
     work: Work
     best: Partial | None = None
     ii: int | None = None
     refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
+
+    @property
+    def end(self) -> int:
+        """The first II that nobody needs to try: the best so far, or one beyond the last."""
+        return self.last() + 1 if self.ii is None else self.ii
 
     def refuse(self, refusal: Refusal) -> None:
         self.refused[refusal.ii] = refusal
@@ -135,16 +146,19 @@ class _Hunt:
         self.work.spend(ARMS * self.problem.size**2)
         return climb(self.problem, ii, refine)
 
-    def gallop(self, first: int, last: int) -> None:
+    def gallop(self, first: int) -> None:
         """Quick tries: wider and wider to the first that succeeds, then halving back."""
         size = self.problem.size
-        failed, gap, best = first - 1, 0, last
-        while not self.attempt(min(first + gap, last), (QUICK if gap else AT_THE_BOUND) * size):
-            failed = min(first + gap, last)
-            if failed == last:
+        failed, gap = first - 1, 1
+        found = self.attempt(first, AT_THE_BOUND * size)
+        while not found:
+            failed = max(first, failed)
+            if failed == self.last():
                 return
-            gap = max(1, 2 * gap)
-        best = self.ii or last
+            tried = min(first + gap, self.last())
+            found = self.attempt(tried, QUICK * size)
+            failed, gap = failed if found else tried, 2 * gap
+        best = self.end
         while failed + 1 < best and self.work.left > 0:
             middle = (failed + best) // 2
             if self.attempt(middle, MIDDLE * size):
@@ -152,32 +166,30 @@ class _Hunt:
             else:
                 failed = middle
 
-    def improve(self, first: int, last: int) -> None:
+    def improve(self, first: int) -> None:
         """What is left of the work: at the bound, up from it, then down from the best."""
-        if (last + 1 if self.ii is None else self.ii) <= first:
+        if self.end <= first:
             return
         if self.attempt(first, self.work.left // THOROUGH, arms=self.affords_arms):
             return
-        self.press(first, last)
-        self.sweep(first, last)
-        best = last + 1 if self.ii is None else self.ii
-        failures, ii = 0, best - 1
+        self.press(first)
+        self.sweep(first)
+        failures, ii = 0, self.end - 1
         each = self.work.left // 2 // FROM_ABOVE
         while ii > first and self.work.left > 0 and failures < FROM_ABOVE:
             found = self.attempt(ii, each, arms=self.affords_arms and failures == 0)
             failures = 0 if found else failures + 1
             ii -= 1
 
-    def press(self, first: int, last: int) -> None:
+    def press(self, first: int) -> None:
         """Halving again between the bound and the best, each time by one long plan by start."""
         failed = first
         most = self.work.left // 2
         work = Work(most)
         while work.left > 0 and self.problem.wants("rau"):
-            best = last + 1 if self.ii is None else self.ii
-            if failed + 1 >= best:
+            if failed + 1 >= self.end:
                 break
-            middle = (failed + best) // 2
+            middle = (failed + self.end) // 2
             if not self._take(middle, self.refiner.by_start(middle, work, weigh=True)):
                 failed = middle
         self.work.spend(most - max(0, work.left))
@@ -189,13 +201,13 @@ class _Hunt:
             self.progress(ii)
         return found is not None
 
-    def sweep(self, first: int, last: int) -> None:
+    def sweep(self, first: int) -> None:
         """The textbook's own way: every II from the bound upward, by its plan alone."""
         if not self.problem.wants("rau"):
             return
         most = 3 * self.work.left // 4
         work = Work(most * CHEAP)
-        for ii in range(first, last + 1 if self.ii is None else self.ii):
+        for ii in range(first, self.end):
             if work.left <= 0:
                 break
             known = self.refused.get(ii)
@@ -210,18 +222,19 @@ class _Hunt:
         """Whether the arms may see what refinement does not, and the work left suffices."""
         return _needs_arms(self.problem) and ARMS * self.problem.size**2 < self.work.left
 
-    def fill(self, first: int, last: int) -> None:
+    def fill(self, first: int) -> None:
         """Tries of every II that nobody looked at, in order: the first found is the best."""
-        for ii in range(first, last + 1 if self.ii is None else self.ii):
+        for ii in range(first, self.end):
             if self.work.left <= 0:
                 return
             if ii not in self.refused and self.attempt(ii, MIDDLE * self.problem.size):
                 return
 
     def lean(self) -> None:
-        """Fewer stages at the II found, where a little work saves some."""
+        """Fewer stages at the II found, where a little work saves some, and shorter lives."""
         if self.best is not None and self.problem.wants("rau"):
-            self.best = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+            shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+            self.best = self.refiner.tightened(shorter)
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""
@@ -255,7 +268,7 @@ def _fits(problem: Problem, ii: int) -> bool:
     return all(needed.get(space, 0) <= budget for space, budget in problem.rooms.budgets.items())
 
 
-def enough_memory(problem: Problem, first: int, last: int) -> int:
+def enough_memory(problem: Problem, first: int, last_allowed: Callable[[], int]) -> int:
     """The first II at which the bytes that any schedule needs fit.
 
     A path of latency l over distance d to a reader at distance r makes a life of (r - d) × II + l
@@ -264,6 +277,7 @@ def enough_memory(problem: Problem, first: int, last: int) -> int:
     """
     if not problem.rotating or _fits(problem, first):
         return first
+    last = last_allowed()
     if not _fits(problem, last):
         return last + 1
     low, high = first, last

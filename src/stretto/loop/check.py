@@ -66,6 +66,8 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
         "slots": list(loop.slots),
     }
     for key, names in named.items():
+        if len(set(names)) == len(names):
+            continue
         times = Counter(names)
         seen: Counter[str] = Counter()
         for i, name in enumerate(names):
@@ -78,30 +80,29 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
 def _values(loop: Loop) -> Iterator[Fault]:
     declared = {value.name for value in loop.values}
     storages = {storage.name for storage in loop.storages}
-    made_from: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    makers: defaultdict[str, list[Op]] = defaultdict(list)
     for op in loop.ops:
-        taken = frozenset(operand.value for operand in op.operands)
         for result in op.results:
-            made_from[result].append(taken)
+            makers[result].append(op)
     definer: dict[str, str] = {}
     for i, value in enumerate(loop.values):
         if value.storage is not None and value.storage not in storages:
             message = f"value `{value.name}` lives in `{value.storage}`, which is no storage"
             yield Fault(loop.at("values", i, "storage"), "unknown-storage", message)
-        viewed = value.view_of
-        if viewed is not None and not any(viewed in taken for taken in made_from[value.name]):
+        if value.view_of is not None and not any(
+            operand.value == value.view_of for op in makers[value.name] for operand in op.operands
+        ):
             told = f"value `{value.name}` is a view of `{value.view_of}`"
             message = f"{told}, which its maker does not read"
             yield Fault(loop.at("values", i, "view_of"), "unknown-view", message)
     for i, op in enumerate(loop.ops):
         for j, result in enumerate(op.results):
-            at = loop.at("results", j, op=i)
             if result not in declared:
                 message = f"`{op.name}` defines `{result}`, which is not among the values"
-                yield Fault(at, "undeclared-result", message)
+                yield Fault(loop.at("results", j, op=i), "undeclared-result", message)
             if result in definer:
                 message = f"`{op.name}` defines `{result}`, which `{definer[result]}` defines"
-                yield Fault(at, "defined-twice", message)
+                yield Fault(loop.at("results", j, op=i), "defined-twice", message)
             definer.setdefault(result, op.name)
         for j, operand in enumerate(op.operands):
             if operand.value not in declared:
@@ -164,6 +165,8 @@ def _accesses(loop: Loop) -> Iterator[Fault]:
     written: set[str] = {name for op in loop.ops for name in op.writes}
     written_so_far: set[str] = set()
     for i, op in enumerate(loop.ops):
+        if not (op.writes or loop.reads.get(op.name) or op.reads):
+            continue
         for listed_as, j, access in _touched(loop, op):
             at, name = loop.at(listed_as, j, op=i), access.storage
             storage = known.get(name)
@@ -269,42 +272,46 @@ _MOST = {
 
 def _wrong_numbers(loop: Loop) -> Iterator[Fault]:
     """Every number that is out of its range."""
-    for place, owner, what, number in _all_numbers(loop):
-        if number is None:
+    for what, number, op, fields, part in _all_numbers(loop):
+        if number is None or 0 <= number <= _MOST.get(what, number):
             continue
-        most = _MOST.get(what)
+        place, owner = loop.at(*fields, op=op), part if op is None else f"`{loop.ops[op].name}`"
+        if op is not None and part:
+            owner += f" {part}"
         if number < 0:
             told = f"{owner} has {what} {told_number(number)}; it must be 0 or more"
             yield Fault(place, f"negative-{what}", told)
-        elif most is not None and number > most:
-            told = f"{owner} has {what} {told_number(number)}; at most {most:,} is allowed"
+        else:
+            told = f"{owner} has {what} {told_number(number)}; at most {_MOST[what]:,} is allowed"
             yield Fault(place, f"large-{what}", told)
 
 
-def _all_numbers(loop: Loop) -> Iterator[tuple[Place, str, str, int | None]]:
+_Number = tuple[str, int | None, int | None, tuple[str | int, ...], str]
+"""What it is, the number, whose operation's, where it stands there, and of which part."""
+
+
+def _all_numbers(loop: Loop) -> Iterator[_Number]:
     for i, op in enumerate(loop.ops):
-        owner = f"`{op.name}`"
-        yield loop.at("latency", op=i), owner, "latency", op.latency
-        yield loop.at("constraint", "max_depth", op=i), owner, "max_depth", op.constraint.max_depth
+        yield "latency", op.latency, i, ("latency",), ""
+        yield "max_depth", op.constraint.max_depth, i, ("constraint", "max_depth"), ""
         for j, operand in enumerate(op.operands):
-            named = f"{owner} operand `{operand.value}`"
-            yield loop.at("operands", j, "latency", op=i), named, "latency", operand.latency
-            yield loop.at("operands", j, "distance", op=i), named, "distance", operand.distance
+            part = f"operand `{operand.value}`"
+            yield "latency", operand.latency, i, ("operands", j, "latency"), part
+            yield "distance", operand.distance, i, ("operands", j, "distance"), part
         for j, read in enumerate(op.reads):
-            named = f"{owner} read of `{read.storage}`"
-            yield loop.at("reads", j, "distance", op=i), named, "distance", read.distance
+            part = f"read of `{read.storage}`"
+            yield "distance", read.distance, i, ("reads", j, "distance"), part
         for j, use in enumerate(op.uses or ()):
-            named = f"{owner} use of `{use.slot}`"
-            yield loop.at("uses", j, "duration", op=i), named, "duration", use.duration
-            yield loop.at("uses", j, "offset", op=i), named, "offset", use.offset
-            yield loop.at("uses", j, "occupancy", op=i), named, "occupancy", use.occupancy
+            part = f"use of `{use.slot}`"
+            yield "duration", use.duration, i, ("uses", j, "duration"), part
+            yield "offset", use.offset, i, ("uses", j, "offset"), part
+            yield "occupancy", use.occupancy, i, ("uses", j, "occupancy"), part
         for j, demand in enumerate(op.demands):
-            named = f"{owner} demand on `{demand.pool}`"
-            yield loop.at("demands", j, "units", op=i), named, "units", demand.units
+            yield "units", demand.units, i, ("demands", j, "units"), f"demand on `{demand.pool}`"
     for i, dependence in enumerate(loop.stated):
-        owner = f"dependence {dependence.src} -> {dependence.dst}"
-        yield loop.at("dependences", i, "latency"), owner, "latency", dependence.latency
-        yield loop.at("dependences", i, "distance"), owner, "distance", dependence.distance
+        part = f"dependence {dependence.src} -> {dependence.dst}"
+        yield "latency", dependence.latency, None, ("dependences", i, "latency"), part
+        yield "distance", dependence.distance, None, ("dependences", i, "distance"), part
 
 
 # The loop on a machine --------------------------------------------------------------------
@@ -335,7 +342,8 @@ def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
                     f"which has capacity {capacity}"
                 )
                 yield Fault(loop.at("uses", j, "occupancy", op=i), "over-capacity", message)
-        yield from _own_overlap(loop.at("uses", op=i), op, machine, known)
+        if len({slot for slot, _, _, _ in known}) < len(known):
+            yield from _own_overlap(loop.at("uses", op=i), op, machine, known)
 
 
 def _own_overlap(

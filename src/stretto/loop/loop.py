@@ -81,6 +81,9 @@ class Loop:
                 views.setdefault(value.view_of, []).append((value.name, back))
         found: dict[str, tuple[tuple[str, int], ...]] = {}
         for value in self.values:
+            if value.name not in views:
+                found[value.name] = tuple(dict.fromkeys(direct.get(value.name, ())))
+                continue
             work, seen = [(value.name, 0)], dict[tuple[str, int], None]()
             while work:
                 name, back = work.pop()
@@ -101,6 +104,24 @@ class Loop:
         return effective_reads(self.ops, self.values, self.storages)
 
     @cached_property
+    def storage_writers(self) -> dict[str, tuple[Op, ...]]:
+        """Storage to the operations that write it, in program order."""
+        found: dict[str, dict[str, Op]] = {storage.name: {} for storage in self.storages}
+        for op in self.ops:
+            for name in op.writes:
+                found[name][op.name] = op
+        return {name: tuple(writers.values()) for name, writers in found.items()}
+
+    @cached_property
+    def storage_readers(self) -> dict[str, tuple[tuple[Op, int], ...]]:
+        """Storage to (operation, distance) of all reads of it, in program order."""
+        found: dict[str, list[tuple[Op, int]]] = {storage.name: [] for storage in self.storages}
+        for op in self.ops:
+            for read in self.reads[op.name]:
+                found[read.storage].append((op, read.distance))
+        return {name: tuple(readers) for name, readers in found.items()}
+
+    @cached_property
     def storage_views(self) -> dict[str, Operand]:
         """Operations that only give what lies in a storage another name, and what they name."""
         return storage_views(self.ops, self.values)
@@ -114,6 +135,10 @@ class Loop:
     def dependences(self) -> tuple[Dependence, ...]:
         """Every dependence: stated, from values, from storages. Needs a resolved loop."""
         return derive_dependences(self.ops, self.values, self.storages, self.stated, self.reads)
+
+    @cached_property
+    def _order(self) -> tuple[int, ...] | Fault:
+        return _sorted(self)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -141,11 +166,16 @@ class Loop:
 
 def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
     """Program positions in an order that respects distance-0 dependences, or the cycle."""
+    return loop._order  # pyright: ignore[reportPrivateUsage] - worked out once
+
+
+def _sorted(loop: Loop) -> tuple[int, ...] | Fault:
     successors: list[list[int]] = [[] for _ in loop.ops]
     waiting = [0] * len(loop.ops)
+    index = loop.index
     for dependence in loop.dependences:
         if dependence.distance == 0:
-            src, dst = loop.index[dependence.src], loop.index[dependence.dst]
+            src, dst = index[dependence.src], index[dependence.dst]
             successors[src].append(dst)
             waiting[dst] += 1
     # Operations come out in rounds, program order inside a round, whatever was ready first.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from stretto.limits import NUMBER_DIGITS
@@ -36,6 +36,7 @@ _SPECIAL_BITS = {
 }
 
 
+@lru_cache(maxsize=256)
 def element_bits(element: str) -> int | None:
     """The width of an element type, or None if it is not one."""
     if element in _SPECIAL_BITS:

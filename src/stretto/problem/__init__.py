@@ -157,6 +157,8 @@ class Compiled:
     @cached_property
     def max_stage(self) -> tuple[int | None, ...]:
         """Last stage allowed: the operation's own limit or that of all; None: any."""
+        if self.max_stages is None and not self.depths:
+            return (None,) * self.size
         overall = [] if self.max_stages is None else [self.max_stages - 1]
         return tuple(
             min([*overall, *([self.depths[i]] if i in self.depths else [])], default=None)

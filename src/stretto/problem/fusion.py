@@ -91,8 +91,10 @@ def fusion_class(op: Op, machine: Machine) -> FusionClass | None:
     It holds something, every slot it holds lets several fused operations share one hold, and
     its bank is stated.
     """
+    if op.facts.bank is None:
+        return None
     slots = tuple(sorted(use.slot for use in op.vector.uses if use.duration > 0))
-    if not slots or op.facts.bank is None:
+    if not slots:
         return None
     if any(machine.slot(slot).fusion_cap < 2 for slot in slots):
         return None

@@ -129,36 +129,34 @@ def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]
     R. Tarjan, "Depth-first search and linear graph algorithms" (1972), with a stack of its own
     so that no loop is too deep.
     """
-    number: dict[int, int] = {}
-    low: dict[int, int] = {}
+    size = len(successors)
+    number, low, done = [-1] * size, [0] * size, size
+    count = 0
     path: list[int] = []
-    on_path: set[int] = set()
-    for root in range(len(successors)):
-        if root in number:
+    for root in range(size):
+        if number[root] >= 0:
             continue
         work = [(root, iter(successors[root]))]
-        number[root] = low[root] = len(number)
+        number[root] = low[root] = count
+        count += 1
         path.append(root)
-        on_path.add(root)
         while work:
             node, rest = work[-1]
             for child in rest:
-                if child not in number:
-                    number[child] = low[child] = len(number)
+                if number[child] < 0:
+                    number[child] = low[child] = count
+                    count += 1
                     path.append(child)
-                    on_path.add(child)
                     work.append((child, iter(successors[child])))
                     break
-                if child in on_path:
-                    low[node] = min(low[node], number[child])
+                low[node] = min(low[node], number[child])
             else:
                 work.pop()
-                if work:
-                    above = work[-1][0]
-                    low[above] = min(low[above], low[node])
+                if work and low[node] < low[work[-1][0]]:
+                    low[work[-1][0]] = low[node]
                 if low[node] == number[node]:
                     members: list[int] = []
                     while not members or members[-1] != node:
                         members.append(path.pop())
-                    on_path.difference_update(members)
+                        number[members[-1]] = done  # no number of who is still on the path
                     yield members

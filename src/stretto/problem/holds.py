@@ -96,18 +96,16 @@ class Holds:
     def claims_of(self, vector: ResourceVector) -> tuple[Claim, ...]:
         """What a vector takes of what is limited."""
         number = self._number
-        return (
-            *(
-                Claim(number["slot", u.slot], u.offset, u.duration, u.occupancy)
-                for u in vector.uses
-                if u.duration and u.occupancy and ("slot", u.slot) in number
-            ),
-            *(
-                Claim(number["pool", d.pool], 0, vector.duration, d.units)
-                for d in vector.demands
-                if d.units and vector.duration
-            ),
-        )
+        found: list[Claim] = []
+        for use in vector.uses:
+            column = number.get(("slot", use.slot))
+            if column is not None and use.duration and use.occupancy:
+                found.append(Claim(column, use.offset, use.duration, use.occupancy))
+        if vector.demands and (lasts := vector.duration):
+            for demand in vector.demands:
+                if demand.units:
+                    found.append(Claim(number["pool", demand.pool], 0, lasts, demand.units))
+        return tuple(found)
 
     @cached_property
     def by_column(self) -> tuple[tuple[Hold, ...], ...]:
@@ -164,24 +162,19 @@ class Rooms:
     @cached_property
     def turning(self) -> tuple[Room, ...]:
         """Rotating storages that some operation writes, registers included."""
-        writers: dict[str, list[int]] = {}
-        readers: dict[str, list[Reader]] = {}
-        for i, op in enumerate(self.loop.ops):
-            for name in dict.fromkeys(op.writes):
-                writers.setdefault(name, []).append(i)
-            for read in self.loop.reads[op.name]:
-                readers.setdefault(read.storage, []).append((i, read.distance))
+        index, writers = self.loop.index, self.loop.storage_writers
+        readers = self.loop.storage_readers
         return tuple(
             Room(
                 s.name,
                 s.space,
                 s.bytes,
-                tuple(writers[s.name]),
-                tuple(readers.get(s.name, ())),
+                tuple(index[op.name] for op in writers[s.name]),
+                tuple((index[op.name], distance) for op, distance in readers[s.name]),
                 s.depth,
             )
             for s in self.loop.storages
-            if not s.fixed and s.name in writers
+            if not s.fixed and writers[s.name]
         )
 
     @cached_property

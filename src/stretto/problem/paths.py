@@ -1,6 +1,6 @@
 """Longest paths: one place that relaxes ``start[dst] >= start[src] + latency - II × distance``.
 
-    settle       all arcs, in sweeps of topological order      earliest, heights, stages
+    settle       all arcs, in sweeps of topological order      earliest, heights
     raise_from   what one raised value raises, as a front       longest_from; windows in the making
     lower_from   the same backwards, for latest starts
 
@@ -70,29 +70,6 @@ def heights(
     values = list(completion)
     settle(graph.order[::-1], graph.preds, ii, values, deadline)
     return values
-
-
-def stages(
-    graph: Graph, ii: int, starts: Sequence[int], deadline: Deadline = NEVER
-) -> list[int] | None:
-    """The earliest starts with the same cycles that meet every dependence; None: there are none.
-
-    An operation may move by whole IIs without changing what it holds. Cycles fix everything
-    else, so this is a longest path in stages: ``k[dst] >= k[src] + ceil((latency - II × distance
-    + cycle[src] - cycle[dst]) / II)``, which has a solution unless a recurrence gains a stage.
-    """
-    cycle = [start % ii for start in starts]
-    steps = [
-        [
-            (other, -((cycle[other] - base - latency) // ii) - distance, 0)
-            for other, latency, distance in arcs
-        ]
-        for base, arcs in zip(cycle, graph.succs, strict=True)
-    ]
-    stage = [0] * len(cycle)
-    if not settle(graph.order, steps, ii, stage, deadline, sweeps=len(cycle)):
-        return None
-    return [c + ii * k for c, k in zip(cycle, stage, strict=True)]
 
 
 # From one operation --------------------------------------------------------------------------

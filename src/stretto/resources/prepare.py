@@ -122,6 +122,9 @@ def resolve(loop: Loop, machine: Machine) -> Resolved:
     notes: list[Note] = []
     faults: list[Fault] = []
     for i, op in enumerate(loop.ops):
+        if op.resolved:
+            ops.append(op)
+            continue
         try:
             classified = classify(op, machine, values, storages, loop.at(op=i))
         except FormulaError as error:

@@ -99,16 +99,14 @@ def pipeline_depth(loop: Loop, ii: int, starts: Mapping[str, int]) -> int:
 
 def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -> int:
     """Cycles one instance lives: first writer's issue to last completion, half open."""
-    writers = [op for op in loop.ops if storage.name in op.writes]
+    writers = loop.storage_writers[storage.name]
     if storage.fixed or not writers:
         return ii
     begin = min(starts[op.name] for op in writers)
     ends = [starts[op.name] + op.completion for op in writers]
     ends += [
-        starts[op.name] + op.completion + ii * read.distance
-        for op in loop.ops
-        for read in loop.reads[op.name]
-        if read.storage == storage.name
+        starts[op.name] + op.completion + ii * distance
+        for op, distance in loop.storage_readers[storage.name]
     ]
     return max(ends) - begin
 
@@ -129,14 +127,12 @@ def knot(loop: Loop, ii: int, starts: Mapping[str, int]) -> tuple[str, ...]:
     carried = [read.storage for name in instant for read in loop.reads[name] if read.distance > 0]
     waits: dict[str, set[str]] = {}
     for s in loop.storages:
-        writers = [op.name for op in loop.ops if s.name in op.writes]
+        writers = [op.name for op in loop.storage_writers[s.name]]
         if s.name not in carried or s.fixed or not writers:
             continue
         depth = ring_depth(s, lifetime(loop, s, ii, starts), ii)
         touches = [(name, 0) for name in writers]
-        touches += [
-            (o, r.distance) for o, rs in loop.reads.items() for r in rs if r.storage == s.name
-        ]
+        touches += [(op.name, distance) for op, distance in loop.storage_readers[s.name]]
         for name, back in touches:
             for writer in writers:
                 at_once = starts[name] + ii * back == starts[writer] + ii * depth
@@ -178,24 +174,22 @@ def memory(machine: Machine, uses: Sequence[StorageUse]) -> tuple[SpaceUse, ...]
 def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(bytes, begin, end) of everything that lives in registers, one iteration's instance."""
     lives: list[tuple[int, int, int]] = []
+    done = {op.name: starts[op.name] + op.completion for op in loop.ops}
     for value in loop.values:
-        if not value.register_bytes:
+        size = value.register_bytes
+        if not size:
             continue
         producer = loop.producers.get(value.name)
         if producer is None:
-            lives.append((value.register_bytes, 0, ii))
+            lives.append((size, 0, ii))
             continue
-        begin = starts[producer]
-        ends = [begin + loop.op(producer).completion]
-        ends += [
-            starts[reader] + loop.op(reader).completion + ii * distance
-            for reader, distance in loop.readers[value.name]
-        ]
-        lives.append((value.register_bytes, begin, max(ends)))
+        end = done[producer]
+        for reader, distance in loop.readers[value.name]:
+            end = max(end, done[reader] + ii * distance)
+        lives.append((size, starts[producer], end))
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:
-            writers = [starts[op.name] for op in loop.ops if storage.name in op.writes]
-            begin = min(writers, default=0)
+            begin = min((starts[op.name] for op in loop.storage_writers[storage.name]), default=0)
             lives.append((storage.bytes, begin, begin + lifetime(loop, storage, ii, starts)))
     return lives
 

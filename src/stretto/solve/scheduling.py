@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -46,9 +47,10 @@ Progress = Callable[[Refusal | int | Event], None]
 
 
 STOPPED = "stopped while a better schedule was sought: this is the best so far"
-FINISHING = 3.0
-"""To analyse, verify and tell of a schedule takes up to so many times what bounding and compiling
-the loop took; a search that has a time limit leaves that much of it."""
+FINISHING = 4.0
+"""To analyse, verify and tell of a schedule, or to make the serial one where nothing was found,
+takes up to so many times what bounding and compiling the loop took; a search that has a time limit
+leaves that much of it."""
 OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
 
 
@@ -283,30 +285,33 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
         reason = f"below the MII {mii} ({job.bounds.limiter} bound: {cause(job.bounds.witness)})"
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
         return _Heuristic(job.failure((refusal,)), limit)
-    serial_ii, at_hand = _serial_schedule(job.problem)
-    job.problem.deadline.later(
-        LATEST - job.finishing
-    ).check()  # or it would not be verified in time
-    last = serial_ii if limit is None else limit
+    serial_schedule = cache(lambda: _serial_schedule(job))
     if job.chosen.generator == SERIAL:
-        if isinstance(at_hand, Refusal):
-            return _Heuristic(job.failure((at_hand,)), last)
-        return _Heuristic(job.serially(at_hand), last)
+        ii, at_hand = serial_schedule()
+        refused = isinstance(at_hand, Refusal)
+        analysis = job.failure((at_hand,)) if refused else job.serially(at_hand)
+        return _Heuristic(analysis, ii if limit is None else limit)
     from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
         hurried = replace(job.problem.options, deadline=job.search_until)
-        found = search(replace(job.problem, options=hurried), job.bounds, serial_ii, progress)
+        hurrying = replace(job.problem, options=hurried)
+        found = search(hurrying, job.bounds, lambda: serial_schedule()[0], progress)
     except KeyboardInterrupt:
         found = Found(None, None, (), stopped=True)
-    if found.placement is None and isinstance(at_hand, Refusal):
-        if found.stopped:
-            raise KeyboardInterrupt
-        if found.overdue:
-            raise OverdueError(job.problem.deadline.seconds)
-    analysis = _best(job, found, at_hand)
+    if found.placement is not None:  # the search looks no further than the serial II
+        analysis = job.found(found)
+    else:
+        at_hand = serial_schedule()[1]
+        if isinstance(at_hand, Refusal):
+            if found.stopped:
+                raise KeyboardInterrupt
+            if found.overdue:
+                raise OverdueError(job.problem.deadline.seconds)
+        analysis = _fallen_back(job, found, at_hand)
     if found.stopped:
         raise StoppedError(_warned(analysis, STOPPED))
+    last = limit or analysis.ii or serial_schedule()[0]
     return _Heuristic(_late(analysis) if found.overdue else analysis, last)
 
 
@@ -318,12 +323,18 @@ def _late(analysis: ScheduleAnalysis) -> ScheduleAnalysis:
     return replace(_warned(analysis, OVERDUE), overdue=True)
 
 
-def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:
-    """The II of the serial schedule, and the schedule or why it cannot be the answer."""
+def _serial_schedule(job: Job) -> tuple[int, SerialResult | Refusal]:
+    """The II of the serial schedule, and the schedule or why it cannot be the answer.
+
+    Made where it is asked for: what is found at the bound needs neither.
+    """
+    problem = job.problem
     try:
         result = serial(problem)
     except SerialError as error:
         return error.ii, Refusal(error.ii, str(error))
+    finally:  # or it would not be verified in time
+        problem.deadline.later(LATEST - job.finishing).check()
     limit = problem.options.max_ii
     if limit is not None and limit < result.ii:
         reason = f"the serial schedule has II {result.ii}; the largest II allowed is {limit}"
@@ -331,15 +342,11 @@ def _serial_schedule(problem: Problem) -> tuple[int, SerialResult | Refusal]:
     return result.ii, result
 
 
-def _best(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAnalysis:
-    """What the search found, or the serial schedule where that is better or all there is."""
+def _fallen_back(job: Job, found: Found, at_hand: SerialResult | Refusal) -> ScheduleAnalysis:
+    """The serial schedule, where the search found none; or that there is none either."""
     if isinstance(at_hand, Refusal):
-        if found.placement is not None:
-            return job.found(found)
         told = any(r.ii <= at_hand.ii <= r.last for r in found.refused)
         return job.failure(found.refused if told else (*found.refused, at_hand))
-    if found.placement is not None and found.ii is not None and found.ii <= at_hand.ii:
-        return job.found(found)
     ended = "found nothing better in time" if found.overdue else "found nothing"
     told = f"the search {ended} up to II {at_hand.ii}: this is the serial schedule"
     return job.serially(at_hand, found.refused, told)

@@ -10,7 +10,7 @@ verifier is there to check.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.loop import Dependence, DependenceKind, Loop, Op, Storage
@@ -43,6 +43,8 @@ def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:
 
     A name is looked through: whoever reads it reads what its own maker was given.
     """
+    if not loop.storages:
+        return {}
     home = {value.name: value.storage for value in loop.values}
     made_by = {result: op for op in loop.ops for result in op.results}
     found: dict[str, set[tuple[str, str, int]]] = {s.name: set() for s in loop.storages}
@@ -63,7 +65,11 @@ def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:
 
 def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
     """Operations that must share a stage: all that a chain of common group numbers joins."""
-    numbers = {op.name: (op.constraint.gid, op.constraint.leader_gid) for op in loop.ops}
+    numbers = {
+        op.name: (asked.gid, asked.leader_gid)
+        for op in loop.ops
+        if (asked := op.constraint).gid is not None or asked.leader_gid is not None
+    }
     asking: dict[int | None, list[str]] = {}
     for name, both in numbers.items():
         for number in both:
@@ -104,6 +110,8 @@ class Touch:
 
 def touches(loop: Loop) -> dict[str, list[Touch]]:
     """Storage to all that touch it, in program order."""
+    if not loop.storages:
+        return {}
     home = {value.name: value.storage for value in loop.values}
     lies = _lies_in(loop, home)
     written = {name for op in loop.ops for name in op.writes}
@@ -149,7 +157,7 @@ def _lies_in(loop: Loop, home: dict[str, str | None]) -> dict[str, tuple[str, in
 
 def _only_names(op: Op, home: dict[str, str | None]) -> bool:
     """Whether it takes no time and makes another name of what lies in a storage."""
-    if op.reads or op.writes or (len(op.operands), len(op.results)) != (1, 1):
+    if len(op.operands) != 1 or len(op.results) != 1 or op.reads or op.writes:
         return False
     inside = home.get(op.results[0])
     return inside is not None and inside == home.get(op.operands[0].value) and op.completion == 0
@@ -158,13 +166,14 @@ def _only_names(op: Op, home: dict[str, str | None]) -> bool:
 # One iteration ----------------------------------------------------------------------------
 
 
-def waits_inside(loop: Loop) -> dict[str, list[str]]:
+def waits_inside(
+    loop: Loop, asked: Sequence[Dependence], touched: Mapping[str, Sequence[Touch]]
+) -> dict[str, list[str]]:
     """Orders of one iteration, as who waits for whom: stated, of operands, of storages."""
     waits: dict[str, list[str]] = {op.name: [] for op in loop.ops}
-    for d in stated_and_flows(loop):
+    for d in asked:
         if d.distance == 0 and d.src in waits and d.dst in waits:
             waits[d.dst].append(d.src)
-    touched = touches(loop)
     for storage in loop.storages:
         for before, after in _ordered(touched[storage.name], storage):
             waits[after].append(before)

@@ -28,9 +28,10 @@ SHOWN = 3
 
 def dependence(laid: Layout) -> Iterator[Violation]:
     """The destination, `distance` iterations on, starts when the source allows it."""
-    asked = [d for d in laid.asked if d.src in laid.starts and d.dst in laid.starts]
+    starts, ii = laid.starts, laid.ii
+    asked = [d for d in laid.asked if d.src in starts and d.dst in starts]
     for d in asked:
-        if laid.at(d.dst, d.distance) < laid.at(d.src, 0) + d.latency:
+        if starts[d.dst] + d.distance * ii < starts[d.src] + d.latency:
             yield _too_early(laid, d)
     copies = [copy for storage in laid.loop.storages for copy in _laid_out(laid, storage)]
     for copy in copies:
@@ -138,12 +139,13 @@ def _at_one_cycle(
     """What takes no time hands on in the cycle in which it takes: some order must do that."""
     waits: dict[str, set[str]] = {}
     for d in asked:
-        together = laid.at(d.src, 0) == laid.at(d.dst, d.distance)
-        if d.latency == 0 and together and d.src != d.dst:
+        if d.latency == 0 and d.src != d.dst and laid.at(d.src, 0) == laid.at(d.dst, d.distance):
             waits.setdefault(d.dst, set()).add(d.src)
     for copy in copies:
         for earlier, later in _at_once(copy):
             waits.setdefault(later, set()).add(earlier)
+    if not waits:
+        return
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:

@@ -33,7 +33,7 @@ def fusion(laid: Layout) -> Iterator[Violation]:
         for violation in _paths(laid, group):
             apart = False
             yield violation
-    if apart:  # a path inside a group is a cycle of its contraction: said once
+    if groups and apart:  # a path inside a group is a cycle of its contraction: said once
         yield from _contraction(laid, groups)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from heapq import merge
 from itertools import islice
 from typing import Literal, get_args
@@ -163,24 +162,28 @@ class Layout:
     @cached_property
     def predecessors(self) -> dict[str, list[str]]:
         """Orders of one iteration, as who waits for whom."""
-        return waits_inside(self.loop)
+        return waits_inside(self.loop, self.asked, self.touched)
 
     @cached_property
     def levels(self) -> dict[str, int]:
         """Round in which each operation becomes ready; empty when some never does."""
-        sorter = TopologicalSorter(self.predecessors)
-        try:
-            sorter.prepare()
-        except CycleError:
-            return {}
+        missing = {name: len(before) for name, before in self.predecessors.items()}
+        after: dict[str, list[str]] = {name: [] for name in missing}
+        for name, before in self.predecessors.items():
+            for other in before:
+                after[other].append(name)
         level: dict[str, int] = {}
-        rounds = 0
-        while sorter.is_active():
-            ready = sorter.get_ready()
+        ready, rounds = [name for name, count in missing.items() if not count], 0
+        while ready:
             level.update(dict.fromkeys(ready, rounds))
-            sorter.done(*ready)
-            rounds += 1
-        return level
+            freed: list[str] = []
+            for name in ready:
+                for other in after[name]:
+                    missing[other] -= 1
+                    if not missing[other]:
+                        freed.append(other)
+            ready, rounds = freed, rounds + 1
+        return level if len(level) == len(missing) else {}
 
     def running(self, span: Span, cycle: int) -> Running:
         """The iterations that have a span at a time; none where `last` is below `first`.
@@ -206,13 +209,15 @@ class Layout:
         stages = max(0, *(span.begin // self.ii for span in lasting)) + 1
         longest = max(span.end - span.begin for span in lasting)
         opens = (stages + longest // self.ii) * self.ii
-        load = 0
+        ii, load = self.ii, 0
         changes: list[tuple[int, int]] = []
         for span in lasting:
-            before = self.running(span, opens - 1)
-            load += span.amount * before.count
-            changes.append((span.end + before.first * self.ii, -span.amount))
-            changes.append((span.begin + (before.last + 1) * self.ii, span.amount))
+            begin, end, amount = span.begin, span.end, span.amount
+            # As `running` has it: the first that has not ended, and the first that has not begun.
+            first, fresh = (opens - 1 - end) // ii + 1, (opens - 1 - begin) // ii + 1
+            load += amount * (fresh - first)
+            changes.append((end + first * ii, -amount))
+            changes.append((begin + fresh * ii, amount))
         changes.sort()  # at one time, what ends goes before what begins
         for n, (cycle, change) in enumerate(changes):
             load += change

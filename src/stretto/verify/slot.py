@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.loop import Op
+from stretto.loop import Op, Use
 from stretto.verify.layout import Layout, Limit, Span, Violation, listed, names_of, overfull
 
 
@@ -41,6 +41,10 @@ def holds(laid: Layout) -> dict[str, list[Span]]:
         together.setdefault((group, laid.starts[op.name]), []).append(op)
     spans: dict[str, list[Span]] = {}
     for (_, start), members in together.items():
+        if len(members) == 1:
+            for use in _held(members[0]):
+                spans.setdefault(use.slot, []).append(_span(members[0], use, start))
+            continue
         joined: dict[tuple[str, int], Span] = {}
         for op in members:
             for key, span in _own(op, start).items():
@@ -50,17 +54,24 @@ def holds(laid: Layout) -> dict[str, list[Span]]:
     return spans
 
 
+def _held(op: Op) -> list[Use]:
+    """What lasts of an operation's uses, in order of time."""
+    held = [use for use in op.vector.uses if use.duration > 0]
+    return held if len(held) < 2 else sorted(held, key=lambda use: use.offset)
+
+
+def _span(op: Op, use: Use, start: int) -> Span:
+    begin = start + use.offset
+    return Span((op.name,), begin, begin + use.duration, use.occupancy)
+
+
 def _own(op: Op, start: int) -> dict[tuple[str, int], Span]:
     """The holds of one operation, numbered slot by slot in order of time."""
     spans: dict[tuple[str, int], Span] = {}
-    held = [use for use in op.vector.uses if use.duration > 0]
     numbers: Counter[str] = Counter()
-    for use in sorted(held, key=lambda use: use.offset):
-        number = numbers[use.slot]
+    for use in _held(op):
+        spans[use.slot, numbers[use.slot]] = _span(op, use, start)
         numbers[use.slot] += 1
-        begin = start + use.offset
-        span = Span((op.name,), begin, begin + use.duration, use.occupancy)
-        spans[use.slot, number] = span
     return spans
 
 

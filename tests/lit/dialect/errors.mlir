@@ -183,3 +183,29 @@ func.func @programs(%r: !nv_tileas.pipeline<2, tensor<4xf32>>, %i: !nv_tileas.it
   } -> i32 attributes {mode = "unspecialized", machine = "m", ii = 3, stage_count = 2, ops = ["a"], loop = {}}
   func.return
 }
+
+// -----
+
+func.func @far(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32, %r: tensor<16x64xf16>) {
+  // expected-error @below {{`nv_tileas.async.gnic_read` has 1 coordinates; ?x64xf16 has 2 dimensions}}
+  %a = nv_tileas.async.gnic_read %g[%i] : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
+  // expected-error @below {{`nv_tileas.async.mma_copy`: result is 8x64xf16, source is 16x64xf16}}
+  %b = nv_tileas.async.mma_copy %r : tensor<16x64xf16> -> tensor<8x64xf16>
+  func.return
+}
+
+// -----
+
+func.func @short_of_a_definition() {
+  // expected-error @below {{`%later` is not defined above; the long form states its type}}
+  %a = nv_tileas.async.smem_read %later : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @too_much_in_short(%s: !nv_tileas.smem_ref<4xf32>) {
+  // expected-error @below {{2 operands; `nv_tileas.async.smem_read` has up to 1 in its short form}}
+  %a = nv_tileas.async.smem_read %s, %s : tensor<4xf32>
+  func.return
+}

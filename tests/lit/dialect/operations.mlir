@@ -37,6 +37,12 @@ func.func @memory(%g: !nv_tileas.tensor<?x64xf16, global>, %i: i32, %picks: tens
   %r = nv_tileas.load %g[%i, %i] : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
   // CHECK: nv_tileas.store %r to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
   %stored = nv_tileas.store %r to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: %far = nv_tileas.async.gnic_read %g[%i, %i] after %t : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
+  %far = nv_tileas.async.gnic_read %g[%i, %i] after %t : !nv_tileas.tensor<?x64xf16, global> -> tensor<16x64xf16>
+  // CHECK: nv_tileas.async.gnic_write %far to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  %sent = nv_tileas.async.gnic_write %far to %g[%i, %i] : tensor<16x64xf16> -> !nv_tileas.tensor<?x64xf16, global>
+  // CHECK: nv_tileas.async.mma_copy %far : tensor<16x64xf16> -> tensor<16x64xf16>
+  %laid = nv_tileas.async.mma_copy %far : tensor<16x64xf16> -> tensor<16x64xf16>
   // CHECK: nv_tileas.async.smem_write %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
   %w = nv_tileas.async.smem_write %r into %s : tensor<16x64xf16> -> !nv_tileas.smem_ref<16x64xf16>
   // CHECK: nv_tileas.async.smem_read %w after %t1 : !nv_tileas.smem_ref<16x64xf16> -> tensor<16x64xf16>, !nv_tileas.token

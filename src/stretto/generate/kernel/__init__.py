@@ -24,13 +24,13 @@ CELLS = 1 << 24
 """Counts that the compiled loops may keep, columns × II; a longer II goes to the twin."""
 
 
-def seats_of(core: Core, longest_ii: int) -> Seats:
-    """The seating loops for a problem whose II may come to so much."""
-    if Compiled is None or len(core.limits) * longest_ii > CELLS:
+def seats_for(core: Core, ii: int) -> type[Seats]:
+    """The seating loops for an II of a problem."""
+    if Compiled is None or len(core.limits) * ii > CELLS:
         from stretto.generate.kernel.twin import Seats as Twin  # noqa: PLC0415 - rarely needed
 
-        return Twin(core)
-    return Compiled(core)
+        return Twin
+    return Compiled
 
 
-__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "core_of", "seats_of"]
+__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "core_of", "seats_for"]

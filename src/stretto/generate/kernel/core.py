@@ -116,7 +116,7 @@ class Core:
                 return 0, ()
             for claim in claims:
                 enough = max(enough, claim.offset + 1, claim.duration)
-        return enough, tuple(tuple(map(tuple, claims)) for claims in self.claims)  # type: ignore[misc]
+        return enough, self.claims
 
     def segments(self, ii: int) -> tuple[tuple[Segment, ...], ...]:
         """What each node takes in each modulo cycle, in pieces that do not overlap."""
@@ -130,9 +130,9 @@ class Core:
         return self.rest.turns_at(ii)
 
     def floors(self, ii: int) -> list[int]:
-        """The first start that what was folded away leaves each node."""
+        """The first start that what was folded away leaves each node; none is below 0."""
         return [
-            max((latency - ii * distance for latency, distance in paths), default=0) if paths else 0
+            max([0, *(latency - ii * distance for latency, distance in paths)])
             for paths in self.lead
         ]
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_of
+from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_for
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
@@ -36,6 +36,8 @@ CHUNK = 2_000
 """Steps between two looks at the clock."""
 TEXTBOOK, WEIGHED, LONG = 6, 20, 60
 """Seats that a plan by start may take, for each node."""
+SHORTER = 8
+"""The part of the stages that could be saved that is tried at once."""
 ROUNDS = 8
 """Times that all seats are moved earlier to save a stage."""
 
@@ -65,21 +67,28 @@ class Refiner:
 
     problem: Problem
     first_ii: int
-    last_ii: int
-    _variants: list[tuple[Core, Seats]] = field(default_factory=list["tuple[Core, Seats]"])
+    _cores: list[Core] = field(default_factory=list[Core])
+    _seats: dict[tuple[int, type[Seats]], Seats] = field(
+        default_factory=dict["tuple[int, type[Seats]]", "Seats"]
+    )
 
     def variants(self, ii: int) -> list[tuple[Core, Seats]]:
         """The heart with shared holds first where only that may do, else the plain one."""
-        if not self._variants:
-            plain = core_of(self.problem)
-            self._variants.append((plain, seats_of(plain, self.last_ii)))
+        if not self._cores:
+            self._cores.append(core_of(self.problem))
             sets = self._shared_sets()
             if sets:
-                shared = core_of(self.problem, sets)
-                self._variants.append((shared, seats_of(shared, self.last_ii)))
-        if len(self._variants) > 1 and _crowded(self._variants[0][0], ii):
-            return self._variants[:0:-1]
-        return self._variants
+                self._cores.append(core_of(self.problem, sets))
+        crowded = len(self._cores) > 1 and _crowded(self._cores[0], ii)
+        chosen = range(len(self._cores))[: 0 if crowded else None : -1 if crowded else 1]
+        return [(self._cores[k], self._seats_of(k, ii)) for k in chosen]
+
+    def _seats_of(self, number: int, ii: int) -> Seats:
+        core = self._cores[number]
+        kind = seats_for(core, ii)
+        if (number, kind) not in self._seats:
+            self._seats[number, kind] = kind(core)
+        return self._seats[number, kind]
 
     def _shared_sets(self) -> list[tuple[int, ...]]:
         if all(len(ops) < 2 for ops in self.problem.fusion.alike.values()):
@@ -99,7 +108,7 @@ class Refiner:
         # Complete, but the rings overflow: hold them to depths that fit and solve that.
         problem = self.problem
         for variant in capped(problem, ii, first.placement.whole()):
-            again = Refiner(variant, self.first_ii, self.last_ii)
+            again = Refiner(variant, self.first_ii)
             attempt = again._solve(ii, work)
             if attempt.placement is not None and attempt.refusal is None:
                 placement = attempt.placement
@@ -127,40 +136,52 @@ class Refiner:
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
 
-        First what plans by start find from nothing; then, from the placement itself, who stands
+        First what a plan by start finds from nothing; then, from the placement itself, who stands
         beyond ever fewer stages is seated anew.
         """
         best, ii = placement, placement.ii
         for core, seats in self.variants(ii):
             if not _taken(core, seats, ii):
                 continue
-            height = seats.heights()
             least = max(seats.earliest(), default=0) // ii + 1
-            for plan in (_textbook(height, core, TEXTBOOK), _weighed(height, core, LONG)):
-                if best.stage_count > least and _run(self.problem, seats, plan, work):
-                    best = self._better(core, seats, plan, best)
-            best = self._shortened(core, seats, best, least, work)
+            if best.stage_count > least:
+                plan = _weighed(seats.heights(), core, LONG)
+                best = self._better(core, seats, plan, best, work)
+                best = self._shortened(core, seats, best, least, work)
         return best
+
+    def tightened(self, placement: Partial) -> Partial:
+        """A placement whose buffers live no longer than they need to; its starts may be changed."""
+        problem, ii, before = self.problem, placement.ii, placement.whole()
+        if placement.fused:
+            return placement
+        tighten(placement, RUNG)
+        if not overflow(problem, ii, placement.whole()):
+            return placement
+        return Partial.of(problem, ii, before, (), RUNG)  # it tied a knot
 
     def _shortened(
         self, core: Core, seats: Seats, best: Partial, least: int, work: Work
     ) -> Partial:
-        """Fewer stages, halving what lies between the fewest that failed and what is at hand."""
+        """Fewer stages, little by little: the fewer are to move, the more often they find seats."""
         nodes = [ops[0] for ops in core.nodes]
         if set(core.fused()) != set(best.fused.values()):
             return best  # another heart's
-        failed = least - 1
-        while best.stage_count > failed + 1 and work.left > 0:
-            stages = (failed + best.stage_count) // 2
-            plan = _shorter(best.whole(), nodes, stages)
-            before = best.stage_count
-            if _run(self.problem, seats, plan, work):
-                best = self._better(core, seats, plan, best)
-            if best.stage_count >= before:
-                failed = stages
+        part = SHORTER
+        while best.stage_count > least and work.left > 0:
+            fewer = max(1, (best.stage_count - least) // part)
+            plan = _shorter(best.whole(), nodes, best.stage_count - fewer)
+            shorter = self._better(core, seats, plan, best, work)
+            if shorter is best and fewer == 1:
+                break
+            part = 4 * part if shorter is best else part
+            best = shorter
         return best
 
-    def _better(self, core: Core, seats: Seats, plan: _Plan, best: Partial) -> Partial:
+    def _better(self, core: Core, seats: Seats, plan: _Plan, best: Partial, work: Work) -> Partial:
+        """What a plan finds, where it has fewer stages."""
+        if not _run(self.problem, seats, plan, work):
+            return best
         found, why = self._finish(core, seats, plan)
         if found is not None and why is None and found.stage_count < best.stage_count:
             return found
@@ -223,15 +244,16 @@ class Refiner:
         broken = _stage_rules(partial)
         if broken is not None:
             return None, broken
-        if not partial.fused:
-            tighten(partial, RUNG)
         too_much = overflow(problem, ii, partial.whole())
+        if too_much and not partial.fused:
+            tighten(partial, RUNG)
+            too_much = overflow(problem, ii, partial.whole())
         return partial, overflow_refusal(ii, too_much, RUNG) if too_much else None
 
 
 def refine(problem: Problem, ii: int, steps: int = 4_000) -> Attempt:
     """A complete placement at one II whose rings fit, or how far so many steps came."""
-    return Refiner(problem, ii, ii).refine(ii, Work(steps))
+    return Refiner(problem, ii).refine(ii, Work(steps))
 
 
 def never_fits(problem: Problem, ii: int) -> Refusal | None:

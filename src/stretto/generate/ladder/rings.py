@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.problem import Problem
@@ -159,11 +159,12 @@ def with_caps(problem: Problem, depths: Sequence[int]) -> Problem:
 
 def tighten(partial: Partial, rung: str) -> None:
     """Move the fillers and views of a complete placement as late as pays, last ones first."""
-    problem, ii = partial.problem, partial.ii
-    if not problem.rotating:
+    problem = partial.problem
+    spread = [room for room in problem.rotating if _depth(problem, room, partial) > 1]
+    if not spread:
         return
     touched = _touched(problem)
-    movable = {w for room in problem.rotating for w in room.writers}
+    movable = {w for room in spread for w in room.writers}
     movable |= {i for i, vector in enumerate(problem.vectors) if not vector.uses}
     for op in sorted(movable, key=problem.rank.__getitem__, reverse=True):
         start = partial.starts[op]
@@ -174,12 +175,12 @@ def tighten(partial: Partial, rung: str) -> None:
         low, high = partial.window(op)
         if high <= start:
             continue
-        before = _bytes(problem, touched[op], ii, partial.starts)
+        before = _bytes(problem, touched[op], partial)
         partial.unseat(op)
         later = partial.table.latest(problem.vectors[op], max(low, start), high)
         seat = start if later is None else later
         partial.seat((op,), seat, rung)
-        if _bytes(problem, touched[op], ii, partial.starts) > before:
+        if _bytes(problem, touched[op], partial) > before:
             partial.unseat(op)
             partial.seat((op,), start, rung)
 
@@ -192,6 +193,10 @@ def _touched(problem: Problem) -> list[list[Room]]:
     return touched
 
 
-def _bytes(problem: Problem, rooms: Sequence[Room], ii: int, starts: Sequence[int | None]) -> int:
-    known = [start or 0 for start in starts]
-    return sum(room.bytes * ring_depth(problem, room, ii, known) for room in rooms)
+def _bytes(problem: Problem, rooms: Sequence[Room], partial: Partial) -> int:
+    """What the rings of some storages take in a complete placement."""
+    return sum(room.bytes * _depth(problem, room, partial) for room in rooms)
+
+
+def _depth(problem: Problem, room: Room, partial: Partial) -> int:
+    return ring_depth(problem, room, partial.ii, cast("list[int]", partial.starts))

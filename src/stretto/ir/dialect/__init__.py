@@ -7,6 +7,7 @@ compute     matrix products, reductions, elementwise arithmetic, operations of a
 pipeline    create, acquire, write, commit, wait, read, release
 pipelined   what a pipelined loop becomes
 kernels     the grid, addresses, views of tensors
+short_form  operands in a row and one type, read beside the form that is printed
 
 "nv_tileas.async.wgmma"           ──►  async.wgmma       An operation's kind, by which machines
 nv_tileas.generic "tt.load"       ──►  tt.load           know it, is its name without
@@ -19,7 +20,16 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation
 
-from stretto.ir.dialect import compute, kernels, pipeline, pipelined, transfers, types, views
+from stretto.ir.dialect import (
+    compute,
+    kernels,
+    pipeline,
+    pipelined,
+    short_form,
+    transfers,
+    types,
+    views,
+)
 from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
 
 NvTileas = Dialect(
@@ -40,6 +50,8 @@ _PREFIX = "nv_tileas."
 _ROWS: dict[type[Operation], Opcode] = {
     defined: OPCODES[defined.name.removeprefix(_PREFIX)] for defined in NvTileas.operations
 }
+for _defined in NvTileas.operations:
+    short_form.allow(_defined, _defined.name.removeprefix(_PREFIX))
 
 
 def text_of(attribute: Attribute) -> str:

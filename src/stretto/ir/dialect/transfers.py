@@ -212,12 +212,7 @@ class TmaScatterOp(IRDLOperation):
         same_elements(self, value=self.value.type, target=self.target.type)
 
 
-@irdl_op_definition
-class LoadOp(IRDLOperation):
-    """A tile of global memory into registers."""
-
-    name = "nv_tileas.load"
-
+class _LoadRegistersOp(IRDLOperation):
     source = operand_def(OFF_CHIP)
     coordinates = var_operand_def(I32)
     after = var_operand_def(TOKEN)
@@ -233,6 +228,13 @@ class LoadOp(IRDLOperation):
         """Coordinates and elements fit."""
         check_coordinates(self, self.source, len(self.coordinates))
         same_elements(self, source=self.source.type, result=self.result.type)
+
+
+@irdl_op_definition
+class LoadOp(_LoadRegistersOp):
+    """A tile of global memory into registers."""
+
+    name = "nv_tileas.load"
 
 
 # On the chip -------------------------------------------------------------------------------
@@ -334,6 +336,25 @@ class CopyOp(FillingOp):
 
 
 @irdl_op_definition
+class MmaCopyOp(IRDLOperation):
+    """A tile of registers, laid out as the tensor cores take it."""
+
+    name = "nv_tileas.async.mma_copy"
+
+    source = operand_def(REGISTER)
+    after = var_operand_def(TOKEN)
+    result = result_def(REGISTER)
+    token = opt_result_def(TOKEN)
+
+    assembly_format = "$source (`after` $after^)? attr-dict `:` type($source) `->` " + MADE
+
+    def verify_(self) -> None:
+        """The same tile on both sides."""
+        same_shape(self, source=self.source.type, result=self.result.type)
+        same_elements(self, source=self.source.type, result=self.result.type)
+
+
+@irdl_op_definition
 class AllocTensorOp(IRDLOperation):
     """A buffer: fresh each iteration inside a loop, one copy outside. `depth` caps its ring."""
 
@@ -380,13 +401,16 @@ OPERATIONS = (
     TmaScatterOp,
     define(_LoadTileOp, "async.cp_async", "Global into shared memory, copied by threads."),
     LoadOp,
+    define(_LoadRegistersOp, "async.gnic_read", "From across the interconnect into registers."),
     define(_StoreTileOp, "store", "A tile of registers into global memory."),
+    define(_StoreTileOp, "async.gnic_write", "A tile of registers across the interconnect."),
     SmemWriteOp,
     SmemReadOp,
     TmemLoadOp,
     TmemStoreOp,
     TmemCopyOp,
     CopyOp,
+    MmaCopyOp,
     AllocTensorOp,
     BarrierOp,
     define(_Sync, "async.mbarrier_arrive", "Arrives at a barrier in shared memory."),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TypeGuard
 
 from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
@@ -115,7 +116,10 @@ class BodyReader:
         accesses = [self._storages.accesses(i.op, i.stated.given) for i in self._body]
         self._storages.settle(accesses)
         ops = self._banked(
-            [self._op(item, touched) for item, touched in zip(self._body, accesses, strict=True)]
+            [
+                self._grouped(item, self._op(item, touched))
+                for item, touched in zip(self._body, accesses, strict=True)
+            ]
         )
         loop = Loop(
             name=name,
@@ -254,6 +258,25 @@ class BodyReader:
             return replace(stated, buffer=buffer_of(op.result.type))
         return stated
 
+    def _grouped(self, item: Scheduled, op: Op) -> Op:
+        """Whoever fills a buffer whose allocation has a group is led by it, unless it says by whom.
+
+        So the operations that one pipeline's buffers are assigned to share a stage.
+        """
+        if op.constraint.leader_gid is not None:
+            return op
+        roots = self._storages.roots()
+        owners = [roots[name].owner for name in op.writes if name in roots]
+        stated = [stated_op(owner).op.constraint for owner in owners if _allocates(owner)]
+        groups = dict.fromkeys(gid for c in stated for gid in (c.gid, c.leader_gid))
+        found = [gid for gid in groups if gid is not None and gid != op.constraint.gid]
+        if len(found) > 1:
+            told = " and ".join(map(str, found))
+            raise UnreadableError(item.op, f"it fills buffers of groups {told}; one leads it")
+        if not found:
+            return op
+        return replace(op, constraint=replace(op.constraint, leader_gid=found[0]))
+
     def _banked(self, ops: list[Op]) -> tuple[Op, ...]:
         """Operations that read one copy of one buffer get one bank, unless their facts are stated.
 
@@ -315,6 +338,10 @@ class BodyReader:
                 if "writes" in item.stated.given and home is not None:
                     values[name] = replace(values[name], storage=home)
         return values
+
+
+def _allocates(owner: Operation | Block) -> TypeGuard[AllocTensorOp]:
+    return isinstance(owner, AllocTensorOp)
 
 
 # Orders that no data carries --------------------------------------------------------------
