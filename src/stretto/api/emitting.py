@@ -123,7 +123,9 @@ def _emit(
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
-        analysis = _schedule(loop.wiring.loop, room, mode, seed)
+        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        if not analysis.success:
+            return None
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
@@ -133,21 +135,14 @@ def _emit(
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
 
 
-def _schedule(loop: Loop, machine: Machine, mode: EmitMode, seed: int) -> ScheduleAnalysis:
-    """The smallest II whose registers do not spill, then the fewest stages."""
-    found = [schedule(loop, machine, seed=seed, max_stages=n) for n in STAGES[mode]]
-    good = [analysis for analysis in found if analysis.success]
-    if not good:
-        return schedule(loop, machine, seed=seed)
-
-    def worth(analysis: ScheduleAnalysis) -> tuple[int, int, int]:
+def _worth(made: EmittedKernel) -> tuple[int, int, int]:
+    """Registers that are too many, then the II, then stages."""
+    over = 0
+    for analysis in made.analyses:
         pressure = analysis.pressure
-        over = 0
         if pressure is not None and pressure.budget is not None:
-            over = max(0, pressure.peak - pressure.budget)
-        return over, analysis.ii or 0, analysis.stage_count or 0
-
-    return min(good, key=worth)
+            over = max(over, pressure.peak - pressure.budget)
+    return over, *_length(made)
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:
