@@ -16,12 +16,12 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES / "triton"))
 
-import attention_backward
-import attention_forward
 import layer_norm
 import matmul_persistent
 from dump import ttir
 
+import attention_backward
+import attention_forward
 from stretto.api.emitting import emit
 
 OPTIONS = {"num_warps": 4, "num_stages": 3}
@@ -103,7 +103,9 @@ def main() -> None:
             "smem": made.emitted.smem,
         }
         (folder / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
-        print(f"{name}: II {told['ii']}, stages {told['stages']}, rings {told['rings']}", flush=True)
+        print(
+            f"{name}: II {told['ii']}, stages {told['stages']}, rings {told['rings']}", flush=True
+        )
     for dump in sorted((EXAMPLES / "cutile").glob("attention_forward_d*.tileirbc")):
         name = f"cutile_{dump.stem}"
         if fnmatch.fnmatch(name, pattern):

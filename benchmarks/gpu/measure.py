@@ -194,7 +194,7 @@ def work(folder, names, first):
         try:
             row = check(folder, names[number])
             torch.cuda.synchronize()
-        except Exception as failed:  # noqa: BLE001 - whatever it is, it is told
+        except Exception as failed:
             row = {"error": f"{type(failed).__name__}: {failed}"[-300:]}
         print(json.dumps({"done": number, "row": row}), flush=True)
         if "CUDA" in row.get("error", ""):
@@ -257,7 +257,7 @@ def rounds(runs, seconds=0.12):
             begun = time.time()
             run()
             torch.cuda.synchronize()
-        except Exception as failed:  # noqa: BLE001 - a setting that does not work is left out
+        except Exception as failed:
             print(f"left out {name}: {str(failed)[:80]}", flush=True)
             continue
         often[name] = max(3, int(seconds / max(time.time() - begun, 1e-4)))
@@ -285,8 +285,9 @@ def tell(rows, title, times, flops=None):
 
 def attention(folder, good, rows, extra):
     import torch
-    from attention_forward import attention_forward
     from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    from attention_forward import attention_forward
 
     for d in (128, 64):
         for causal in (False, True):
@@ -294,9 +295,7 @@ def attention(folder, good, rows, extra):
             for heads, length in ((64, 4096), (16, 16384)):
                 problem = Attention(d, causal, heads, length)
                 runs = {name: problem.forward(load(folder, name)) for name in names}
-                shaped = [
-                    t.view(1, heads, length, d) for t in (problem.q, problem.k, problem.v)
-                ]
+                shaped = [t.view(1, heads, length, d) for t in (problem.q, problem.k, problem.v)]
 
                 def cudnn(shaped=shaped, causal=causal):
                     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):

@@ -29,7 +29,6 @@ def named(d, m, n, hints):
 
 def export(folder):
     """Every setting as a cubin; what our kernels are made from as bytecode."""
-    import attention_forward
     import cuda.tile as ct
     from cuda.tile.compilation import (
         ArrayConstraint,
@@ -39,6 +38,8 @@ def export(folder):
         ScalarConstraint,
         export_kernel,
     )
+
+    import attention_forward
 
     del ConstantConstraint
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,19 +65,19 @@ def export(folder):
                 kernel, [signature], f"{folder}/{name}.cubin", gpu_code="sm_90",
                 output_format="cubin",
             )  # fmt: skip
-            if not hints and m == 128:  # noqa: PLR2004
+            if not hints and m == 128:
                 export_kernel(
                     kernel, [signature], f"{folder}/{name}.tileirbc", gpu_code="sm_90",
                     output_format="tileir_bytecode",
                 )  # fmt: skip
             print(name, flush=True)
-        except Exception as failed:  # noqa: BLE001 - settings that it refuses are left out
+        except Exception as failed:
             print(f"left out {name}: {str(failed)[:120]}", flush=True)
 
 
 def launches(problem):
     """The cubins on a problem, by name."""
-    if problem.causal or problem.d != 128 or not CUBINS.exists():  # noqa: PLR2004
+    if problem.causal or problem.d != 128 or not CUBINS.exists():
         return {}
     import torch
 

@@ -5,7 +5,8 @@ kernel.ttir ──► split between replicas ──► lowered ──► schedul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Literal
@@ -21,7 +22,6 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
 from stretto.kernel.types import Buffer, Tile
-from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
@@ -53,6 +53,11 @@ class EmittedKernel:
         """The Gluon source."""
         return self.emitted.source
 
+    @property
+    def schedules(self) -> tuple[object, ...]:
+        """What tells it from another of the same kernel."""
+        return self.consumers, tuple((a.ii, a.starts) for a in self.analyses)
+
 
 def emit(
     kernel: str | PathLike[str] | Kernel,
@@ -62,6 +67,7 @@ def emit(
     consumers: int | None = None,
     depth: int | None = None,
     seed: int = 0,
+    accept: Callable[[Emitted], bool] | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -70,6 +76,9 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as
     shared memory has room for.
+
+    Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
+    spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
     """
     target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if not target.agents:
@@ -80,19 +89,26 @@ def emit(
     if mode is None:
         products = any(op.name == "tile.dot" for op in whole.walk())
         mode = "specialized" if products else "unspecialized"
-    if mode == "unspecialized":
-        return _emit(whole, target, mode, 1, depth, seed)
-    counts = range(1, compute.replicas + 1) if consumers is None else (consumers,)
+    counts = (1,)
+    if mode == "specialized":
+        counts = (consumers,) if consumers else tuple(range(1, compute.replicas + 1))
     made: list[EmittedKernel] = []
     refused: list[StrettoError] = []
-    for count in counts:
+    for count, stages in itertools.product(counts, STAGES[mode]):
         try:
-            made.append(_emit(whole, target, mode, count, depth, seed))
+            found = _emit(whole, target, mode, count, stages, depth, seed)
         except (EmitError, KernelError) as error:
             refused.append(error)
+            continue
+        if found is not None and all(found.schedules != other.schedules for other in made):
+            made.append(found)
     if not made:
-        raise refused[0]
-    return min(made, key=_length)
+        raise refused[0] if refused else EmitError(f"no loop of `{whole.name}` has a schedule")
+    if accept is not None:
+        for candidate in sorted(made, key=_length):
+            if accept(candidate.emitted):
+                return candidate
+    return min(made, key=_worth)
 
 
 def _length(made: EmittedKernel) -> tuple[int, int]:
@@ -113,8 +129,14 @@ def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
 
 
 def _emit(
-    kernel: Kernel, machine: Machine, mode: EmitMode, consumers: int, depth: int | None, seed: int
-) -> EmittedKernel:
+    kernel: Kernel,
+    machine: Machine,
+    mode: EmitMode,
+    consumers: int,
+    stages: int,
+    depth: int | None,
+    seed: int,
+) -> EmittedKernel | None:
     compute = machine.agents_of_products()
     agents = [compute.replica(n) for n in range(consumers)]
     (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
