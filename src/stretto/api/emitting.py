@@ -5,7 +5,8 @@ kernel.ttir ──► split between replicas ──► lowered ──► schedul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Literal
@@ -21,7 +22,6 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
 from stretto.kernel.types import Buffer, Tile
-from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
@@ -54,6 +54,11 @@ class EmittedKernel:
         """The Gluon source."""
         return self.emitted.source
 
+    @property
+    def schedules(self) -> tuple[object, ...]:
+        """What tells it from another of the same kernel."""
+        return self.consumers, tuple((a.ii, a.starts) for a in self.analyses)
+
 
 def emit(
     kernel: str | PathLike[str] | Kernel,
@@ -63,6 +68,7 @@ def emit(
     consumers: int | None = None,
     depth: int | None = None,
     seed: int = 0,
+    accept: Callable[[Emitted], bool] | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -71,6 +77,9 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as
     shared memory has room for.
+
+    Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
+    spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
     """
     target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if not target.agents:
@@ -81,19 +90,26 @@ def emit(
     if mode is None:
         products = any(op.name == "tile.dot" for op in whole.walk())
         mode = "specialized" if products else "unspecialized"
-    if mode == "unspecialized":
-        return _emit(whole, target, mode, 1, depth, seed)
-    counts = range(1, compute.replicas + 1) if consumers is None else (consumers,)
+    counts = (1,)
+    if mode == "specialized":
+        counts = (consumers,) if consumers else tuple(range(1, compute.replicas + 1))
     made: list[EmittedKernel] = []
     refused: list[StrettoError] = []
-    for count in counts:
+    for count, stages in itertools.product(counts, STAGES[mode]):
         try:
-            made.append(_emit(whole, target, mode, count, depth, seed))
+            found = _emit(whole, target, mode, count, stages, depth, seed)
         except (EmitError, KernelError) as error:
             refused.append(error)
+            continue
+        if found is not None and all(found.schedules != other.schedules for other in made):
+            made.append(found)
     if not made:
-        raise refused[0]
-    return min(made, key=_length)
+        raise refused[0] if refused else EmitError(f"no loop of `{whole.name}` has a schedule")
+    if accept is not None:
+        for candidate in sorted(made, key=_length):
+            if accept(candidate.emitted):
+                return candidate
+    return min(made, key=_worth)
 
 
 def _length(made: EmittedKernel) -> tuple[int, int]:
@@ -114,8 +130,14 @@ def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
 
 
 def _emit(
-    kernel: Kernel, machine: Machine, mode: EmitMode, consumers: int, depth: int | None, seed: int
-) -> EmittedKernel:
+    kernel: Kernel,
+    machine: Machine,
+    mode: EmitMode,
+    consumers: int,
+    stages: int,
+    depth: int | None,
+    seed: int,
+) -> EmittedKernel | None:
     compute = machine.agents_of_products()
     agents = [compute.replica(n) for n in range(consumers)]
     (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
@@ -124,7 +146,9 @@ def _emit(
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
-        analysis = _schedule(loop.wiring.loop, room, mode, seed)
+        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        if not analysis.success:
+            return None
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
@@ -134,21 +158,14 @@ def _emit(
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
 
 
-def _schedule(loop: Loop, machine: Machine, mode: EmitMode, seed: int) -> ScheduleAnalysis:
-    """The smallest II whose registers do not spill, then the fewest stages."""
-    found = [schedule(loop, machine, seed=seed, max_stages=n) for n in STAGES[mode]]
-    good = [analysis for analysis in found if analysis.success]
-    if not good:
-        return schedule(loop, machine, seed=seed)
-
-    def worth(analysis: ScheduleAnalysis) -> tuple[int, int, int]:
+def _worth(made: EmittedKernel) -> tuple[int, int, int]:
+    """Registers that are too many, then the II, then stages."""
+    over = 0
+    for analysis in made.analyses:
         pressure = analysis.pressure
-        over = 0
         if pressure is not None and pressure.budget is not None:
-            over = max(0, pressure.peak - pressure.budget)
-        return over, analysis.ii or 0, analysis.stage_count or 0
-
-    return min(good, key=worth)
+            over = max(over, pressure.peak - pressure.budget)
+    return over, *_length(made)
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:

@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
 from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
-from stretto.generate.problem import ARMS, EFFORTS, RUNGS, Options, Problem, for_search
+from stretto.generate.problem import ARMS, EFFORTS, IMPROVE, RUNGS, Options, Problem, for_search
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import apply, compile_loop
@@ -32,6 +32,7 @@ from stretto.solution import (
     ScheduleAnalysis,
     TableRow,
     cause,
+    spilling,
 )
 from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
@@ -39,7 +40,7 @@ from stretto.verify import Violation, verify
 if TYPE_CHECKING:
     from stretto.generate.search import Found
 
-PARTS = (*RUNGS, *(f"arm:{arm}" for arm in ARMS))
+PARTS = (*RUNGS, *(f"arm:{arm}" for arm in ARMS), IMPROVE)
 """What `without` may name."""
 
 Progress = Callable[[Refusal | int | Event], None]
@@ -116,6 +117,8 @@ def schedule_prepared(
         raise
     except OverdueError as error:
         raise OverdueError(error.seconds, loop.name) from None
+    if options.strict and spilling(analysis):
+        raise StrettoError(f"{spilling(analysis)} (strict)", loop.name)
     return replace(analysis, seconds=perf_counter() - began)
 
 

@@ -118,6 +118,10 @@ class Layouts:
             row = opcode(_kind(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
+            elif _kind(operation) == "pointer.load" and isinstance(operation.results[0].type, Tile):
+                # In rows: neighbouring threads read neighbouring elements, and each is held once.
+                self._of[operation.results[0]] = self._rows(operation.results[0].type)
+                self._of[operation.operands[0]] = self._of[operation.results[0]]
         self._spread(operations)
         for operation in operations:
             for value in (*operation.operands, *operation.results):

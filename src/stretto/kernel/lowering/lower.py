@@ -541,9 +541,18 @@ class _Lowering:
             if made is None or made.name != "tile.dot" or made not in body.operations:
                 continue
             alone = self._uses.of(argument) == [made] and made.operands[2] is argument
-            if alone and self._uses.of(value) == [body.terminator]:
+            # A left factor from registers would be written anew while the product reads it.
+            shared = STAGING in self._homes.of(made.operands[0]) or self._loaded(made.operands[0])
+            if alone and shared and self._uses.of(value) == [body.terminator]:
                 found.add(i)
         return frozenset(found)
+
+    def _loaded(self, value: Value) -> bool:
+        """Whether a factor comes from memory, as it is or transposed."""
+        made = self._uses.maker.get(value)
+        while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
+            made = self._uses.maker.get(made.operands[0])
+        return made is not None and made.name in ("tile.view_load", "tile.load")
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type

@@ -1,0 +1,120 @@
+"""Emits the kernels that are measured: `python benchmarks/gpu/kernels.py FOLDER [PATTERN]`.
+
+From the shipped Triton sources (TTIR is made by Triton, which needs no GPU) and from the shipped
+cuTile dumps. Each kernel is a file NAME.py of Gluon and a file NAME.json of what it was made from.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+sys.path.insert(0, str(EXAMPLES / "triton"))
+
+import layer_norm
+import matmul_persistent
+from dump import ttir
+
+import attention_backward
+import attention_forward
+from stretto.api.emitting import emit
+
+OPTIONS = {"num_warps": 4, "num_stages": 3}
+
+
+def forward(d: int, columns: int, causal: bool) -> dict[str, object]:
+    """FlashAttention forward, fp16."""
+    signature = {f"{name}_ptr": "*fp16" for name in "qkvo"} | {"lse_ptr": "*fp32"}
+    signature |= {"scale": "fp32", "length": "i32", "total_rows": "i32"}
+    tiles = {"BLOCK_M": 128, "BLOCK_N": columns, "D": d, "CAUSAL": causal}
+    return {
+        "kernel": attention_forward.attention_forward,
+        "signature": signature,
+        "constexprs": tiles,
+        "options": OPTIONS,
+    }
+
+
+def backward(name: str, d: int) -> dict[str, object]:
+    """FlashAttention backward, bf16."""
+    made = attention_backward.DUMPS[name]
+    return {**made, "constexprs": {**made["constexprs"], "D": d}}
+
+
+def gemm(columns: int) -> dict[str, object]:
+    """A persistent product, fp16."""
+    sizes = {"a_desc": (128, 64), "b_desc": (columns, 64), "c_desc": (128, columns)}
+    signature = {name: f"tensordesc<fp16[{m}, {n}]>" for name, (m, n) in sizes.items()}
+    tiles = {"BLOCK_M": 128, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP": 8}
+    return {
+        "kernel": matmul_persistent.matmul_persistent,
+        "signature": signature | {"M": "i32", "N": "i32", "K": "i32"},
+        "constexprs": tiles,
+        "options": OPTIONS,
+    }
+
+
+def configurations() -> dict[str, tuple[dict[str, object], dict[str, int]]]:
+    """By name: what Triton is asked for, and what is asked of `emit`."""
+    found: dict[str, tuple[dict[str, object], dict[str, int]]] = {}
+    for d in (128, 64):
+        for columns in (128, 64):
+            for causal in (False, True):
+                name = f"forward_d{d}_{columns}" + ("_causal" if causal else "")
+                found[name] = (forward(d, columns, causal), {"consumers": 2})
+        for which in ("kv", "q"):
+            for consumers in (1, 2):
+                asked = backward(f"attention_backward_{which}", d)
+                found[f"backward_{which}_d{d}_c{consumers}"] = (asked, {"consumers": consumers})
+    for columns in (256, 128):
+        for consumers in (1, 2):
+            found[f"gemm_{columns}_c{consumers}"] = (gemm(columns), {"consumers": consumers})
+    found["layer_norm"] = (layer_norm.DUMPS["layer_norm"], {})
+    return found
+
+
+def main() -> None:
+    """Write them."""
+    folder = Path(sys.argv[1])
+    pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (asked, options) in configurations().items():
+        if not fnmatch.fnmatch(name, pattern):
+            continue
+        text, beside = ttir(**asked)
+        with tempfile.TemporaryDirectory() as scratch:
+            dump = Path(scratch) / f"{name}.ttir"
+            dump.write_text(text)
+            dump.with_suffix(".json").write_text(json.dumps(beside))
+            made = emit(dump, **options)
+        (folder / f"{name}.py").write_text(made.source)
+        told = {
+            "constexprs": asked["constexprs"],
+            "consumers": made.consumers,
+            "ii": [analysis.ii for analysis in made.analyses],
+            "mii": [analysis.bounds.mii for analysis in made.analyses],
+            "stages": [analysis.stage_count for analysis in made.analyses],
+            "rings": made.emitted.rings,
+            "smem": made.emitted.smem,
+        }
+        (folder / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
+        print(
+            f"{name}: II {told['ii']}, stages {told['stages']}, rings {told['rings']}", flush=True
+        )
+    for dump in sorted((EXAMPLES / "cutile").glob("attention_forward_d*.tileirbc")):
+        name = f"cutile_{dump.stem}"
+        if fnmatch.fnmatch(name, pattern):
+            made = emit(dump, consumers=2)
+            (folder / f"{name}.py").write_text(made.source)
+            told = {"consumers": 2, "ii": [a.ii for a in made.analyses]}
+            (folder / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
+            print(f"{name}: II {told['ii']}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

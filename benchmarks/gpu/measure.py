@@ -1,0 +1,423 @@
+"""On a GPU: are the emitted kernels right, and how fast beside others?
+
+    python benchmarks/gpu/kernels.py build/gpu/kernels     (anywhere; needs Triton)
+    python benchmarks/gpu/measure.py build/gpu/kernels -o results.json
+
+Needs torch and Triton and a Hopper GPU. First every kernel is checked against float64, in a process
+that may hang or die without harm to the rest. Then what is compared runs in interleaved rounds of
+one run, since the clock falls as the card warms; medians are told, all rounds are in the JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import queue
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "examples" / "triton"))
+LOG2E = math.log2(math.e)
+SILENCE = 90
+ROUNDS = 5
+TOLERANCE = 1e-2
+
+
+def load(folder, name):
+    """An emitted file as a module."""
+    spec = importlib.util.spec_from_file_location(f"emitted_{name}", folder / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def told(folder, name):
+    """What stands beside it."""
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def error(found, expected):
+    """Relative, in the norm."""
+    return float((found.double() - expected).norm() / expected.norm())
+
+
+# Problems -------------------------------------------------------------------------------------
+
+
+class Attention:
+    """Heads of queries, keys and values."""
+
+    def __init__(self, d, causal, heads, length, dtype="float16"):
+        import torch
+
+        self.d, self.causal, self.heads, self.length = d, causal, heads, length
+        rows = heads * length
+        kind = getattr(torch, dtype)
+        self.q, self.k, self.v, self.do = (
+            torch.randn(rows, d, device="cuda", dtype=kind) for _ in range(4)
+        )
+        self.o, self.dq, self.dk, self.dv = (
+            torch.full_like(self.q, float("nan")) for _ in range(4)
+        )
+        self.lse = torch.full((rows,), float("nan"), device="cuda")
+        self.delta = torch.zeros(rows, device="cuda")
+        self.scale = LOG2E / d**0.5
+        self.flops = 4 * heads * length * length * d * (0.5 if causal else 1)
+
+    def heads_of(self, tensor):
+        return tensor.view(self.heads, self.length, self.d)
+
+    def reference(self):
+        """Forward and backward in float64."""
+        import torch
+
+        q, k, v = (self.heads_of(t).double().requires_grad_() for t in (self.q, self.k, self.v))
+        s = q @ k.transpose(1, 2) / self.d**0.5
+        if self.causal:
+            hidden = torch.ones(self.length, self.length, device="cuda", dtype=torch.bool).triu(1)
+            s = s.masked_fill(hidden, float("-inf"))
+        o = s.softmax(-1) @ v
+        o.backward(self.heads_of(self.do).double())
+        self.lse.copy_((s.logsumexp(-1) * LOG2E).reshape(-1))
+        self.delta.copy_((o * self.heads_of(self.do)).sum(-1).reshape(-1))
+        return (t.detach().reshape(-1, self.d) for t in (o, q.grad, k.grad, v.grad))
+
+    def forward(self, kernel):
+        rows, grid = self.heads * self.length, (self.length // 128, self.heads)
+        args = (self.q, self.k, self.v, self.o, self.lse, self.scale, self.length, rows, grid)
+        return lambda: kernel.launch(*args)
+
+    def cutile(self, kernel):
+        q, k, v, o = (self.heads_of(t) for t in (self.q, self.k, self.v, self.o))
+        grid = (self.length // 128, self.heads)
+        return lambda: kernel.launch(q, k, v, o, self.scale, grid)
+
+    def backward(self, kernel, which):
+        rows, grid = self.heads * self.length, (self.length // 128, self.heads)
+        made = (self.dk, self.dv) if which == "kv" else (self.dq,)
+        rest = (self.lse, self.delta, self.scale, self.length, rows, grid)
+        return lambda: kernel.launch(self.q, self.k, self.v, self.do, *made, *rest)
+
+
+class Gemm:
+    """C = A × Bᵀ."""
+
+    def __init__(self, m, n, k):
+        import torch
+
+        self.sizes = (m, n, k)
+        self.a = torch.randn(m, k, device="cuda", dtype=torch.float16)
+        self.b = torch.randn(n, k, device="cuda", dtype=torch.float16)
+        self.c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
+        self.flops = 2 * m * n * k
+
+    def launch(self, kernel, blocks=132):
+        given = [
+            types.SimpleNamespace(base=t, shape=list(t.shape), strides=list(t.stride()))
+            for t in (self.a, self.b, self.c)
+        ]
+        return lambda: kernel.launch(*given, *self.sizes, (blocks,))
+
+
+class Norm:
+    """Rows to be normalized."""
+
+    def __init__(self, rows, columns):
+        import torch
+
+        self.rows, self.columns = rows, columns
+        self.x = torch.randn(rows, columns, device="cuda", dtype=torch.float16)
+        self.y = torch.full_like(self.x, float("nan"))
+        self.gamma, self.beta = (torch.randn(columns, device="cuda") for _ in range(2))
+        self.mean, self.rstd = (torch.zeros(rows, device="cuda") for _ in range(2))
+
+    @property
+    def args(self):
+        tensors = (self.x, self.y, self.gamma, self.beta, self.mean, self.rstd)
+        return (*tensors, self.columns, self.columns, 1e-5)
+
+
+# Right? -----------------------------------------------------------------------------------------
+
+
+def check(folder, name):
+    """Relative errors, by problem."""
+    import torch
+
+    kernel, found = load(folder, name), {}
+    if name.startswith("gemm"):
+        for sizes in ((256, 512, 64), (384, 768, 192), (300, 520, 1000), (1024, 2048, 1024)):
+            gemm = Gemm(*sizes)
+            gemm.launch(kernel, 5)()
+            found[str(sizes)] = error(gemm.c, gemm.a.double() @ gemm.b.double().T)
+        return found
+    if name == "layer_norm":
+        for sizes in ((3, 2500), (8, 1000), (4, 8192)):
+            norm = Norm(*sizes)
+            kernel.launch(*norm.args, (norm.rows,))
+            wanted = torch.nn.functional.layer_norm(
+                norm.x.double(), (norm.columns,), norm.gamma.double(), norm.beta.double(), 1e-5
+            )
+            found[str(sizes)] = error(norm.y, wanted)
+        return found
+    d = 64 if "d64" in name else 128
+    half = "bfloat16" if name.startswith(("backward", "cutile")) else "float16"
+    for length in (128, 256, 384, 1024):
+        problem = Attention(d, "causal" in name, 2, length, half)
+        o, dq, dk, dv = problem.reference()
+        if name.startswith("backward"):
+            problem.backward(kernel, "kv" if "_kv" in name else "q")()
+            pairs = [(problem.dk, dk), (problem.dv, dv)] if "_kv" in name else [(problem.dq, dq)]
+            found[str(length)] = max(error(*pair) for pair in pairs)
+        else:
+            run = problem.cutile if name.startswith("cutile") else problem.forward
+            run(kernel)()
+            found[str(length)] = error(problem.o, o)
+    return found
+
+
+def work(folder, names, first):
+    """In a process of its own: one line a kernel."""
+    import torch
+
+    for number in range(first, len(names)):
+        print(json.dumps({"begun": number}), flush=True)
+        try:
+            row = check(folder, names[number])
+            torch.cuda.synchronize()
+        except Exception as failed:
+            row = {"error": f"{type(failed).__name__}: {failed}"[-300:]}
+        print(json.dumps({"done": number, "row": row}), flush=True)
+        if "CUDA" in row.get("error", ""):
+            sys.exit(3)
+
+
+def checked(folder, names):
+    """The kernels that are right; each that is not is told."""
+    first, good, rows = 0, [], {}
+    while first < len(names):
+        command = [sys.executable, __file__, str(folder), "--work", str(first)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        lines = queue.Queue()
+
+        def listen(process=process, lines=lines):
+            for line in process.stdout:
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=listen, daemon=True).start()
+        at = first
+        while True:
+            try:
+                line = lines.get(timeout=SILENCE)
+            except queue.Empty:
+                process.kill()
+                rows[names[at]] = {"error": f"silent for {SILENCE} s: it hangs"}
+                first = at + 1
+                break
+            if line is None:
+                process.wait()
+                first = len(names) if process.returncode == 0 else at + 1
+                break
+            said = json.loads(line)
+            if "begun" in said:
+                at = said["begun"]
+            else:
+                rows[names[at]] = said["row"]
+    for name in names:
+        row = rows.get(name, {"error": "the process died"})
+        right = "error" not in row and all(value < TOLERANCE for value in row.values())
+        good += [name] if right else []
+        worst = row.get("error") or f"{max(row.values()):.1e}"
+        print(f"{'right' if right else 'WRONG'}  {name}: {worst}", flush=True)
+    return good, rows
+
+
+# Fast? ------------------------------------------------------------------------------------------
+
+
+def rounds(runs, seconds=0.12):
+    """Milliseconds of each, in interleaved rounds."""
+    import torch
+
+    times, often = {}, {}
+    for name, run in runs.items():
+        try:
+            run()
+            torch.cuda.synchronize()
+            begun = time.time()
+            run()
+            torch.cuda.synchronize()
+        except Exception as failed:
+            print(f"left out {name}: {str(failed)[:80]}", flush=True)
+            continue
+        often[name] = max(3, int(seconds / max(time.time() - begun, 1e-4)))
+        times[name] = []
+    for _ in range(ROUNDS):
+        for name in times:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(often[name]):
+                runs[name]()
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(begin.elapsed_time(end) / often[name])
+    return times
+
+
+def tell(rows, title, times, flops=None):
+    """A line each, and a row for the file."""
+    for name, found in times.items():
+        middle = statistics.median(found)
+        rate = f"{flops / middle / 1e9:8.1f} TFLOPS" if flops else ""
+        rows.append({"problem": title, "name": name, "ms": found, "flops": flops})
+        print(f"{title:28s} {name:28s} {middle:9.4f} ms {rate}", flush=True)
+
+
+def attention(folder, good, rows, extra):
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    from attention_forward import attention_forward
+
+    for d in (128, 64):
+        for causal in (False, True):
+            names = [n for n in good if n.startswith(f"forward_d{d}") and ("causal" in n) == causal]
+            for heads, length in ((64, 4096), (16, 16384)):
+                problem = Attention(d, causal, heads, length)
+                runs = {name: problem.forward(load(folder, name)) for name in names}
+                shaped = [t.view(1, heads, length, d) for t in (problem.q, problem.k, problem.v)]
+
+                def cudnn(shaped=shaped, causal=causal):
+                    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                        torch.nn.functional.scaled_dot_product_attention(*shaped, is_causal=causal)
+
+                runs["cuDNN"] = cudnn
+                for columns, warps, stages in ((128, 8, 2), (128, 8, 3), (64, 4, 3), (64, 8, 3)):
+                    runs[f"stock {columns} w{warps} s{stages}"] = (
+                        lambda p=problem, n=columns, w=warps, s=stages: attention_forward[
+                            (p.length // 128, p.heads)
+                        ](
+                            p.q, p.k, p.v, p.o, p.lse, p.scale, p.length, p.heads * p.length,
+                            BLOCK_M=128, BLOCK_N=n, D=p.d, CAUSAL=p.causal, num_warps=w,
+                            num_stages=s,
+                        )
+                    )  # fmt: skip
+                title = f"attention D{d} N{length}" + (" causal" if causal else "")
+                runs |= extra(problem)
+                tell(rows, title, rounds(runs), problem.flops)
+            problem = Attention(d, causal, 16, 16384, "bfloat16")
+            name = f"cutile_attention_forward_d{d}" + ("_causal" if causal else "")
+            if name in good:
+                title = f"cuTile D{d} N16384" + (" causal" if causal else "")
+                run = {name: problem.cutile(load(folder, name))}
+                tell(rows, title, rounds(run), problem.flops)
+
+
+def gemm(folder, good, rows):
+    import torch
+
+    problem = Gemm(8192, 8192, 8192)
+    runs = {n: problem.launch(load(folder, n)) for n in good if n.startswith("gemm")}
+    out = torch.empty_like(problem.c)
+    runs["cuBLAS"] = lambda: torch.matmul(problem.a, problem.b.T, out=out)
+    tell(rows, "GEMM 8192", rounds(runs), problem.flops)
+
+
+def backward(folder, good, rows):
+    from attention_backward import attention_backward_kv, attention_backward_q
+
+    for d in (128, 64):
+        p = Attention(d, False, 16, 8192, "bfloat16")
+        p.lse.fill_(12.0)
+        for which, kernel, tiles in (
+            ("kv", attention_backward_kv, {"BLOCK_M": 64, "BLOCK_N": 128}),
+            ("q", attention_backward_q, {"BLOCK_M": 128, "BLOCK_N": 64}),
+        ):
+            names = [n for n in good if n.startswith(f"backward_{which}_d{d}")]
+            runs = {name: p.backward(load(folder, name), which) for name in names}
+            made = (p.dk, p.dv) if which == "kv" else (p.dq,)
+            for warps, stages in ((4, 2), (8, 2), (8, 3)):
+                runs[f"stock w{warps} s{stages}"] = (
+                    lambda made=made, kernel=kernel, tiles=tiles, w=warps, s=stages: kernel[
+                        (p.length // 128, p.heads)
+                    ](
+                        p.q, p.k, p.v, p.do, *made, p.lse, p.delta, p.scale, p.length,
+                        p.heads * p.length, **tiles, D=p.d, num_warps=w, num_stages=s,
+                    )
+                )  # fmt: skip
+            products = 4 if which == "kv" else 3
+            flops = products * 2 * p.heads * p.length * p.length * d
+            tell(rows, f"backward {which} D{d} N8192", rounds(runs), flops)
+
+
+def norm(folder, good, rows):
+    from layer_norm import layer_norm
+
+    if "layer_norm" not in good:
+        return
+    p = Norm(16384, 8192)
+    kernel = load(folder, "layer_norm")
+    runs = {"layer_norm": lambda: kernel.launch(*p.args, (p.rows,))}
+    for warps in (4, 8):
+        runs[f"stock w{warps}"] = lambda w=warps: layer_norm[(p.rows,)](
+            *p.args, BLOCK=1024, num_warps=w
+        )
+    tell(rows, "layer norm 16384x8192", rounds(runs))
+
+
+def nothing_more(_problem):
+    """No other kernels to run beside."""
+    return {}
+
+
+def main(extra=nothing_more):
+    """Check, then compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    names = sorted(file.stem for file in asked.folder.glob("*.py"))
+    if asked.work is not None:
+        work(asked.folder, names, asked.work)
+        return
+    import torch
+
+    import triton
+
+    if not torch.cuda.is_available():
+        sys.exit("no GPU here: nothing is measured")
+    triton.set_allocator(
+        lambda size, _align, _stream: torch.empty(size, device="cuda", dtype=torch.int8)
+    )
+    good, errors = checked(asked.folder, names)
+    rows = []
+    attention(asked.folder, good, rows, extra)
+    gemm(asked.folder, good, rows)
+    backward(asked.folder, good, rows)
+    norm(asked.folder, good, rows)
+    if asked.output:
+        whole = {
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "rounds": ROUNDS,
+            "kernels": {name: told(asked.folder, name) for name in names},
+            "errors": errors,
+            "times": rows,
+        }
+        asked.output.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
