@@ -30,6 +30,8 @@ import numpy as np
 
 PATIENCE = 10.0
 """Seconds after which a wait is a deadlock."""
+NAP = 0.001
+"""Seconds that a copy, or whoever has arrived, may tarry."""
 
 
 class EmulationError(Exception):
@@ -67,7 +69,27 @@ def rounded(array: Any) -> Any:
 
 
 class Reg(np.ndarray):
-    """A tile, or a number, in registers."""
+    """A tile, or a number, in registers; values never change, so `x += y` makes another."""
+
+    def __iadd__(self, other: Any) -> Any:
+        return self + other
+
+    def __isub__(self, other: Any) -> Any:
+        return self - other
+
+    def __imul__(self, other: Any) -> Any:
+        return self * other
+
+    def __ixor__(self, other: Any) -> Any:
+        return self ^ other
+
+    # Towards zero, as on the machine.
+    def __floordiv__(self, other: Any) -> Any:
+        a, b = np.asarray(self), np.asarray(other)
+        return reg((a - np.fmod(a, b)) // b)
+
+    def __mod__(self, other: Any) -> Any:
+        return reg(np.fmod(np.asarray(self), np.asarray(other)))
 
     def to(self, dtype: Dtype) -> Reg:
         return reg(dtype.cast(self))
@@ -209,10 +231,10 @@ class Descriptor:
 class Copies(threading.Thread):
     """Where TMA copies wait until they land."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, naps: float) -> None:
         super().__init__(daemon=True)
         self.todo: queue.Queue[Any] = queue.Queue()
-        self.rng = random.Random(seed)
+        self.rng, self.naps = random.Random(seed), naps
         self.failed: BaseException | None = None
         self.start()
 
@@ -221,8 +243,8 @@ class Copies(threading.Thread):
             job = self.todo.get()
             if job is None:
                 return
-            if self.rng.random() < 0.2:
-                time.sleep(self.rng.random() * 0.001)
+            if self.rng.random() < max(self.naps, 0.2):
+                time.sleep(NAP if self.naps else self.rng.random() * NAP)
             try:
                 job()
             except BaseException as error:
@@ -230,11 +252,12 @@ class Copies(threading.Thread):
 
 
 class Emulator:
-    """One emitted file, ready to be launched."""
+    """One emitted file, ready to be launched; `naps` is how often copies and arrivals tarry."""
 
-    def __init__(self, source: str, seed: int = 0) -> None:
+    def __init__(self, source: str, seed: int = 0, naps: float = 0.0) -> None:
         self._local = threading.local()
-        self._copies = Copies(seed)
+        self._copies = Copies(seed, naps)
+        self._naps, self._rng = naps, random.Random(seed)
         self._modules = self._fake()
         tree = _Undefining().visit(ast.parse(source))
         ast.fix_missing_locations(tree)
@@ -251,10 +274,11 @@ class Emulator:
                     sys.modules[name] = module
         self.space = space
 
-    def launch(self, *args: Any, grid: tuple[int, ...]) -> None:
+    def launch(self, *args: Any, grid: tuple[int, ...], **named: Any) -> None:
         """Run the host side on NumPy arrays, which it writes into."""
         try:
-            self.space["launch"](*args, grid)
+            with np.errstate(all="ignore"):
+                self.space["launch"](*args, **named, grid=grid)
         finally:
             self._copies.todo.put(None)
         if self._copies.failed is not None:
@@ -293,7 +317,8 @@ class Emulator:
         def go(function: Any, args: Any) -> None:
             self._local.at, self._local.grid, self._local.pending = at, grid, []
             try:
-                function(*args)
+                with np.errstate(all="ignore"):  # each thread has its own
+                    function(*args)
                 if self._local.pending:
                     raise EmulationError("products are in flight at the end")
             except BaseException as error:
@@ -323,6 +348,11 @@ class Emulator:
             pending.pop(0).run()
         made = tuple(d.value if isinstance(d, Flight) and d.value is not None else d for d in deps)
         return made[0] if len(made) == 1 else made
+
+    def _arrive(self, barrier: Barrier, count: int = 1) -> None:
+        barrier.arrive(count)
+        if self._rng.random() < self._naps:  # others go ahead meanwhile
+            time.sleep(3 * NAP)
 
     @staticmethod
     def _init(value: Any) -> Any:
@@ -381,7 +411,7 @@ class Emulator:
         gl.fma = wrap(lambda a, b, c: a * b + c)
         gl.where = wrap(np.where)
         gl.max, gl.min, gl.sum = wrap(np.max), wrap(np.min), wrap(np.sum)
-        gl.cdiv = wrap(lambda a, b: -(-a // b))
+        gl.cdiv = wrap(lambda a, b: (reg(a) + (b - 1)) // b)
         gl.permute, gl.reshape = wrap(np.transpose), wrap(np.reshape)
         gl.zeros = lambda s, d, _=None: reg(np.zeros(s, d.numpy))
         gl.full = lambda s, v, d, _=None: reg(np.full(s, v, d.numpy))
@@ -402,7 +432,7 @@ class Emulator:
             MBarrierLayout=lambda: "mbarrier",
             init=lambda b, count: b.init(count),
             expect=lambda b, n: b.arrive(1, n),
-            arrive=lambda b, count=1: b.arrive(count),
+            arrive=self._arrive,
             wait=lambda b, parity: b.wait(parity),
         )
         tma = types.SimpleNamespace(

@@ -201,6 +201,7 @@ TABLES = {
     "frontends/cutile/names.py",  # which of a kernel's operations those of Tile IR are
     "frontends/triton/formats.py",  # how Triton spells its operations
     "frontends/triton/translating.py",  # which of a kernel's they are
+    "ir/dialect/short_form.py",  # how it is written in short
     "kernel/operations.py",  # what each takes and makes
     "kernel/checking.py",  # of which types
     "kernel/axes.py",  # what is known of its result

@@ -75,8 +75,8 @@ def emit(
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
-    which `mode` is ``unspecialized``. `depth` is the most slots a ring gets; left out, as many as
-    shared memory has room for.
+    which `mode` is ``unspecialized``. Rings that TMA fills get slots beyond those
+    that their schedule asks for, up to `depth`; left out, as many as shared memory has room for.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
@@ -85,8 +85,9 @@ def emit(
     if not target.agents:
         told = f"machine {target.name} does not say who issues what"
         raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
-    whole = _read(kernel)
     compute = target.agents_of_products()
+    _require(target, compute.replicas, mode, consumers, depth)
+    whole = _read(kernel)
     if mode is None:
         products = any(op.name == "tile.dot" for op in whole.walk())
         mode = "specialized" if products else "unspecialized"
@@ -110,6 +111,19 @@ def emit(
             if accept(candidate.emitted):
                 return candidate
     return min(made, key=_worth)
+
+
+def _require(
+    machine: Machine, most: int, mode: EmitMode | None, consumers: int | None, depth: int | None
+) -> None:
+    """That what is asked for can be; StrettoError where it cannot."""
+    if consumers is not None and not 1 <= consumers <= most:
+        raise StrettoError(f"{consumers} consumers; {machine.name} has 1 to {most}")
+    if consumers not in (None, 1) and mode == "unspecialized":
+        told = f"{consumers} consumers in mode {mode}"
+        raise StrettoError(f"{told}, in which one group of warps does everything")
+    if depth is not None and depth < 1:
+        raise StrettoError(f"rings of {depth} slots; at least 1 is needed")
 
 
 def _length(made: EmittedKernel) -> tuple[int, int]:

@@ -40,7 +40,11 @@ class Evaluator:
         self._heap = heap or Heap()
 
     def apply(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
-        """The results of an operation; one None where it has none."""
+        """The results of an operation, tokens as None; one None where it has none."""
+        made = self._apply(operation, operands)
+        return made + (None,) * (len(operation.results) - len(made))
+
+    def _apply(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         kind = kind_of(operation)
         special = _SPECIAL.get(kind)
         with np.errstate(all="ignore"):
@@ -315,6 +319,10 @@ class Evaluator:
         del operation, operands
         return (None,)
 
+    def wait(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """What is waited for, where that is a value."""
+        return (operands[0] if operation.results else None,)
+
     def check(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """What is promised or claimed has to hold."""
         if not np.all(operands[0]):
@@ -570,6 +578,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "gather": Evaluator.gather,
     "assume": Evaluator.check,
     "assert": Evaluator.check,
+    "async.wgmma_wait": Evaluator.wait,
     "token": Evaluator.nothing,
     "barrier": Evaluator.nothing,
 }
