@@ -249,21 +249,30 @@ class _Source:
 
     def _launch(self, lines: Lines) -> None:
         plan = self._plan
-        names = list(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        names = ", ".join(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        options = {"num_warps": plan.workers[0].warps}
+        if self._maxnreg is not None:
+            options["maxnreg"] = self._maxnreg
+        told = ", ".join(f'"{name}": {number}' for name, number in options.items())
         lines.say()
         lines.say()
-        with lines.block(f"def launch({', '.join((*names, 'grid'))}):"):
-            lines.say(
-                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
-            )
+        lines.say(f"OPTIONS = {{{told}}}")
+        lines.say()
+        lines.say()
+        with lines.block(f"def arguments({names}):"):
+            lines.say(f'"""What {self._name} takes, of what `{plan.kernel.name}` is given."""')
             for descriptor in plan.descriptors.values():
                 lines.say(f"{descriptor.name} = {self._descriptor(descriptor)}")
             given = dict(self._plan.named.values())
             taken = [given.get(name, name) for name in self._parameters]
-            options = f"num_warps={plan.workers[0].warps}"
-            if self._maxnreg is not None:
-                options += f", maxnreg={self._maxnreg}"
-            lines.say(f"return {self._name}[grid]({', '.join(taken)}, {options})")
+            lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
+        lines.say()
+        lines.say()
+        with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
+            lines.say(
+                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
+            )
+            lines.say(f"return {self._name}[grid](*arguments({names}), **OPTIONS)")
 
     def _tensor_of(self, view: Value) -> str:
         made = self._plan.maker.get(view)
