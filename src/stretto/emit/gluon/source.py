@@ -256,6 +256,8 @@ class _Source:
         told = ", ".join(f'"{name}": {number}' for name, number in options.items())
         lines.say()
         lines.say()
+        for name, layout in self._shared().items():
+            lines.say(f"{name} = {layout}")
         lines.say(f"OPTIONS = {{{told}}}")
         lines.say()
         lines.say()
@@ -280,9 +282,16 @@ class _Source:
             return view.name
         return made.operands[0].name
 
+    def _shared(self) -> dict[str, str]:
+        """How tiles that descriptors bring lie in shared memory: found once, not at each launch."""
+        return {
+            _layout_name(d): f"gl.NVMMASharedLayout.get_default_for({list(d.block)}, "
+            f"{DTYPES[d.element]})"
+            for d in self._plan.descriptors.values()
+        }
+
     def _descriptor(self, descriptor: Descriptor) -> str:
-        block, element = list(descriptor.block), DTYPES[descriptor.element]
-        layout = f"gl.NVMMASharedLayout.get_default_for({block}, {element})"
+        block, layout = list(descriptor.block), _layout_name(descriptor)
         made = self._plan.maker.get(descriptor.view)
         if made is None:
             name = descriptor.view.name
@@ -314,3 +323,8 @@ class _Source:
         if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
             raise EmitError("a view that depends on the block cannot be emitted", user)
         return expression(made, [wrapped(self._host(v, user)) for v in made.operands])
+
+
+def _layout_name(descriptor: Descriptor) -> str:
+    sizes = "x".join(str(n) for n in descriptor.block)
+    return f"SHARED_{sizes}_{descriptor.element.upper()}"
