@@ -12,11 +12,14 @@ Tensors are NumPy arrays that tell their address and their type as torch's do.
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from gluon_emulator import Descriptor, Emulator
+from stretto.launching.loading import Loaded
 
 
 class Dtype:
@@ -83,9 +86,7 @@ class FakeGpu:
         self.launcher_cls = Launcher
 
     def get_current_target(self) -> Any:
-        from triton.backends.compiler import GPUTarget
-
-        return GPUTarget("cuda", self.arch, 32)
+        return import_module("triton.backends.compiler").GPUTarget("cuda", self.arch, 32)
 
     def get_current_device(self) -> int:
         return 0
@@ -122,3 +123,51 @@ def emulated(value: Any) -> Any:
         base = Tensor.memory[value.base.data_ptr()]
         return Descriptor(base, value.shape, value.strides, value.block_shape, value.layout)
     return value
+
+
+class Array(np.ndarray):
+    """An array that tells its strides as torch's tensors do."""
+
+    def stride(self, axis: int) -> int:
+        return self.strides[axis] // self.itemsize
+
+
+class EmulatedKernel:
+    """A Gluon kernel without Triton: compiled to itself, launched in the emulator."""
+
+    def __init__(self, source: str, entry: str) -> None:
+        self.source, self.entry = source, entry
+        self.grids: list[tuple[int, ...]] = []
+        self.compiled = 0
+
+    def warmup(self, *args: Any, grid: Any, **options: Any) -> EmulatedKernel:
+        del args, grid, options
+        self.compiled += 1
+        return self
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+        def run(*args: Any, num_warps: int = 0, maxnreg: int = 0) -> EmulatedKernel:
+            del maxnreg
+            taken = args if num_warps else args[:-1]  # the compiled kernel takes constants too
+            Emulator(self.source).space[self.entry][grid](*taken, num_warps=num_warps or args[-1])
+            self.grids.append(grid)
+            return self
+
+        return run
+
+
+def emulated_load(entry: Any, key: str) -> Loaded:
+    """Instead of `stretto.launching.loading.load`, where there is no Triton."""
+    del key
+    space = Emulator(entry.source).space
+
+    def arguments(*given: Any) -> Any:
+        return space["arguments"](*(_emulated(value) for value in given))
+
+    parameters = tuple(inspect.signature(space["arguments"]).parameters)
+    kernel = EmulatedKernel(entry.source, entry.document["entry"])
+    return Loaded(kernel, arguments, parameters, space["OPTIONS"])
+
+
+def _emulated(value: Any) -> Any:
+    return Tensor.memory[value.data_ptr()].view(Array) if hasattr(value, "data_ptr") else value

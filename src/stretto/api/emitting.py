@@ -132,14 +132,14 @@ def _emit(
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
 
 
-def _schedule(loop: Loop, machine: Machine, mode: EmitMode, seed: int) -> ScheduleAnalysis:
+def _schedule(loop: Loop, machine: Machine, mode: EmitMode, seed: int) -> ScheduleResult:
     """The smallest II whose registers do not spill, then the fewest stages."""
     found = [schedule(loop, machine, seed=seed, max_stages=n) for n in STAGES[mode]]
     good = [analysis for analysis in found if analysis.success]
     if not good:
         return schedule(loop, machine, seed=seed)
 
-    def worth(analysis: ScheduleAnalysis) -> tuple[int, int, int]:
+    def worth(analysis: ScheduleResult) -> tuple[int, int, int]:
         pressure = analysis.pressure
         over = 0
         if pressure is not None and pressure.budget is not None:

@@ -11,6 +11,7 @@ A reason is told once a kernel, as a warning; the kernel then runs as its own fr
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -120,9 +121,8 @@ class Launcher:
 
 def _outside() -> int:
     """How many frames up the user's launch is."""
-    import sys  # noqa: PLC0415 - only for a warning
-
-    depth, frame = 1, sys._getframe(1)
+    depth, frame = 1, inspect.currentframe()
+    frame = frame.f_back if frame is not None else None
     while frame is not None and frame.f_globals.get("__name__", "").startswith("stretto."):
         depth, frame = depth + 1, frame.f_back
     return depth

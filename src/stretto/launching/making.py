@@ -21,9 +21,7 @@ def make(
     if entry is None:
         machine = asked.machine
         assert isinstance(machine, Machine), "Asked.on gives it"
-        made = emit(
-            read(), machine, mode=asked.mode, consumers=asked.consumers, depth=asked.depth
-        )
+        made = emit(read(), machine, mode=asked.mode, consumers=asked.consumers, depth=asked.depth)
         entry = keep.put(key, name, made.source, *described(name, made, machine))
     report(name, key, entry)
     return entry

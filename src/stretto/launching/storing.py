@@ -56,7 +56,9 @@ class Store:
             return None
         return Entry(file, text, document) if whole else None
 
-    def put(self, key: str, name: str, source: str, text: str, document: Mapping[str, Any]) -> Entry:
+    def put(
+        self, key: str, name: str, source: str, text: str, document: Mapping[str, Any]
+    ) -> Entry:
         """Keep an entry; where the folder cannot be written, in one that this process alone has."""
         data = source.encode()
         full = {**document, "source_sha256": hashlib.sha256(data).hexdigest()}

@@ -1,10 +1,10 @@
 """Triton kernels from Python. Triton is needed: `pip install stretto[gpu]`.
 
-    @stretto.triton.pipeline            at launch: read, scheduled, emitted as Gluon, launched
-    @triton.jit
-    def matmul(a_ptr, b_ptr, c_ptr, …): …
+@stretto.triton.pipeline            at launch: read, scheduled, emitted as Gluon, launched
+@triton.jit
+def matmul(a_ptr, b_ptr, c_ptr, …): …
 
-    stretto.triton.read(matmul, signature=…, constexprs=…)      a kernel, without a GPU
+stretto.triton.read(matmul, signature=…, constexprs=…)      a kernel, without a GPU
 """
 
 from stretto.launching import PipelineWarning

@@ -1,13 +1,13 @@
 """`@stretto.triton.pipeline`: a Triton kernel that is launched as ever, and runs by our schedules.
 
-    @stretto.triton.pipeline            matmul[grid](a, b, c, M, N, K, BLOCK_M=128, …)
-    @triton.jit                            │
-    def matmul(…): …                       ├──► TTIR for these arguments ──► Gluon ──► launched
-                                           └──► cannot be done: a warning, and Triton's own kernel
+@stretto.triton.pipeline            matmul[grid](a, b, c, M, N, K, BLOCK_M=128, …)
+@triton.jit                            │
+def matmul(…): …                       ├──► TTIR for these arguments ──► Gluon ──► launched
+                                       └──► cannot be done: a warning, and Triton's own kernel
 """
 
 # Triton has no types.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def pipeline(
     """
     asked = Asked(machine, mode, consumers, depth)
     if kernel is None:
-        return lambda function: Pipelined(function, asked, strict)  # pyright: ignore[reportUnknownLambdaType]
+        return partial(Pipelined, asked=asked, strict=strict)
     return Pipelined(kernel, asked, strict)
 
 
@@ -165,7 +165,7 @@ def exactly(device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> obje
 
 
 def _add(found: list[Any], value: Any) -> None:
-    kind = type(value)
+    kind: type[object] = type(value)
     if kind is int or kind is bool or kind is str:
         found += (kind, value)
     elif kind is float:

@@ -1,7 +1,7 @@
 """What Triton compiles a kernel for, from the arguments of a launch: asked of Triton itself.
 
-    matmul[grid](a, b, c, M, N, K, BLOCK=128, num_warps=8)
-      ──► a: *fp16, a multiple of 16; M: i32, a multiple of 16; K: 1, a constant; BLOCK: 128
+matmul[grid](a, b, c, M, N, K, BLOCK=128, num_warps=8)
+  ──► a: *fp16, a multiple of 16; M: i32, a multiple of 16; K: 1, a constant; BLOCK: 128
 """
 
 # Triton has no types.
