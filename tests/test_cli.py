@@ -304,7 +304,7 @@ def test_machines_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(document["slots"]) == 24
     assert {"slots", "pools", "budgets", "encodings"} <= set(document)
     listed = Run(capsys, "machines", "--json").json("machines")
-    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell"]
+    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell", "h200"]
     Run(capsys, "machines", "b200-pipes", "--json").json("machine")
 
 
@@ -328,11 +328,22 @@ def test_machines_text_shows_everything_the_file_states(
         for figure in document[section]:
             told = f"{figure['name']} {figure['values'][0]:,} "
             assert any(line.startswith(told) for line in lines), figure
-    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem" in lines
+    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem -" in lines
     assert any("tma_load:" in line and "tag 0x1C, 0x1D" in line for line in lines)
 
 
-@pytest.mark.parametrize("name", ["blackwell", "b200-pipes"])
+def test_machines_tell_who_issues_what(capsys: pytest.CaptureFixture[str]) -> None:
+    document = Run(capsys, "machines", "h200", "--json").json("machine")
+    assert [(a["name"], a["issues"], a["replicas"]) for a in document["agents"]] == [
+        ("copy", ["tma"], 1),
+        ("compute", ["mma", "simt"], 2),
+    ]
+    lines = [" ".join(line.split()) for line in Run(capsys, "machines", "h200").out.split("\n")]
+    assert "wgmma async.wgmma register smem or register smem async.wgmma_wait" in lines
+    assert "compute mma, simt 4 240 2" in lines
+
+
+@pytest.mark.parametrize("name", ["blackwell", "b200-pipes", "h200"])
 def test_machines_text_fits_100_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "machines", name)
     assert max(map(len, run.out.splitlines())) <= 100
@@ -399,9 +410,8 @@ def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "Is a directory" in folder.err
     machine = Run(capsys, "bounds", FOUR_OP, "--machine", "turing", "--json")
     assert machine.code == 1
-    assert machine.json("error")["errors"] == [
-        "error: no machine `turing`; known: b200-pipes, blackwell, h200; or the path of a .toml file"
-    ]
+    known = "known: b200-pipes, blackwell, h200; or the path of a .toml file"
+    assert machine.json("error")["errors"] == [f"error: no machine `turing`; {known}"]
 
 
 def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

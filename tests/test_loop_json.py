@@ -50,11 +50,11 @@ def test_round_trip_is_exact(problem: Problem) -> None:
 
 
 def test_every_field_survives() -> None:
-    facts = Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10)
+    facts = Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10, False)
     assert None not in [getattr(facts, name) for name in Facts.__dataclass_fields__]
     loop = Loop(
         "l",
-        (Op("a", "k", facts=facts, parent="b", encoding="e", uses=()), Op("b", "k")),
+        (Op("a", "k", facts=facts, parent="b", encoding="e", agent="x", uses=()), Op("b", "k")),
         (Value("ü"),),
         machine="m",
         slots=("own",),

@@ -197,6 +197,7 @@ DEFINING = {
     "ir/dialect/transfers.py",
 }
 TABLES = {
+    "emit/gluon/expressions.py",  # how Gluon writes them
     "frontends/cutile/names.py",  # which of a kernel's operations those of Tile IR are
     "frontends/triton/formats.py",  # how Triton spells its operations
     "frontends/triton/translating.py",  # which of a kernel's they are
@@ -209,6 +210,7 @@ TABLES = {
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
+    "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "materialize/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit

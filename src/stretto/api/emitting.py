@@ -25,6 +25,7 @@ from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
+from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
 DEFAULT_TARGET = "h200"
@@ -186,7 +187,7 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
                 buffer.type.element.bits // 8
             )
     budgets = tuple(
-        replace(b, bytes=b.bytes - taken) if b.space == "smem" and b.bytes else b
+        replace(b, bytes=b.bytes - taken) if b.space == STAGING and b.bytes else b
         for b in machine.budgets
     )
     return replace(machine, budgets=budgets)

@@ -24,6 +24,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "demands": {pool: formula.text for pool, formula in machine.demands},
         "budgets": as_json(machine.budgets),
         "products": as_json(machine.products),
+        "agents": as_json(machine.agents),
         "encodings": [_encoding(encoding) for encoding in machine.encodings],
         "families": as_json(machine.families),
         "tags": as_json(machine.tags),
@@ -121,7 +122,7 @@ def machine_to_text(machine: Machine) -> list[str]:
             for b in machine.budgets
         ]
         lines += columns(sizes, "  ", right=(1,))
-    lines += _products(machine) + _latencies(machine) + _capacities(machine)
+    lines += _products(machine) + _agents(machine) + _latencies(machine) + _capacities(machine)
     for title, figures in (
         ("latency ceilings", machine.ceilings),
         ("fences", machine.fences),
@@ -143,11 +144,21 @@ def machine_to_text(machine: Machine) -> list[str]:
 
 def _products(machine: Machine) -> list[str]:
     """What front ends lower products of tiles to."""
-    rows = [("name", "opcode", "sums in", "left factor in", "right factor in")]
+    rows = [("name", "opcode", "sums in", "left factor in", "right factor in", "waited for by")]
     for product in machine.products:
         factors = (" or ".join(product.a), " or ".join(product.b))
-        rows.append((product.name, product.opcode, product.accumulator, *factors))
+        wait = product.wait or "-"
+        rows.append((product.name, product.opcode, product.accumulator, *factors, wait))
     return ["", "products", *columns(rows, "  ")] if machine.products else []
+
+
+def _agents(machine: Machine) -> list[str]:
+    """Who issues what."""
+    rows = [("name", "issues", "warps", "registers", "replicas")]
+    for agent in machine.agents:
+        sizes = (str(agent.warps), str(agent.registers), str(agent.replicas))
+        rows.append((agent.name, ", ".join(agent.issues), *sizes))
+    return ["", "agents", *columns(rows, "  ", right=(2, 3))] if machine.agents else []
 
 
 def _latencies(machine: Machine) -> list[str]:

@@ -190,9 +190,8 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
     pools: dict[str, int] = {}
     for op in loop.ops:
         row = encodings.get(op.encoding) if op.encoding is not None else None
-        tag = op.facts.tag if row is None else row.tag
-        if tag is not None:
-            tags[tag] = None
+        stated = () if op.facts.tag is None else (op.facts.tag,)
+        tags.update(dict.fromkeys(stated if row is None else row.tags))
         for use in op.vector.uses:
             if use.duration:
                 held = use.duration * use.occupancy

@@ -52,6 +52,18 @@ func.func @batches(%a: !nv_tileas.smem_ref<4x64x32xf16>, %b: !nv_tileas.smem_ref
 
 // -----
 
+func.func @waits(%p: tensor<64x64xf32>, %s: !nv_tileas.smem_ref<64x32xf16>) {
+  // expected-error @below {{`nv_tileas.async.wgmma_wait` hands on a value of the type it waits for}}
+  %x = nv_tileas.async.wgmma_wait %p : tensor<64x64xf32> -> tensor<64x32xf32>
+  // expected-error @below {{`nv_tileas.async.wgmma_wait` hands on a value of the type it waits for}}
+  nv_tileas.async.wgmma_wait %p : tensor<64x64xf32>
+  // expected-error @below {{`nv_tileas.async.wgmma_wait` waits for nothing; give a value or a token}}
+  nv_tileas.async.wgmma_wait frees %s : !nv_tileas.smem_ref<64x32xf16>
+  func.return
+}
+
+// -----
+
 func.func @products(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<16x64xf16>, %c: !nv_tileas.tmem_ref<64x64xf32>, %d: !nv_tileas.smem_ref<32x64xf16>) {
   // expected-error @below {{`nv_tileas.async.wgmma` of 64x32xf16 and 16x64xf16: 32 columns meet 16 rows}}
   %x = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<16x64xf16> -> !nv_tileas.tmem_ref<64x64xf32>

@@ -88,6 +88,12 @@ func.func @compute(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<3
                    %r: tensor<64x32xf16>, %x: tensor<64x16xf32>, %y: f32, %p: tensor<64x16xi1>) {
   // CHECK: nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
   %w = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
+  // CHECK: %made, %done = nv_tileas.async.wgmma %a, %b : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>, !nv_tileas.token
+  %made, %done = nv_tileas.async.wgmma %a, %b : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>, !nv_tileas.token
+  // CHECK: %waited = nv_tileas.async.wgmma_wait %made : tensor<64x16xf32> after %done frees %a, %b : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
+  %waited = nv_tileas.async.wgmma_wait %made : tensor<64x16xf32> after %done frees %a, %b : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.async.wgmma_wait after %done
+  nv_tileas.async.wgmma_wait after %done
   // CHECK: nv_tileas.async.tcgen05_mma %a, %b into %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>, !nv_tileas.token
   %m, %t = nv_tileas.async.tcgen05_mma %a, %b into %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>, !nv_tileas.token
   // CHECK: nv_tileas.async.dot %r, %b after %t : tensor<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>

@@ -91,7 +91,7 @@ func.func @agent(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
-    // expected-error@+1 {{`stretto.agent` is 3 : i64; expected the name of an agent}}
+    // expected-error@+1 {{`stretto.agent` is 3; expected a string that is not empty}}
     %a = nv_tileas.generic "load"() {stretto.agent = 3, stretto.uses = [], stretto.latency = 6} : () -> i32
   }
   func.return

@@ -14,8 +14,6 @@ from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
     SMEM_READ,
     SMEM_WRITE,
-    TMA_LOAD,
-    TMA_STORE,
     Plan,
     SharedTile,
     Worker,
@@ -23,14 +21,20 @@ from stretto.emit.gluon.plan import (
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.kernel import Operation, Region, Value
+from stretto.kernel.lowering.written import (
+    ATOMICS,
+    COPY,
+    LOAD,
+    STORE,
+    TMA_LOAD,
+    TMA_STORE,
+    WORK_TILE,
+)
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
 
-WORK_TILE = "work_tile_info"
 _SILENT = frozenset(("assume", "assert", "token", "scf.yield", "tile.return", "alloc_tensor"))
-_UNSUPPORTED = frozenset(
-    ("pointer.atomic_rmw", "pointer.atomic_cas", "async.pointer_copy", "barrier", "scf.while")
-)
+_UNSUPPORTED = frozenset((*ATOMICS.values(), COPY, "barrier", "scf.while"))
 
 
 class AgentWriter:
@@ -243,9 +247,9 @@ class AgentWriter:
                 shaped = f".reshape({list(source.type.shape)})"
             text = self.tile(source, self.layouts.of(source))
             self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
-        elif kind == "pointer.store":
+        elif kind == STORE:
             self.store(operation, self.value)
-        elif kind == "pointer.load":
+        elif kind == LOAD:
             shown = self.loaded(operation, self.value)
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
@@ -427,6 +431,6 @@ class AgentWriter:
         """Whether an agent has anything to do in a region."""
         return any(
             op.name in ("scf.for", "scf.while")
-            or kind_of(op) in (TMA_LOAD, TMA_STORE, "pointer.store", "pointer.atomic_rmw")
+            or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMICS.values())
             for op in region.walk()
         )

@@ -73,9 +73,11 @@ _CASTS = frozenset(
         "index_cast",
     )
 )  # fmt: skip
+WIDTHS = frozenset(f"arith.{name}" for name in ("extsi", "extui", "trunci", "index_cast"))
+"""Between integers of different widths, which are one to the host."""
 _COMPARED = {
     "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
-    "oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!=", "one": "!=",
+    "oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!=",
 }  # fmt: skip
 _REDUCED = {
     "reduce.max": "gl.max({0}, {axis})",

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, kind_of, literal, wrapped
-from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, TMA_LOAD, TMA_STORE, Looped, Ring
+from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.kernel import Operation, Value
+from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
@@ -456,9 +457,9 @@ class LoopWriter:
             layout = a.layouts.of(operation.result)
             text = f"{self._shared(way, i, 0)}.load({layout})"
             a.say(f"{self._variable(operation.result)} = {text}")
-        elif kind == "pointer.store":
+        elif kind == STORE:
             a.store(operation, self._by_value(way, i, operation))
-        elif kind == "pointer.load":
+        elif kind == LOAD:
             shown = a.loaded(operation, self._by_value(way, i, operation))
             a.say(f"{self._variable(operation.results[0])} = {shown.text}")
         elif kind == TMA_STORE:

@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from stretto.emit.gluon.expressions import EmitError, kind_of
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.types import Buffer, Pointer, Tile
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.spaces import SPACES, STAGING
 
-TMA_LOAD, TMA_STORE = "async.tiled_tma_load", "async.tiled_tma_store"
-SMEM_WRITE, SMEM_READ = "async.smem_write", "async.smem_read"
+SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
 
 
@@ -220,7 +221,7 @@ def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, str]]:
 
 def deepen(plan: Plan, most: int = 8) -> None:
     """Rings that TMA fills get slots beyond what lifetimes ask, for copies that come late."""
-    budget = plan.machine.budget("smem")
+    budget = plan.machine.budget(STAGING)
     room = None if budget is None else budget.bytes
     if room is None:
         return
@@ -304,7 +305,7 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         )
     found: list[Ring] = []
     for ring in program.rings:
-        if ring.space != "smem" or ring.fixed or ring.storage is None:
+        if ring.space != STAGING or ring.fixed or ring.storage is None:
             continue
         pipes = [pipe for pipe in program.pipes if pipe.ring == ring.name and not pipe.trivial]
         writers = [op for op in program.loop.ops if ring.storage in op.writes]

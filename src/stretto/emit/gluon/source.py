@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.emit.gluon.agent import AgentWriter
-from stretto.emit.gluon.expressions import DTYPES, EmitError, expression, kind_of, literal, wrapped
+from stretto.emit.gluon.expressions import (
+    DTYPES,
+    WIDTHS,
+    EmitError,
+    expression,
+    kind_of,
+    literal,
+    wrapped,
+)
 from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
@@ -14,6 +22,7 @@ from stretto.emit.gluon.text import Lines
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.types import Pointer, Scalar, View
 from stretto.machine import Machine
+from stretto.vocabulary.spaces import STAGING
 
 _HEAD = '''"""{title}"""
 
@@ -87,7 +96,7 @@ def emit_gluon(
     """A lowered kernel, whose loops run by programs, as source; EmitError where it cannot be."""
     plan = make_plan(kernel, loops, workers, machine)
     deepen(plan) if depth is None else deepen(plan, depth)
-    budget = machine.budget("smem")
+    budget = machine.budget(STAGING)
     if budget is not None and budget.bytes is not None and plan.bytes > budget.bytes:
         told = (
             f"{plan.bytes:,} bytes of shared memory are needed, {machine.name} has {budget.bytes:,}"
@@ -318,7 +327,7 @@ class _Source:
         kind = kind_of(made)
         if kind == "arith.constant":
             return literal(made.attributes["value"], value.type)
-        if kind in ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"):
+        if kind in WIDTHS:
             return self._host(made.operands[0], user)
         if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
             raise EmitError("a view that depends on the block cannot be emitted", user)

@@ -124,25 +124,22 @@ class WgmmaWaitOp(IRDLOperation):
     """
 
     name = "nv_tileas.async.wgmma_wait"
-    T: ClassVar = VarConstraint("T", REGISTER)
-
-    value = opt_operand_def(T)
+    value = opt_operand_def(REGISTER)
     after = var_operand_def(TOKEN)
     freed = var_operand_def(SMEM)
-    result = opt_result_def(T)
+    result = opt_result_def(REGISTER)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "($value^)? (`after` $after^)? (`frees` $freed^ `:` type($freed))? attr-dict "
-        "(`->` type($result)^)?"
+        "($value^ `:` type($value))? (`after` $after^)? (`frees` $freed^ `:` type($freed))? "
+        "attr-dict (`->` type($result)^)?"
     )
 
     def verify_(self) -> None:
         """It hands on what it waits for."""
-        if (self.value is None) != (self.result is None):
-            raise VerifyException(
-                f"`{self.name}` has a result where it has a value, and only there"
-            )
+        waited, handed = (v and v.type for v in (self.value, self.result))
+        if waited != handed:
+            raise VerifyException(f"`{self.name}` hands on a value of the type it waits for")
         if self.value is None and not self.after:
             raise VerifyException(f"`{self.name}` waits for nothing; give a value or a token")
 
