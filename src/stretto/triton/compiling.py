@@ -100,7 +100,5 @@ def _assembled(ptx: Path, home: Path) -> str:
     """What ptxas says."""
     ptxas = home / "backends" / "nvidia" / "bin" / "ptxas"
     command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx)]
-    run = subprocess.run(
-        [*command, "-o", os.devnull], capture_output=True, text=True, check=False
-    )
+    run = subprocess.run([*command, "-o", os.devnull], capture_output=True, text=True, check=False)
     return run.stdout + run.stderr
