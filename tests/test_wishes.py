@@ -20,7 +20,7 @@ MACHINE = Machine("m", "", (Slot(1, "u", 1), Slot(2, "v", 1)))
 
 
 def op(name: str, slot: str, cycles: int, latency: int = 1, **wishes: int) -> Op:
-    constraint = Constraint(**wishes)
+    constraint = replace(Constraint(), **wishes)  # pyright: ignore[reportArgumentType]
     return Op(name, "k", uses=(Use(slot, cycles),), latency=latency, constraint=constraint)
 
 
