@@ -220,7 +220,14 @@ def _bounds(cursor: Cursor) -> tuple[int, int]:
 def _constraint(row: Cursor) -> Constraint:
     natural = Cursor.natural
     return row.record(
-        Constraint, "", gid=natural, leader_gid=natural, max_depth=natural, pending=Cursor.boolean
+        Constraint,
+        "",
+        gid=natural,
+        leader_gid=natural,
+        max_depth=natural,
+        pending=Cursor.boolean,
+        same_depth=natural,
+        structural=natural,
     )
 
 

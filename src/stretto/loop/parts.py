@@ -225,6 +225,15 @@ class Constraint:
     """The last stage it may stand in."""
     pending: bool = False
     """Seat it last."""
+    same_depth: int | None = None
+    """Operations of one number are to share a stage, where that costs no cycle of the II."""
+    structural: int | None = None
+    """Operations of one number are to be issued in program order, on the same terms."""
+
+    @property
+    def wishes(self) -> bool:
+        """Whether it asks for what may be left undone."""
+        return self.same_depth is not None or self.structural is not None
 
 
 @dataclass(frozen=True)

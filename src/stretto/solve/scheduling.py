@@ -112,6 +112,10 @@ def schedule_prepared(
         notes = (*ready.notes, *(Note(loop.at(), text) for text in chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
         analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
+        if analysis.success and any(op.constraint.wishes for op in loop.ops):
+            from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
+
+            analysis = granted(ready, analysis, options)
     except StoppedError as stopped:
         stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
         raise

@@ -54,7 +54,7 @@ class Scorer:
         self.caps: BankCaps | None = bank_caps(problem.machine)
         longest_to = earliest(problem.between, ii, problem.deadline)
         # The longest path to an operation is the largest distance D[p, op] there is, or 0.
-        self._pipe = [pipe_slot((longest,), ii) or 0 for longest in longest_to]
+        self._pipe = [pipe_slot((longest,), ii) for longest in longest_to]
         rooms = problem.rooms
         self._always, self._lives = rooms.always, (*rooms.values, *rooms.registers)
 
