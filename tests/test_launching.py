@@ -22,11 +22,10 @@ import fake_gpu
 import stretto.triton
 from fake_gpu import Tensor, emulated_load
 from stretto.errors import StrettoError
-from stretto.launching import Asked, PipelineWarning
+from stretto.launching import Asked, PipelineWarning, exactly
 from stretto.launching.loading import Tensor as HeldTensor
 from stretto.launching.loading import held
 from stretto.launching.storing import Store, cache_folder
-from stretto.triton.pipelining import exactly
 from stretto.triton.reading import Specialization, Ttir
 from stretto.triton.specializing import Specialized
 

@@ -23,7 +23,6 @@ import stretto.triton
 from fake_gpu import FakeGpu, Tensor
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning
-from stretto.triton import pipelining
 from stretto.triton.specializing import Specializer
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: make test-gpu has it")
@@ -36,7 +35,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
     found = FakeGpu()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    monkeypatch.setattr(pipelining, "_TARGETS", {})
+    monkeypatch.setattr("stretto.launching.device._TARGETS", {})
     monkeypatch.setattr(triton.runtime.driver, "_active", found)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     yield found

@@ -13,7 +13,18 @@ launcher   one kernel: its variants, its ready launches, what it could not do an
 """
 
 from stretto.launching.asked import Asked
+from stretto.launching.device import current_device
+from stretto.launching.exact import exactly
 from stretto.launching.launcher import Launcher, PipelineWarning, Refused
 from stretto.launching.loading import Bound, Tensor
 
-__all__ = ["Asked", "Bound", "Launcher", "PipelineWarning", "Refused", "Tensor"]
+__all__ = [
+    "Asked",
+    "Bound",
+    "Launcher",
+    "PipelineWarning",
+    "Refused",
+    "Tensor",
+    "current_device",
+    "exactly",
+]

@@ -98,13 +98,16 @@ class Bound:
         compiled = self.loaded.kernel.warmup(*self.taken, grid=(1,), **self.loaded.options)
         compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
 
-    def launch(self, grid: tuple[int, ...]) -> Any:
-        """Run it; what Triton compiled is given back, as Triton does."""
+    def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
+        """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""
         if self.compiled is None:
-            self.compiled = self.loaded.kernel[grid](*self.taken, **self.loaded.options)
-        else:
-            warps = self.loaded.options["num_warps"]
-            self.compiled[(*grid, 1, 1)[:3]](*self.taken, warps)
+            kernel, options = self.loaded.kernel, self.loaded.options
+            if stream is None:
+                self.compiled = kernel[grid](*self.taken, **options)
+                return self.compiled
+            self.compiled = kernel.warmup(*self.taken, grid=grid, **options)
+        run, warps = self.compiled[(*grid, 1, 1)[:3]], self.loaded.options["num_warps"]
+        run(*self.taken, warps) if stream is None else run(*self.taken, warps, stream=stream)
         return self.compiled
 
 

@@ -12,14 +12,13 @@ def matmul(…): …                       ├──► TTIR for these arguments
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import Any, overload
 
 from stretto.api.emitting import EmitMode
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
-from stretto.launching import Asked, Launcher, Refused
+from stretto.launching import Asked, Launcher, Refused, current_device, exactly
 from stretto.machine import Machine
 from stretto.triton.reading import found_triton, ttir_kernel
 from stretto.triton.specializing import Specialized, Specializer
@@ -127,54 +126,3 @@ class Pipelined:
         """Whether a global value is another than when the kernel was read; Triton says which."""
         used: Mapping[Any, Any] = self.fn.used_global_vals
         return any(space.get(name) != value for (name, _), (value, space) in used.items())
-
-
-def current_device() -> tuple[int, tuple[str, int]]:
-    """The number of the GPU at hand, and what Triton calls its kind."""
-    active = _driver().active
-    device: int = active.get_current_device()
-    target = _TARGETS.get(device)
-    if target is None:
-        found = active.get_current_target()
-        target = _TARGETS[device] = (found.backend, found.arch)
-    return device, target
-
-
-@cache
-def _driver() -> Any:
-    return import_module("triton.runtime").driver
-
-
-_TARGETS: dict[int, tuple[str, int]] = {}
-
-
-def exactly(device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
-    """A key of everything that a launch is made of; None where something cannot be compared."""
-    found: list[Any] = [device, len(args)]
-    for value in args:
-        _add(found, value)
-    for name, value in kwargs.items():
-        found.append(name)
-        _add(found, value)
-    key = tuple(found)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _add(found: list[Any], value: Any) -> None:
-    kind: type[object] = type(value)
-    if kind is int or kind is bool or kind is str:
-        found += (kind, value)
-    elif kind is float:
-        found.append(value.hex())  # -0.0 is not 0.0
-    elif hasattr(value, "data_ptr"):
-        found += (value.data_ptr(), value.dtype)
-    elif hasattr(value, "base") and hasattr(value, "block_shape"):
-        base = value.base
-        shapes = (tuple(value.shape), tuple(value.strides), tuple(value.block_shape))
-        found += (base.data_ptr(), base.dtype, shapes, getattr(value, "padding", None))
-    else:
-        found += (kind, value)
