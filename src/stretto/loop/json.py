@@ -218,7 +218,16 @@ def _bounds(cursor: Cursor) -> tuple[int, int]:
 def _constraint(row: Cursor) -> Constraint:
     natural = Cursor.natural
     return row.record(
-        Constraint, "", gid=natural, leader_gid=natural, max_depth=natural, pending=Cursor.boolean
+        Constraint,
+        "",
+        gid=natural,
+        leader_gid=natural,
+        max_depth=natural,
+        pending=Cursor.boolean,
+        start=natural,
+        stage=natural,
+        cycle=natural,
+        before=lambda names: tuple(item.text() for item in names.items()),
     )
 
 

@@ -223,6 +223,17 @@ class Constraint:
     """The last stage it may stand in."""
     pending: bool = False
     """Seat it last."""
+    start: int | None = None
+    """The start it must have; likewise:"""
+    stage: int | None = None
+    cycle: int | None = None
+    before: tuple[str, ...] = ()
+    """Operations of the same iteration that start after it."""
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is told where to stand, rather than beside whom."""
+        return not self.start is self.stage is self.cycle is None
 
 
 @dataclass(frozen=True)
