@@ -112,10 +112,10 @@ def fold(vector: ResourceVector, ii: int, columns: Columns, machine: str) -> Fol
             raise StrettoError(f"machine `{machine}` has no slot `{use.slot}`")
         hold = (use.offset, use.duration, use.occupancy)
         holds.setdefault(columns.slots[use.slot], []).append(hold)
-    for demand in vector.demands:
+    for demand, cycles in vector.draws:
         if demand.pool not in columns.pools:
             raise StrettoError(f"machine `{machine}` has no pool `{demand.pool}`")
-        hold = (0, vector.duration, demand.units)
+        hold = (0, cycles, demand.units)
         holds.setdefault(columns.pools[demand.pool], []).append(hold)
     segments: list[Segment] = []
     guards: list[Guard] = []
@@ -190,9 +190,8 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
     pools: dict[str, int] = {}
     for op in loop.ops:
         row = encodings.get(op.encoding) if op.encoding is not None else None
-        tag = op.facts.tag if row is None else row.tag
-        if tag is not None:
-            tags[tag] = None
+        stated = () if op.facts.tag is None else (op.facts.tag,)
+        tags.update(dict.fromkeys(stated if row is None else row.tags))
         for use in op.vector.uses:
             if use.duration:
                 held = use.duration * use.occupancy
