@@ -121,11 +121,21 @@ class ResourceVector:
 
     uses: tuple[Use, ...] = ()
     demands: tuple[Demand, ...] = ()
+    lasting: tuple[int, ...] = ()
+    """Cycles that each demand lasts, of operations that are fused; empty: the longest duration."""
 
     @property
     def duration(self) -> int:
         """Its longest duration: how long its pool demands last."""
         return max((use.duration for use in self.uses), default=0)
+
+    @property
+    def draws(self) -> tuple[tuple[Demand, int], ...]:
+        """Each demand, and the cycles it lasts from the start."""
+        if not self.demands:
+            return ()
+        cycles = self.lasting or (self.duration,) * len(self.demands)
+        return tuple(zip(self.demands, cycles, strict=True))
 
     @property
     def end(self) -> int:

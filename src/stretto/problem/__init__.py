@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stretto.loop import Demand, Loop, ResourceVector
+from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
@@ -238,13 +238,15 @@ def apply(
 
 
 def fused_vector(compiled: Compiled, members: Sequence[int]) -> ResourceVector:
-    """What operations hold when fused: each use once, as long as the longest; all demands."""
+    """What operations hold when fused: each use once, as long as the longest.
+
+    Demands stay with each member, for as long as it would hold its own slots.
+    """
     if len(members) == 1:
         return compiled.vectors[members[0]]
-    uses = shape(compiled.vectors[members[0]])
-    demands: dict[str, int] = {}
-    for i in members:
-        uses = join(uses, shape(compiled.vectors[i]))
-        for demand in compiled.vectors[i].demands:
-            demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
-    return ResourceVector(uses, tuple(Demand(p, u) for p, u in demands.items()))
+    vectors = [compiled.vectors[i] for i in members]
+    uses = shape(vectors[0])
+    for vector in vectors[1:]:
+        uses = join(uses, shape(vector))
+    draws = [draw for vector in vectors for draw in vector.draws]
+    return ResourceVector(uses, tuple(d for d, _ in draws), tuple(cycles for _, cycles in draws))
