@@ -47,7 +47,7 @@ def test_starts_are_applied_probe_before_commit() -> None:
     assert apply(built, 99, [None, None, None, 3]).placed == {"read": 3}
 
 
-def test_fused_operations_hold_once_and_draw_each() -> None:
+def test_fused_operations_hold_once_and_draw_each_as_long_as_it_lasts() -> None:
     machine = Machine("m", "", (Slot(1, "s", 1, fusion_cap=2),), (Pool("p", 3),))
     ops = tuple(
         Op(
@@ -64,10 +64,31 @@ def test_fused_operations_hold_once_and_draw_each() -> None:
     table = apply(built, 4, [1, 1], [[0, 1]])
     assert table.steps() == (
         TableRow(0, 1, 0),
-        TableRow(1, 3, 1, (("s", 1),), (("p", 2),)),
+        TableRow(1, 2, 1, (("s", 1),), (("p", 2),)),
+        TableRow(3, 1, 1, (("s", 1),), (("p", 1),)),
     )
     with pytest.raises(ConflictError):
         apply(built, 4, [1, 1])
+
+
+def test_a_fused_group_with_unlike_demands_is_scheduled_and_published() -> None:
+    machine = Machine("m", "", (Slot(1, "s", 1, fusion_cap=2),), (Pool("p", 2),))
+    ops = tuple(
+        Op(
+            name,
+            "r",
+            uses=(Use("s", n),),
+            demands=(Demand("p", 1),),
+            latency=1,
+            facts=Facts(bank=0),
+        )
+        for name, n in (("a", 2), ("b", 6))
+    )
+    ready = prepare(Loop("l", ops), machine)
+    found = schedule_prepared(ready)
+    assert (found.ii, found.fused) == (6, (("a", "b"),))
+    assert [row.drawn for row in found.table] == [(("p", 2),), (("p", 1),)]
+    assert verify(ready.loop, ready.machine, found) == ()
 
 
 # The published table --------------------------------------------------------------------------

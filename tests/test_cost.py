@@ -182,10 +182,11 @@ def test_pipe_slot_is_what_the_closure_says(case: generated.Problem) -> None:
     assert Scorer(problem, ii).score(everywhere).pipe_slot == worst
 
 
-def test_pipe_slot_needs_a_footprint_that_fits() -> None:
+def test_pipe_slot_is_what_lies_beyond_an_ii() -> None:
     assert pipe_slot([40], 16) == 24
+    assert pipe_slot([16, 3], 16) == 0
+    assert pipe_slot([-9], 16) == 0
     assert pipe_slot([], 16) == 0
-    assert pipe_slot([40], 16, fits=False) is None
 
 
 # Spill surcharge ----------------------------------------------------------------------------

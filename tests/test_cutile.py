@@ -19,6 +19,9 @@ from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.frontends.cutile import read_cutile
 from stretto.ir import read_kernels, write_kernels
+from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.loops import read_loops
+from stretto.ir.parsing import Parsed, verify_module
 from stretto.kernel import Kernel, KernelError, Operation, Region, Scalar, Value
 from stretto.machine import load_machine
 from test_tileir import mutated
@@ -249,8 +252,9 @@ def test_every_command_takes_bytecode(capsys: pytest.CaptureFixture[str]) -> Non
         assert "matmul" in capsys.readouterr().out
 
 
-def test_no_mutation_gets_past_the_translation() -> None:
+def test_no_mutation_ends_in_a_traceback() -> None:
     chance = random.Random(14)
+    machine = load_machine("b200-pipes")
     files = [file.read_bytes() for file in (*EXAMPLES, *OTHERS)]
     translated = 0
     for turn in range(MUTATIONS):
@@ -261,7 +265,12 @@ def test_no_mutation_gets_past_the_translation() -> None:
             at = chance.randrange(12, len(data))
             data[at] = max(0, min(255, data[at] + chance.choice([-3, -2, -1, 1, 2, 3])))
         try:
-            translated += len(read_cutile("k.tileirbc", bytes(data)))
+            kernels = read_cutile("k.tileirbc", bytes(data))
+            module, _ = lowered_module(kernels, machine)
+            parsed = Parsed.of_module(module, "k.tileirbc")
+            if not verify_module(parsed):
+                read_loops(parsed, machine)
+            translated += len(kernels)
         except StrettoError:
             continue
     assert translated > MUTATIONS // 20

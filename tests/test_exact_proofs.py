@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,9 @@ import stretto
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact import Limits, interrupts
+from stretto.exact import Limits, interrupts, search
 from stretto.exact.case import Case, make_case
+from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
 from stretto.exact.objectives import up_to
@@ -36,6 +38,7 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Slot
+from stretto.solution import Objective
 
 REGISTERS = Budget("register", 1 << 18, unit=512)
 
@@ -254,3 +257,32 @@ def test_ranges_are_checked_before_the_solver_sees_them() -> None:
     loop = Loop("l", (op("a"), op("b")), stated=(Dependence("a", "b", 1 << 61),))
     with pytest.raises(StrettoError, match="too large"):
         Model(make_case(loop, Machine("m", "", ())), 1)
+
+
+# Registers --------------------------------------------------------------------------------
+
+
+TRITON = Path(__file__).parent.parent / "examples" / "triton"
+
+
+@pytest.mark.parametrize("name", ["matmul_pointers", "softmax"])
+def test_what_the_solver_leaves_open_is_proved_by_halving(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for no more than a number, again and again, it comes to the same least."""
+    (loop,) = stretto.read(TRITON / f"{name}.ttir").loops
+    asked = stretto.schedule(loop, prove=True, objective="registers").proof
+    assert asked is not None
+    whole = search._Search._minimized  # pyright: ignore[reportPrivateUsage]
+
+    def lazy(self: search._Search, goal: Goal, value: int, floor: int) -> Objective:  # pyright: ignore[reportPrivateUsage]
+        if not goal.halved:
+            return whole(self, goal, value, floor)
+        assert floor < value
+        return Objective(goal.name, value, floor, optimal=False)
+
+    monkeypatch.setattr(search._Search, "_minimized", lazy)  # pyright: ignore[reportPrivateUsage]
+    halved = stretto.schedule(loop, prove=True, objective="registers").proof
+    assert halved is not None
+    assert halved.objectives[-1] == asked.objectives[-1]
+    assert asked.objectives[-1].optimal

@@ -587,7 +587,7 @@ def test_the_worked_example(
         (tmp_path / name).write_text(kernel)
     shown = "".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
     sessions = re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]
-    assert len(sessions) == 4
+    assert len(sessions) == 5
     for session in sessions:
         command, _, expected = session.partition("\n")
         program, *arguments = shlex.split(command)

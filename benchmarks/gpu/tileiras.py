@@ -1,11 +1,11 @@
 """NVIDIA's own assembler for the shipped cuTile attention, beside our kernels from the same source.
 
-    python benchmarks/gpu/tileiras.py export FOLDER     bytecode and cubins for sm_90, without a GPU;
+    python benchmarks/gpu/tileiras.py export FOLDER    bytecode and cubins for sm_90, without a GPU;
                                                         needs `pip install cuda-tile[tileiras]`
     python benchmarks/gpu/tileiras.py measure KERNELS -o results.json    as measure.py, with them
 
-The cubins are launched through the driver by the documented convention: an array is its address, its
-sizes and its strides; blocks are of one thread.
+The cubins are launched through the driver by the documented convention: an array is its address,
+its sizes and its strides; blocks are of one thread.
 """
 
 from __future__ import annotations

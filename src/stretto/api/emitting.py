@@ -13,7 +13,7 @@ from typing import Literal
 
 from stretto.api.kernels import is_kernel, kernels_of
 from stretto.api.read_write import read_input
-from stretto.api.solving import schedule
+from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
 from stretto.errors import DocumentError, StrettoError
@@ -25,7 +25,6 @@ from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
-from stretto.solution import ScheduleAnalysis
 from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
@@ -44,7 +43,7 @@ class EmittedKernel:
     """Source, and the schedules that it runs by."""
 
     emitted: Emitted
-    analyses: tuple[ScheduleAnalysis, ...]
+    analyses: tuple[ScheduleResult, ...]
     consumers: int
     mode: EmitMode
     notes: tuple[str, ...] = ()
@@ -156,7 +155,7 @@ def _emit(
     agents = [compute.replica(n) for n in range(consumers)]
     (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
     looped: list[Looped] = []
-    analyses: list[ScheduleAnalysis] = []
+    analyses: list[ScheduleResult] = []
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
@@ -229,7 +228,7 @@ def _workers(
 
 
 def _title(
-    kernel: Kernel, machine: Machine, analyses: Sequence[ScheduleAnalysis], consumers: int
+    kernel: Kernel, machine: Machine, analyses: Sequence[ScheduleResult], consumers: int
 ) -> str:
     loops = "; ".join(f"{a.loop}: II {a.ii}, {a.stage_count} stages" for a in analyses)
     who = f"{consumers} consumer{'s' if consumers > 1 else ''}"

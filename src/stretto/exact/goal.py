@@ -51,6 +51,10 @@ class Goal:
     share: float = SHARE
     """Of the work that is left, what the solver may take."""
 
+    halved: bool = False
+    """Whether, where the least stays open, the solver is asked again for no more than a number:
+    some limits it only sees to be impossible when they are numbers."""
+
     def count(self, value: int) -> str:
         """A value with its unit."""
         return f"{value:,} {self.unit[value != 1]}"

@@ -181,7 +181,8 @@ class _Search:
         if value == floor:
             return Objective(goal.name, value, value, optimal=True)
         try:
-            return self._minimized(goal, value, floor)
+            row = self._minimized(goal, value, floor)
+            return row if row.optimal or not goal.halved else self._halved(goal, row)
         except OverdueError:  # while a model was made
             return Objective(goal.name, value, floor, optimal=False)
 
@@ -200,6 +201,24 @@ class _Search:
             lambda found, bound: self.progress(Event(goal.name, found, max(bound, floor), best.ii)),
         )
         return self._objective(goal, outcome, value, floor)
+
+    def _halved(self, goal: Goal, row: Objective) -> Objective:
+        """What is found and refuted by halving what is open; what stays undecided is passed by."""
+        assert self.best is not None
+        value, low, floor = row.value, row.lower_bound, row.lower_bound
+        while low < value and not self.clock.over:
+            self.progress(Event(goal.name, value, floor, self.best.ii))
+            most = (low + value) // 2
+            model = self._model(goal, most)
+            model.cp.add(goal.expression(model, most) <= most)
+            outcome = solve(model, self.clock, SHARE)
+            if outcome.solution is not None:
+                self.best = outcome.solution
+                value = goal.value(self.case, self.case.schedule(outcome.solution))
+            else:
+                low = most + 1
+                floor = low if outcome.status == "refuted" else floor
+        return Objective(goal.name, value, floor, optimal=value == floor)
 
     def _model(self, goal: Goal, value: int) -> Model:
         """All that is legal and no worse than the best schedule in what is held."""

@@ -27,14 +27,18 @@ from stretto.generate.seating.partial import Partial
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
-WORK = {"quick": 100_000, "normal": 1_000_000, "thorough": 10_000_000}
+WORK = {"quick": 100_000, "normal": 2_500_000, "thorough": 25_000_000}
 """Dependences and nodes that `fit` may look at, by effort: all of them are, in each move."""
 LARGE = 4_000
 """Rooms above which lives are not worth measuring again and again."""
-HOT, PATIENCE = 32, 50
-"""How `fit` goes about it: II over how hot it is, and its patience."""
-POLISH = 600
-"""Moves of `polish`, at most."""
+WAYS = ((64, 200), (32, 20), (32, 50), (32, 200))
+"""How `fit` goes about it, round by round: the II over how hot it is, and its patience."""
+ROUND, LOOK = 15_000, 6_000
+"""Moves of one round of `fit`, and those after which it is given up if it was nowhere near."""
+SEED = 837_832
+"""Of the sequence that chooses moves: any number."""
+POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
+"""Moves of `polish`, at most, by effort."""
 AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
@@ -46,29 +50,65 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     if len(board.room_bytes) > LARGE:
         return placement
     moving = Moving(board)
+    moving.seed = SEED
     moving.take(rows.starts(placement))
-    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
-    found = [moving.starts(), *_leaner(problem, moving, moves)]
-    stages = moving.worth().stages
+    if problem.pinned and not moving.fix(*rows.cycles()):
+        return placement
+    effort = problem.options.effort
+    moves = WORK[effort] // (1 + len(board.arcs) + board.fitted)
+    first = moving.starts()
+    found = [first, *_leaner(problem, moving, first, moves)]
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
         moving.take(starts)
-        moving.polish(min(POLISH, moves))
+        moving.polish(min(POLISH[effort], moves))
         best.append((moving.worth(), moving.starts()))
         if not moving.worth().spills:
             break
-    again = AGAIN[problem.options.effort] if len(found) > 1 else 0
-    while again and best[0][0].spills:
-        again -= 1
+    stages = best[0][0].stages
+    again = AGAIN[effort] if len(found) > 1 else 0
+    while again and min(best)[0].spills:
         problem.deadline.check()
-        moving.take(found[0])
-        moving.fit(stages, moves, board.ii // HOT, PATIENCE)
-        moving.polish(min(POLISH, moves))
+        moving.take(first)
+        hot, patience = WAYS[again % len(WAYS)]
+        deeper = again % 2 if effort == "thorough" else 0  # one stage more may be what it takes
+        moving.fit(stages + deeper, ROUND, board.ii // hot, patience)
+        moving.polish(min(POLISH[effort], moves))
         best.append((moving.worth(), moving.starts()))
+        again -= 1
     least = min(worth for worth, _ in best)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
+
+
+def honoured(problem: Problem, placement: Partial) -> Partial | None:
+    """A placement that stands where it is told to, from one that may not; None: not found.
+
+    What is told its cycle goes there first, and whoever is in the way moves on; then stages and
+    starts are sought as fewer stages are.
+    """
+    ii = placement.ii
+    if not problem.unmet(ii, placement.whole()):
+        return placement
+    rows = rows_of(problem, placement)
+    board = rows.board()
+    moving = Moving(board)
+    moving.take(rows.starts(placement))
+    if any(low > high for low, high in zip(board.first, board.last, strict=True)):
+        return None
+    if not moving.fix(*rows.cycles()):
+        return None
+    told = max(_pin(problem, i, ii)[0] for i in problem.pinned) // ii
+    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
+    for more, (hot, patience) in zip((1, 4, 1, 4), WAYS, strict=True):
+        problem.deadline.check()
+        stages = max(placement.stage_count, told + 1) + more
+        if moving.fit(stages, min(ROUND, moves), ii // hot, patience):
+            found = rows.placed(moving.starts(), placement)
+            if not problem.unmet(ii, found.whole()):
+                return found
+    return None
 
 
 def _rest_of_cost(placement: Partial) -> tuple[int, int]:
@@ -77,19 +117,24 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 
 
-def _leaner(problem: Problem, moving: Moving, moves: int) -> Iterator[list[int]]:
+def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> Iterator[list[int]]:
     """Placements of ever fewer stages, halving what lies between failures and successes."""
-    failed = 0
-    while moves > 0 and failed + 1 < moving.worth().stages:
-        problem.deadline.check()
-        stages = (failed + moving.worth().stages) // 2
-        before, tried = moving.worth(), moving.tried
-        moving.fit(stages, moves, moving.ii // HOT, PATIENCE)
-        if moving.worth().stages < before.stages:
+    failed, stages = 0, moving.worth().stages
+    while moves > 0 and failed + 1 < stages:
+        target = (failed + stages) // 2
+        for hot, patience in WAYS:
+            problem.deadline.check()
+            moving.take(first)
+            before = moving.tried
+            moving.fit(target, min(ROUND, max(0, moves)), moving.ii // hot, patience, LOOK)
+            moves -= moving.tried - before
+            if moving.worth().stages < stages or moving.tried - before <= LOOK:
+                break
+        if moving.worth().stages < stages:
+            stages = moving.worth().stages
             yield moving.starts()
         else:
-            failed = stages
-        moves -= moving.tried - tried
+            failed = target
 
 
 @dataclass(frozen=True)
@@ -119,7 +164,11 @@ class Rows:
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
         registers = problem.machine.budget(REGISTERS)
-        limits = [_last(problem, ops, ii) for ops in self.nodes]
+        first, last = self._first(), [_last(problem, ops, ii) for ops in self.nodes]
+        for i in problem.pinned:
+            low, high = _pin(problem, i, ii)
+            n, off = home[i]
+            first[n], last[n] = max(first[n], low - off), min(last[n], high - off)
         rank = problem.rank
         return Board(
             ii=ii,
@@ -129,10 +178,10 @@ class Rows:
             segments=[*self.segments, *([] for _ in self.nodes[self.fitted :])],
             limits=self.core.limits,
             fitted=self.fitted,
-            first=self._first(),
-            last=limits,
+            first=first,
+            last=last,
             reach=self._reach(every),
-            frozen=[False] * len(self.nodes),
+            pinned=bool(problem.pinned),
             groups=[[home[i] for i in members] for members in problem.members],
             writers=[[home[w] for w in room.writers] for room in kept],
             accessors=[
@@ -173,6 +222,19 @@ class Rows:
                 found[src] = max(found[src], gain + found[dst])
         return found
 
+    def cycles(self) -> tuple[list[int], list[int]]:
+        """Nodes that are told their cycle, and the cycles."""
+        home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
+        nodes: list[int] = []
+        cycles: list[int] = []
+        for i in self.problem.pinned:
+            asked, (n, off) = self.problem.loop.ops[i].constraint, home[i]
+            cycle = asked.start if asked.start is not None else asked.cycle
+            if cycle is not None:
+                nodes.append(n)
+                cycles.append(cycle - off)
+        return nodes, cycles
+
     def starts(self, placement: Partial) -> list[int]:
         """The start of each node in a placement."""
         starts = placement.whole()
@@ -188,7 +250,7 @@ class Rows:
         if not problem.staged:
             low = min(found)
             found = [start - low for start in found]
-        if overflow(problem, ii, found):
+        if overflow(problem, ii, found) or problem.unmet(ii, found):
             return before
         better = Partial.of(problem, ii, found, before.fused.values(), IMPROVE)
         moved = Counter(new - old for new, old in zip(found, before.whole(), strict=True))
@@ -261,6 +323,17 @@ def _tied(core: Core, links: dict[tuple[int, int], int]) -> Iterable[list[tuple[
     for members in sorted(map(sorted, strong_components(tight))):
         low = min(early[n] for n in members)
         yield [(n, early[n] - low) for n in members]
+
+
+def _pin(problem: Problem, i: int, ii: int) -> tuple[int, int]:
+    """First and last start that a pin leaves an operation, its cycle aside."""
+    asked = problem.loop.ops[i].constraint
+    low, high = 0, NEVER
+    if asked.stage is not None:
+        low, high = asked.stage * ii, (asked.stage + 1) * ii - 1
+    if asked.start is not None:
+        low, high = max(low, asked.start), min(high, asked.start)
+    return low, high
 
 
 def _last(problem: Problem, ops: Sequence[tuple[int, int]], ii: int) -> int:

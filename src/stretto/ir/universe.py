@@ -23,6 +23,7 @@ STRETTO = Universe(
     all_passes={
         "tileas-axis-analysis": _lazily("passes.axis_analysis", "AxisAnalysis"),
         "tileas-generate-schedule": _lazily("passes.generate_schedule", "GenerateSchedule"),
+        "tileas-make-persistent": _lazily("passes.make_persistent", "MakePersistent"),
         "tileas-materialize-schedule": _lazily(
             "passes.materialize_schedule", "MaterializeSchedule"
         ),

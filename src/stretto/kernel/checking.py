@@ -166,8 +166,11 @@ def _constant(operation: Operation) -> None:
     wanted = prod(shape_of(type)) if isinstance(value, tuple) else 1
     numbers = all(isinstance(v, int | float) for v in many)
     _want(operation, len(many) == wanted and numbers, "of as many numbers as it has elements")
-    whole = all(isinstance(v, int) for v in many)
-    _want(operation, whole or not _is(type, True), "whole numbers")
+    element = element_of(type)
+    if isinstance(element, Scalar) and element.is_integer:
+        lower, upper = -(1 << element.bits - 1), 1 << element.bits
+        fits = all(isinstance(v, int) and lower <= v < upper for v in many)
+        _want(operation, fits, f"whole numbers of {element.bits} bits")
 
 
 def _grid(operation: Operation) -> None:

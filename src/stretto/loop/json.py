@@ -220,7 +220,18 @@ def _bounds(cursor: Cursor) -> tuple[int, int]:
 def _constraint(row: Cursor) -> Constraint:
     natural = Cursor.natural
     return row.record(
-        Constraint, "", gid=natural, leader_gid=natural, max_depth=natural, pending=Cursor.boolean
+        Constraint,
+        "",
+        gid=natural,
+        leader_gid=natural,
+        max_depth=natural,
+        pending=Cursor.boolean,
+        same_depth=natural,
+        structural=natural,
+        start=natural,
+        stage=natural,
+        cycle=natural,
+        before=lambda names: tuple(item.text() for item in names.items()),
     )
 
 

@@ -121,11 +121,21 @@ class ResourceVector:
 
     uses: tuple[Use, ...] = ()
     demands: tuple[Demand, ...] = ()
+    lasting: tuple[int, ...] = ()
+    """Cycles that each demand lasts, of operations that are fused; empty: the longest duration."""
 
     @property
     def duration(self) -> int:
         """Its longest duration: how long its pool demands last."""
         return max((use.duration for use in self.uses), default=0)
+
+    @property
+    def draws(self) -> tuple[tuple[Demand, int], ...]:
+        """Each demand, and the cycles it lasts from the start."""
+        if not self.demands:
+            return ()
+        cycles = self.lasting or (self.duration,) * len(self.demands)
+        return tuple(zip(self.demands, cycles, strict=True))
 
     @property
     def end(self) -> int:
@@ -225,6 +235,26 @@ class Constraint:
     """The last stage it may stand in."""
     pending: bool = False
     """Seat it last."""
+    same_depth: int | None = None
+    """Operations of one number are to share a stage, where that costs no cycle of the II."""
+    structural: int | None = None
+    """Operations of one number are to be issued in program order, on the same terms."""
+    start: int | None = None
+    """The start it must have; likewise:"""
+    stage: int | None = None
+    cycle: int | None = None
+    before: tuple[str, ...] = ()
+    """Operations of the same iteration that start after it."""
+
+    @property
+    def wishes(self) -> bool:
+        """Whether it asks for what may be left undone."""
+        return self.same_depth is not None or self.structural is not None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is told where to stand, rather than beside whom."""
+        return not self.start is self.stage is self.cycle is None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stretto.loop import Demand, Loop, ResourceVector
+from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
@@ -155,14 +155,32 @@ class Compiled:
         return {i: limit for i, limit in limits.items() if limit is not None}
 
     @cached_property
+    def pinned(self) -> tuple[int, ...]:
+        """Operations that are told where to stand."""
+        return tuple(i for i, op in enumerate(self.loop.ops) if op.constraint.pinned)
+
+    def unmet(self, ii: int, starts: Sequence[int]) -> tuple[int, ...]:
+        """Operations that do not stand where they are told to."""
+        return tuple(i for i in self.pinned if not self._met(i, ii, starts[i]))
+
+    def _met(self, i: int, ii: int, start: int) -> bool:
+        asked = self.loop.ops[i].constraint
+        return (
+            asked.start in {None, start}
+            and asked.stage in {None, start // ii}
+            and asked.cycle in {None, start % ii}
+        )
+
+    @cached_property
     def max_stage(self) -> tuple[int | None, ...]:
-        """Last stage allowed: the operation's own limit or that of all; None: any."""
-        if self.max_stages is None and not self.depths:
+        """Last stage allowed: the operation's own limit or pin, or that of all; None: any."""
+        if self.max_stages is None and not self.depths and not self.pinned:
             return (None,) * self.size
-        overall = [] if self.max_stages is None else [self.max_stages - 1]
+        overall = None if self.max_stages is None else self.max_stages - 1
+        asked = (op.constraint for op in self.loop.ops)
         return tuple(
-            min([*overall, *([self.depths[i]] if i in self.depths else [])], default=None)
-            for i in range(self.size)
+            min((s for s in (overall, a.max_depth, a.stage) if s is not None), default=None)
+            for a in asked
         )
 
     @cached_property
@@ -220,13 +238,15 @@ def apply(
 
 
 def fused_vector(compiled: Compiled, members: Sequence[int]) -> ResourceVector:
-    """What operations hold when fused: each use once, as long as the longest; all demands."""
+    """What operations hold when fused: each use once, as long as the longest.
+
+    Demands stay with each member, for as long as it would hold its own slots.
+    """
     if len(members) == 1:
         return compiled.vectors[members[0]]
-    uses = shape(compiled.vectors[members[0]])
-    demands: dict[str, int] = {}
-    for i in members:
-        uses = join(uses, shape(compiled.vectors[i]))
-        for demand in compiled.vectors[i].demands:
-            demands[demand.pool] = demands.get(demand.pool, 0) + demand.units
-    return ResourceVector(uses, tuple(Demand(p, u) for p, u in demands.items()))
+    vectors = [compiled.vectors[i] for i in members]
+    uses = shape(vectors[0])
+    for vector in vectors[1:]:
+        uses = join(uses, shape(vector))
+    draws = [draw for vector in vectors for draw in vector.draws]
+    return ResourceVector(uses, tuple(d for d, _ in draws), tuple(cycles for _, cycles in draws))

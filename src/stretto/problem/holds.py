@@ -101,10 +101,9 @@ class Holds:
             column = number.get(("slot", use.slot))
             if column is not None and use.duration and use.occupancy:
                 found.append(Claim(column, use.offset, use.duration, use.occupancy))
-        if vector.demands and (lasts := vector.duration):
-            for demand in vector.demands:
-                if demand.units:
-                    found.append(Claim(number["pool", demand.pool], 0, lasts, demand.units))
+        for demand, cycles in vector.draws:
+            if demand.units and cycles:
+                found.append(Claim(number["pool", demand.pool], 0, cycles, demand.units))
         return tuple(found)
 
     @cached_property

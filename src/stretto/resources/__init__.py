@@ -112,10 +112,10 @@ def fold(vector: ResourceVector, ii: int, columns: Columns, machine: str) -> Fol
             raise StrettoError(f"machine `{machine}` has no slot `{use.slot}`")
         hold = (use.offset, use.duration, use.occupancy)
         holds.setdefault(columns.slots[use.slot], []).append(hold)
-    for demand in vector.demands:
+    for demand, cycles in vector.draws:
         if demand.pool not in columns.pools:
             raise StrettoError(f"machine `{machine}` has no pool `{demand.pool}`")
-        hold = (0, vector.duration, demand.units)
+        hold = (0, cycles, demand.units)
         holds.setdefault(columns.pools[demand.pool], []).append(hold)
     segments: list[Segment] = []
     guards: list[Guard] = []

@@ -449,9 +449,9 @@ class ReservationTable:
         for use in vector.uses:
             if use.occupancy:
                 yield self._columns.slots[use.slot], use, None, use.offset, use.duration
-        for demand in vector.demands:
+        for demand, cycles in vector.draws:
             column = self._columns.pools[demand.pool]
-            yield column, None, demand.pool, 0, vector.duration
+            yield column, None, demand.pool, 0, cycles
 
     def _taken(self, folded: Fold, start: int, column: int, cycle: int) -> int:
         """What a folded vector at a start takes of a column in a cycle."""

@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
 from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
-from stretto.generate.problem import ARMS, EFFORTS, IMPROVE, RUNGS, Options, Problem, for_search
+from stretto.generate.problem import EFFORTS, PARTS, Options, Problem, for_search
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import apply, compile_loop
@@ -39,9 +39,6 @@ from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:
     from stretto.generate.search import Found
-
-PARTS = (*RUNGS, *(f"arm:{arm}" for arm in ARMS), IMPROVE)
-"""What `without` may name."""
 
 Progress = Callable[[Refusal | int | Event], None]
 """Told of every II as it is refused, of the IIs that are found, and of what the solver does."""
@@ -112,6 +109,10 @@ def schedule_prepared(
         notes = (*ready.notes, *(Note(loop.at(), text) for text in chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
         analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
+        if analysis.success and any(op.constraint.wishes for op in loop.ops):
+            from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
+
+            analysis = granted(ready, analysis, options)
     except StoppedError as stopped:
         stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
         raise
@@ -125,6 +126,9 @@ def schedule_prepared(
 def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) -> ScheduleAnalysis:
     """Generate; and where a proof is asked for, prove, and generate with all effort if it fails."""
     found = _generate(job, progress)
+    best = found.analysis
+    if job.problem.pinned and proof is None and not (best.proof and best.proof.optimal):
+        proof = ProofOptions(II)  # what is pinned may leave too little for moves to find it
     if proof is None or found.analysis.overdue:
         return found.analysis
     analysis = _prove(job, found, proof, progress)
@@ -200,6 +204,22 @@ class Job:
             refused=found.refused,
         )
 
+    def _not_last(self, analysis: ScheduleAnalysis) -> tuple[Note, ...]:
+        """That what is pending was not seated last; an error where that is asked for strictly.
+
+        The arms of the ladder keep to it, and the serial generator tells of it by itself.
+        """
+        if analysis.generator == SERIAL:
+            return ()
+        told = tuple(
+            f"`pending` of `{placed.op}` is not honoured: {placed.rung or EXACT} seats in no order"
+            for placed, pending in zip(analysis.placements, self.problem.pending, strict=True)
+            if pending and not placed.arm
+        )
+        if told and self.problem.options.strict:
+            raise StrettoError(f"{'; '.join(told)} (strict)", analysis.loop)
+        return tuple(Note(Place(analysis.loop), text) for text in told)
+
     def failure(self, refused: tuple[Refusal, ...]) -> ScheduleAnalysis:
         """No schedule, and why."""
         return ScheduleAnalysis(
@@ -238,6 +258,7 @@ class Job:
             refused=refused,
             warnings=(*self.notes, *(Note(loop.at(), text) for text in warnings)),
         )
+        analysis = replace(analysis, warnings=(*analysis.warnings, *self._not_last(analysis)))
         violations = verify(loop, machine, analysis, max_stages=self.problem.options.max_stages)
         if violations:
             raise IllegalScheduleError(loop.name, chosen.generator, violations)

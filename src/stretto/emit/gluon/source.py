@@ -258,21 +258,32 @@ class _Source:
 
     def _launch(self, lines: Lines) -> None:
         plan = self._plan
-        names = list(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        names = ", ".join(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        options = {"num_warps": plan.workers[0].warps}
+        if self._maxnreg is not None:
+            options["maxnreg"] = self._maxnreg
+        told = ", ".join(f'"{name}": {number}' for name, number in options.items())
         lines.say()
         lines.say()
-        with lines.block(f"def launch({', '.join((*names, 'grid'))}):"):
-            lines.say(
-                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
-            )
+        for name, layout in self._shared().items():
+            lines.say(f"{name} = {layout}")
+        lines.say(f"OPTIONS = {{{told}}}")
+        lines.say()
+        lines.say()
+        with lines.block(f"def arguments({names}):"):
+            lines.say(f'"""What {self._name} takes, of what `{plan.kernel.name}` is given."""')
             for descriptor in plan.descriptors.values():
                 lines.say(f"{descriptor.name} = {self._descriptor(descriptor)}")
             given = dict(self._plan.named.values())
             taken = [given.get(name, name) for name in self._parameters]
-            options = f"num_warps={plan.workers[0].warps}"
-            if self._maxnreg is not None:
-                options += f", maxnreg={self._maxnreg}"
-            lines.say(f"return {self._name}[grid]({', '.join(taken)}, {options})")
+            lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
+        lines.say()
+        lines.say()
+        with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
+            lines.say(
+                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
+            )
+            lines.say(f"return {self._name}[grid](*arguments({names}), **OPTIONS)")
 
     def _tensor_of(self, view: Value) -> str:
         made = self._plan.maker.get(view)
@@ -280,9 +291,16 @@ class _Source:
             return view.name
         return made.operands[0].name
 
+    def _shared(self) -> dict[str, str]:
+        """How tiles that descriptors bring lie in shared memory: found once, not at each launch."""
+        return {
+            _layout_name(d): f"gl.NVMMASharedLayout.get_default_for({list(d.block)}, "
+            f"{DTYPES[d.element]})"
+            for d in self._plan.descriptors.values()
+        }
+
     def _descriptor(self, descriptor: Descriptor) -> str:
-        block, element = list(descriptor.block), DTYPES[descriptor.element]
-        layout = f"gl.NVMMASharedLayout.get_default_for({block}, {element})"
+        block, layout = list(descriptor.block), _layout_name(descriptor)
         made = self._plan.maker.get(descriptor.view)
         if made is None:
             name = descriptor.view.name
@@ -314,3 +332,8 @@ class _Source:
         if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
             raise EmitError("a view that depends on the block cannot be emitted", user)
         return expression(made, [wrapped(self._host(v, user)) for v in made.operands])
+
+
+def _layout_name(descriptor: Descriptor) -> str:
+    sizes = "x".join(str(n) for n in descriptor.block)
+    return f"SHARED_{sizes}_{descriptor.element.upper()}"

@@ -156,5 +156,6 @@ GOAL = Goal(
     value=_value,
     floor=_floor,
     expression=_expression,
-    share=1.0,  # the solver seldom ends by itself
+    share=0.5,  # the solver seldom ends by itself
+    halved=True,  # what lives at once is weighed against a number, not against a variable
 )

@@ -70,28 +70,18 @@ def _exactness(operation: Operation) -> dict[str, Attribute]:
     return said
 
 
-def _alike(scope: Scope, operation: Operation, *, floats: bool) -> tuple[Value, ...]:
-    """The operands, all of the result's type."""
-    values = scope.numbers(operation, operation.values)
-    wanted = scope.made(operation)
-    fits = _is_float(wanted) if floats else _is_integer(wanted)
-    if not fits or any(value.type != wanted for value in values):
-        told = ", ".join(str(value.type) for value in values)
-        raise scope.fail(operation, f"`{operation.name}` of {told} makes a {wanted}")
-    return values
-
-
 def float_operation(scope: Scope, operation: Operation) -> None:
     """Of floats, with floats of the same type."""
     name = FLOATS.get(operation.name)
     if name is None:
         name = EXTREMES[operation.name, bool(operation.attributes.get("propagate_nan"))]
-    scope.emit(operation, name, _alike(scope, operation, floats=True), **_exactness(operation))
+    values = scope.numbers(operation, operation.values)
+    scope.emit(operation, name, values, **_exactness(operation))
 
 
 def integer_operation(scope: Scope, operation: Operation) -> None:
     """Of integers, with integers of the same type."""
-    values = _alike(scope, operation, floats=False)
+    values = scope.numbers(operation, operation.values)
     sign = _word(operation, "signedness")
     if operation.name == "divi":
         name = DIVISIONS.get((sign, _word(operation, "rounding")))
@@ -106,8 +96,9 @@ def integer_operation(scope: Scope, operation: Operation) -> None:
 
 def negate(scope: Scope, operation: Operation) -> None:
     """Zero minus it."""
-    (value,) = _alike(scope, operation, floats=False)
-    assert isinstance(value.type, Scalar | Tile)
+    (value,) = scope.numbers(operation, operation.values)
+    if not isinstance(value.type, Scalar | Tile):
+        raise scope.fail(operation, f"`{operation.name}` of {value.type}")
     zero = scope.builder.constant(0, value.type)
     scope.emit(operation, SUBTRACT, (zero, value))
 
@@ -124,12 +115,7 @@ def power(scope: Scope, operation: Operation) -> None:
 def compare(scope: Scope, operation: Operation) -> None:
     """Integers or floats of one type, to truths of their shape."""
     left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
-    wanted = like(left.type, Scalar("i1"))
-    made = scope.made(operation)
     floats = operation.name == "cmpf"
-    fits = _is_float(_number(left)) if floats else _is_integer(_number(left))
-    if not fits or left.type != right.type or made != wanted:
-        raise scope.fail(operation, f"`{operation.name}` of {left.type} and {right.type}")
     relation = PREDICATES[_word(operation, "comparison_predicate")]
     if floats:
         prefix = "o" if _word(operation, "comparison_ordering") == "ordered" else "u"
@@ -144,11 +130,6 @@ def select(scope: Scope, operation: Operation) -> None:
     """One of two values of a type, by truths of their shape."""
     condition = scope.value(operation, "cond")
     yes, no = scope.value(operation, "val_if_true"), scope.value(operation, "val_if_false")
-    made = scope.made(operation)
-    truths = (Scalar("i1"), like(made, Scalar("i1")))
-    if condition.type not in truths or yes.type != made or no.type != made:
-        told = f"`select` of {condition.type}, {yes.type} and {no.type}"
-        raise scope.fail(operation, told)
     scope.emit(operation, SELECT, (condition, yes, no))
 
 

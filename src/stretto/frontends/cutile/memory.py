@@ -18,7 +18,7 @@ from stretto.frontends.tileir import Value as Source
 from stretto.frontends.tileir import types as tileir
 from stretto.frontends.tileir.attributes import Scalar as Numeral
 from stretto.kernel import Attribute, Scalar, Tile, Value, View
-from stretto.kernel.types import element_of, like, shape_of
+from stretto.kernel.types import shape_of
 
 _T = TypeVar("_T")
 
@@ -283,21 +283,9 @@ def _hints(operation: Operation) -> dict[str, Attribute]:
     return found
 
 
-def _masked(
-    scope: Scope, operation: Operation, addresses: Value, values: Sequence[Value]
-) -> tuple[Value, ...]:
-    """The mask, if there is one; addresses, values and mask have one shape."""
-    masks = scope.numbers(operation, operation.operands["mask"])
-    shape = shape_of(addresses.type)
-    element = element_of(addresses.type)
-    pointee = getattr(element, "pointee", None)
-    fits = pointee is not None and all(
-        value.type == like(addresses.type, pointee) for value in values
-    )
-    if not fits or any(mask.type != like(addresses.type, Scalar("i1")) for mask in masks):
-        told = ", ".join(str(value.type) for value in (addresses, *values, *masks))
-        raise scope.fail(operation, f"`{operation.name}` of {told}, of shape {shape}")
-    return masks
+def _masks(scope: Scope, operation: Operation) -> tuple[Value, ...]:
+    """The mask, if there is one."""
+    return scope.numbers(operation, operation.operands["mask"])
 
 
 def load_pointers(scope: Scope, operation: Operation) -> None:
@@ -305,8 +293,7 @@ def load_pointers(scope: Scope, operation: Operation) -> None:
     _weak(scope, operation)
     addresses = scope.value(operation, "source")
     other = scope.numbers(operation, operation.operands["padding_value"])
-    made = scope.made(operation)
-    mask = _masked(scope, operation, addresses, (*other, Value(made)))
+    mask = _masks(scope, operation)
     if other and not mask:
         raise scope.fail(operation, "a padding without a mask")
     scope.emit(operation, "tile.load", (addresses, *mask, *other), **_hints(operation))
@@ -316,7 +303,7 @@ def store_pointers(scope: Scope, operation: Operation) -> None:
     """Values to addresses."""
     _weak(scope, operation)
     addresses, value = scope.value(operation, "destination"), scope.value(operation, "value")
-    mask = _masked(scope, operation, addresses, (value,))
+    mask = _masks(scope, operation)
     scope.builder.add("tile.store", (addresses, value, *mask), (), _hints(operation))
 
 
@@ -326,8 +313,7 @@ def atomic(scope: Scope, operation: Operation) -> None:
     swaps = operation.name == "atomic_cas_tko"
     names = ("cmp", "val") if swaps else ("arg",)
     values = [scope.value(operation, name) for name in names]
-    made = scope.made(operation)
-    mask = _masked(scope, operation, addresses, (*values, Value(made)))
+    mask = _masks(scope, operation)
     order = operation.attributes["memory_ordering_semantics"]
     said: dict[str, Attribute] = {"scope": str(operation.attributes["memory_scope"])}
     said["semantics"] = str(order)
@@ -340,13 +326,6 @@ def atomic(scope: Scope, operation: Operation) -> None:
 def offset(scope: Scope, operation: Operation) -> None:
     """Addresses some elements further."""
     address, by = scope.value(operation, "ptr"), scope.value(operation, "offset")
-    made = scope.made(operation)
-    element = element_of(by.type)
-    integer = isinstance(element, Scalar) and element.is_integer
-    if address.type != made or shape_of(by.type) != shape_of(made) or not integer:
-        raise scope.fail(operation, f"`offset` of {address.type} by {by.type} makes a {made}")
-    if isinstance(element_of(made), Scalar):
-        raise scope.fail(operation, f"`offset` of {address.type}, which is no address")
     scope.emit(operation, "tile.offset", (address, by))
 
 

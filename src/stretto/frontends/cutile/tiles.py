@@ -68,37 +68,18 @@ def iota(scope: Scope, operation: Operation) -> None:
 
 def permute(scope: Scope, operation: Operation) -> None:
     """Dimensions in another order."""
-    source, made = _one(scope, operation)
     order = operation.attributes["permutation"]
-    shape = shape_of(source.type)
     assert isinstance(order, tuple)
-    places = [place for place in order if isinstance(place, int)]
-    fits = sorted(places) == list(range(len(shape)))
-    if not fits or tuple(shape[place] for place in places) != shape_of(made):
-        raise scope.fail(operation, f"`permute` {places} from {source.type} to {made}")
-    scope.emit(operation, "tile.transpose", (source,), order=tuple(places))
-
-
-def _dim(scope: Scope, operation: Operation, rank: int) -> int:
-    dim = operation.attributes["dim"]
-    if not isinstance(dim, int) or dim >= rank:
-        raise scope.fail(operation, f"`{operation.name}` along dimension {dim} of {rank}")
-    return dim
+    places = tuple(place for place in order if isinstance(place, int))
+    source = scope.number(operation, operation.values[0])
+    scope.emit(operation, "tile.transpose", (source,), order=places)
 
 
 def concatenate(scope: Scope, operation: Operation) -> None:
     """Two tiles one after the other."""
     left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
-    made = scope.made(operation)
-    sizes = [shape_of(value.type) for value in (left, right)]
-    dim = _dim(scope, operation, len(sizes[0]))
-    joined = list(sizes[0])
-    if len(sizes[1]) == len(joined):
-        joined[dim] += sizes[1][dim]
-    rest = [size[:dim] + size[dim + 1 :] for size in sizes]
-    elements = {element_of(value.type) for value in (left, right)}
-    if rest[0] != rest[1] or tuple(joined) != shape_of(made) or elements != {element_of(made)}:
-        raise scope.fail(operation, f"`cat` of {left.type} and {right.type} makes a {made}")
+    dim = operation.attributes["dim"]
+    assert isinstance(dim, int)
     scope.emit(operation, "tile.cat", (left, right), axis=dim)
 
 
@@ -119,13 +100,6 @@ def extract(scope: Scope, operation: Operation) -> None:
 def product(scope: Scope, operation: Operation) -> None:
     """a × b + accumulator; a leading dimension is a batch."""
     a, b, total = (scope.value(operation, name) for name in ("lhs", "rhs", "acc"))
-    made = scope.made(operation)
-    left, right, out = shape_of(a.type), shape_of(b.type), shape_of(made)
-    rank = len(left)
-    fits = rank in (2, 3) and len(right) == rank and total.type == made
-    if not fits or (*left[:-2], left[-2], right[-1]) != out or left[-1] != right[-2]:
-        told = f"`{operation.name}` of {a.type}, {b.type} and {total.type} makes a {made}"
-        raise scope.fail(operation, told)
     said: dict[str, Attribute] = {}
     for side in ("lhs", "rhs"):
         sign = operation.attributes.get(f"signedness_{side}")
@@ -133,18 +107,7 @@ def product(scope: Scope, operation: Operation) -> None:
             said[f"{side}_signed"] = sign == "signed"
     if operation.attributes.get("fast_acc"):
         said["fast_acc"] = True
-    if rank == 2 or left[0] > 1:
-        scope.emit(operation, "tile.dot", (a, b, total), **said)
-        return
-    # A batch of one is no batch.
-    flat = [scope.builder.op("tile.reshape", (v,), _without_batch(v)) for v in (a, b, total)]
-    dot = scope.builder.add("tile.dot", flat, (flat[2].type,), said)
-    scope.emit(operation, "tile.reshape", dot.results)
-
-
-def _without_batch(value: Value) -> Tile:
-    assert isinstance(value.type, Tile)
-    return Tile(value.type.shape[1:], value.type.element)
+    scope.emit(operation, "tile.dot", (a, b, total), **said)
 
 
 def block_index(scope: Scope, operation: Operation) -> None:

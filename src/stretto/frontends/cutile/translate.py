@@ -22,7 +22,6 @@ from stretto.frontends.tileir import Value as Source
 from stretto.frontends.tileir import types as tileir
 from stretto.frontends.tileir.attributes import Scalar as Numeral
 from stretto.kernel import Attribute, Kernel, KernelError, Parameter, Region, Scalar, Type, Value
-from stretto.kernel.types import element_of, shape_of
 
 Tail = Callable[[Operation], Sequence[Value]]
 """What a block leaves behind, from the operation that ends it."""
@@ -147,12 +146,6 @@ class _Translation:
             self._leaves[id(operation)] = found
         return found
 
-    def _condition(self, scope: Scope, operation: Operation) -> Value:
-        condition = scope.value(operation, "condition")
-        if condition.type != Scalar("i1"):
-            raise scope.fail(operation, f"a condition of type {condition.type}")
-        return condition
-
     def _leaving(
         self, operation: Operation, rest: Sequence[Operation], tail: Tail
     ) -> Sequence[Value]:
@@ -166,7 +159,7 @@ class _Translation:
             scope.bind(operation.results, self._handed(last, operation.results))
             return self._sequence(rest, tail)
 
-        condition = self._condition(scope, operation)
+        condition = scope.value(operation, "condition")
         regions: list[Region] = []
         types: list[tuple[Type, ...]] = []
         for block in operation.blocks:
@@ -175,8 +168,6 @@ class _Translation:
                 scope.builder.add("scf.yield", left)
             types.append(tuple(value.type for value in left))
             regions.append(opened.region)
-        if types[0] != types[1]:
-            raise scope.fail(operation, "two ways out of a block leave different values behind")
         scope.builder.location = place
         return scope.builder.add("scf.if", (condition,), types[0], regions=regions).results
 
@@ -192,7 +183,7 @@ class _Translation:
 
     def _if(self, scope: Scope, operation: Operation) -> None:
         """Both ways end where it ends."""
-        condition = self._condition(scope, operation)
+        condition = scope.value(operation, "condition")
         place = scope.builder.location
         regions: list[Region] = []
         for block in operation.blocks:
@@ -222,9 +213,6 @@ class _Translation:
         self._carried(scope, operation, block.arguments[1:], given, operation.results)
         if not block.arguments:
             raise scope.fail(operation, "a loop without an index")
-        types = {bound.type for bound in bounds} | {scope.type(operation, block.arguments[0])}
-        if len(types) > 1 or not all(isinstance(t, Scalar) and t.is_integer for t in types):
-            raise scope.fail(operation, "the bounds of a loop have several types")
 
         def end(last: Operation) -> Sequence[Value]:
             if last.name != "continue":
@@ -283,20 +271,10 @@ class _Translation:
         (block,) = operation.blocks
         values = scope.numbers(operation, operation.values)
         types = scope.types(operation, operation.results)
-        shapes = {shape_of(value.type) for value in values}
         dim = operation.attributes["dim"]
-        (shape, *more) = shapes or {()}
         assert isinstance(dim, int)
         scans = operation.name == "scan"
-        wanted = shape if scans else shape[:dim] + shape[dim + 1 :]
-        elements = [element_of(value.type) for value in values]
-        fits = not more and dim < len(shape) and all(shape_of(type) == wanted for type in types)
-        if not fits or elements != [element_of(type) for type in types]:
-            raise scope.fail(operation, f"`{operation.name}` along {dim} of {shape} makes {types}")
         fresh, sofar = block.arguments[0::2], block.arguments[1::2]
-        inside = [scope.type(operation, source) for source in (*sofar, *fresh)]
-        if inside != [*elements, *elements]:
-            raise scope.fail(operation, f"`{operation.name}` combines {inside}")
         place = scope.builder.location
         arguments = self._arguments((*sofar, *fresh), operation)
 

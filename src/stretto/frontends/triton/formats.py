@@ -97,7 +97,7 @@ REFUSED = {
     "tt.elementwise_inline_asm": ("assembly", "write it with tl.math or arithmetic"),
     "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
     "tt.call": ("a function that is not inlined", "take its `noinline` away"),
-    "tt.histogram": ("a histogram", "it has no form that could be lowered"),
+    "tt.histogram": ("a histogram", "count with tl.atomic_add, or with comparisons and sums"),
     "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),
     "tt.make_tensor_ptr": ("a block pointer", "use tl.make_tensor_descriptor"),
     "tt.advance": ("a block pointer", "use tl.make_tensor_descriptor"),

@@ -382,7 +382,11 @@ class FunctionTranslator:
             kind = _ATOMIC[kind - 1]
         if kind not in _ATOMIC:
             raise self._refuse(raw, f"`{kind}` is no atomic operation")
-        self._plain(raw, "tile.atomic_rmw", kind=kind)
+        addresses, *rest = self._operands(raw)
+        if isinstance(addresses.type, Tile) and rest[1:] and isinstance(rest[1].type, Scalar):
+            # One bit for all of a tile.
+            rest[1] = self._builder.op("tile.splat", rest[1:2], like(addresses.type, Scalar("i1")))
+        self._write(raw, "tile.atomic_rmw", (addresses, *rest), raw.types, {"kind": kind})
 
     def view(self, raw: RawOperation) -> None:
         """A descriptor: an address, sizes and strides."""

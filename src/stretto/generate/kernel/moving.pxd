@@ -3,18 +3,18 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, LOOK, HOPE, HISTORY
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried
-    cdef bint ruled, cells
+    cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
-    cdef i64[::1] order, reach, first, last, frozen, weight
+    cdef i64[::1] order, reach, first, last, frozen, keeps, weight
     cdef i64[::1] arc_src, arc_dst, arc_gain
     cdef i64[::1] succ_at, succ_op, succ_gain, pred_at, pred_op, pred_gain
     cdef i64[::1] seg_at, seg_op, seg_col, seg_off, seg_len, seg_amt
@@ -37,7 +37,7 @@ cdef class Moving:
     cdef i64 crowd(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
-    cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience)
+    cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
     cdef void weigh(self) noexcept
     cdef bint step(self) noexcept
@@ -54,3 +54,5 @@ cdef class Moving:
     cpdef polish(self, i64 moves)
     cdef bint nudge(self) noexcept
     cpdef take(self, starts)
+    cpdef bint fix(self, ops, cycles)
+    cdef bint spread(self, i64 tail, i64 op, bint onward) noexcept

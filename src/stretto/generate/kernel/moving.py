@@ -31,8 +31,8 @@ LIGHT = 4
 """What a missed dependence weighs at first."""
 AIMED = 30
 """Of a hundred moves, those that begin with a missed dependence."""
-LOOK, HOPE = 2_000, 6
-"""After so many moves `fit` gives up if all that was ever missed is more than a part of the II."""
+HOPE = 6
+"""What `fit` still misses when it is nowhere near: more than such a part of the II."""
 HISTORY = 40
 """Moves ago that a placement is compared with."""
 
@@ -54,13 +54,14 @@ class Moving:
         self.ii = board.ii
         self.fitted = board.fitted
         self.ruled = any(last < FAR for last in board.last) or bool(board.groups)
-        if any(board.frozen):
-            self.ruled = True
+        self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
         self.reach = _numbers(board.reach)
         self.first = _numbers(board.first)
         self.last = _numbers(board.last)
-        self.frozen = _numbers([int(still) for still in board.frozen])
+        self.frozen = _numbers([0] * n)
+        self.pinned = board.pinned
+        self.keeps = _numbers([int(bool(row)) for row in board.segments])
         self.arcs = len(board.arcs)
         self.arc_src = _numbers([arc[0] for arc in board.arcs])
         self.arc_dst = _numbers([arc[1] for arc in board.arcs])
@@ -125,9 +126,9 @@ class Moving:
         self.early = _numbers([0] * n)
         self.late = _numbers([0] * n)
         self.most = 2 * n + 4
-        self.queue = _numbers([0] * self.most)
-        self.log_op = _numbers([0] * (2 * self.most))
-        self.log_at = _numbers([0] * (2 * self.most))
+        self.queue = _numbers([0] * (self.most + n))
+        self.log_op = _numbers([0] * (2 * self.most + n))
+        self.log_at = _numbers([0] * (2 * self.most + n))
         self.logged = 0
         self.begin = _numbers([0] * self.rooms)
         self.end = _numbers([0] * self.rooms)
@@ -191,7 +192,11 @@ class Moving:
         self.logged = 0
         self.put(op, at)
         self.queue[0] = op
-        head, tail = 0, 1
+        return self.spread(1, op, onward)
+
+    def spread(self, tail: int, op: int, onward: bool) -> bool:
+        """Let everybody move out of the way of so many in the queue; never `op`, nor the frozen."""
+        head, budget = 0, self.most
         while head < tail:
             x = self.queue[head]
             head += 1
@@ -202,9 +207,19 @@ class Moving:
                     s += 1
                     continue
                 y = self.seg_op[other]
-                if y == op or tail >= self.most or self.frozen[y]:
+                budget -= 1
+                if y == op or budget <= 0:
                     return False
                 gap = self.near(self.held_from(other) - self.held_from(s))
+                if self.frozen[y]:  # then it is the other one that moves, beyond it
+                    if self.frozen[x] or x == op:
+                        return False
+                    if onward:
+                        self.put(x, self.start[x] + self.near(gap + self.seg_len[other]))
+                    else:
+                        self.put(x, self.start[x] - self.near(self.seg_len[s] - gap))
+                    s = self.seg_at[x]
+                    continue
                 if onward:
                     step = self.near(self.seg_len[s] - gap)
                     self.put(y, self.start[y] + step)
@@ -291,11 +306,12 @@ class Moving:
                     return False
         return True
 
-    def fit(self, stages: int, moves: int, hot: int, patience: int) -> bool:
+    def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
 
         `hot`: by how much the next placement may be worse; `patience`: moves without anything
-        better until what is missed weighs more. True: it is the best placement now.
+        better until what is missed weighs more; `look`: after so many it is given up if it was
+        nowhere near. True: it is the best placement now.
         """
         if not self.windows(stages):
             return False
@@ -310,7 +326,7 @@ class Moving:
         current = self.missed()
         lowest, nearest, idle = current, self.plain, 0
         for k in range(moves):
-            if current == 0 or (k == LOOK and nearest > self.ii // HOPE):
+            if current == 0 or (k == look and k > 0 and nearest > self.ii // HOPE):
                 break
             self.tried += 1
             idle += 1
@@ -383,7 +399,7 @@ class Moving:
         self.logged = 0
         op = self.below(self.fitted)
         low, high = self.early[op], self.late[op]
-        if self.seg_at[op + 1] == self.seg_at[op]:
+        if not self.keeps[op]:
             self.put(op, low + self.below(high - low + 1))
             return True
         if self.frozen[op] or self.below(3) == 2:
@@ -403,7 +419,7 @@ class Moving:
         """The earliest starts of all nodes with these cycles; false: there are none."""
         for i in range(self.n):
             at = self.first[i]
-            if self.seg_at[i + 1] > self.seg_at[i]:
+            if self.keeps[i]:
                 at += self.wrap(self.cycle[i] - at)
             self.early[i] = at
         rounds, moved = 0, True
@@ -419,7 +435,7 @@ class Moving:
                     other = self.succ_op[a]
                     need = here + self.succ_gain[a]
                     if need > self.early[other]:
-                        if self.seg_at[other + 1] > self.seg_at[other]:
+                        if self.keeps[other]:
                             need += self.wrap(self.cycle[other] - need)
                         self.early[other] = need
                         moved = True
@@ -444,7 +460,7 @@ class Moving:
                 op = self.group_op[k]
                 at = self.early[op] + self.group_off[k]
                 while at - self.wrap(at) < high:
-                    if self.seg_at[op + 1] > self.seg_at[op]:
+                    if self.keeps[op]:
                         self.early[op] += self.ii
                     else:
                         self.early[op] += high - at
@@ -462,7 +478,7 @@ class Moving:
             for a in range(self.succ_at[node], self.succ_at[node + 1]):
                 high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
             now = self.start[node]
-            if self.seg_at[node + 1] > self.seg_at[node]:
+            if self.keeps[node]:
                 high -= self.wrap(high - now)
             if high <= now:
                 continue
@@ -497,6 +513,8 @@ class Moving:
             high = max(high, self.start[i] + self.reach[i])
         if self.ruled:
             low -= self.wrap(low)
+        if self.pinned and low > 0:
+            return False
         self.stages = (high - low) // self.ii + 1
         for space in range(self.spaces):
             self.used[space] = self.base[space]
@@ -645,13 +663,31 @@ class Moving:
             if self.measure():
                 self.keep()
 
+    def fix(self, ops: Sequence[int], cycles: Sequence[int]) -> bool:
+        """Put nodes of the best placement at cycles, where they stay; false: it cannot be."""
+        self.load(self.best)
+        for op, cycle in zip(ops, cycles, strict=True):
+            at = self.start[op] - self.cycle[op] + self.wrap(cycle)
+            if self.frozen[op] and self.start[op] != at:
+                return False
+            self.start[op], self.cycle[op] = at, self.wrap(at)
+            self.frozen[op] = self.keeps[op] = 1
+        self.logged = 0
+        for k in range(len(ops)):
+            self.queue[k] = ops[k]
+        if not self.spread(len(ops), -1, True):
+            return False
+        for i in range(self.n):
+            self.best[i] = self.start[i]
+        return True
+
     def accept(self) -> bool:
         """Make what follows from the cycles the best placement; false: nothing legal does."""
         if not self.derive():
             return False
         self.settle()
-        if not self.measure():
-            return False
+        if not self.measure() and not (self.pinned and self.derive() and self.measure()):
+            return False  # stages count from the first, which may have come to stand later
         self.best_excess, self.best_stages = FAR, FAR
         return self.keep()
 

@@ -152,13 +152,15 @@ def bank_cost(pressure: tuple[int, int], caps: BankCaps | None) -> int | None:
 # Pipe slots ---------------------------------------------------------------------------------
 
 
-def pipe_slot(distances: Iterable[int], ii: int, *, fits: bool = True) -> int | None:
+def pipe_slot(distances: Iterable[int], ii: int) -> int:
     """By how much the farthest predecessor lies more than an II before an operation.
 
     ``max(0, max D[p, op] - II)`` over the predecessors that have a path to it: `distances` are
-    those D (the largest alone gives the same answer). Asked as the smallest slack under which
-    every predecessor reaches the operation; None when its footprint does not fit the table,
-    which no slack can mend.
+    those D (the largest alone gives the same answer). It is the smallest slack under which every
+    predecessor reaches the operation. Whether its footprint fits the table was asked before: no
+    seat is scored that the third gate refuses.
     """
     farthest = max(distances, default=0)
-    return threshold(lambda slack: fits and farthest - ii <= slack, 0, max(0, farthest))
+    found = threshold(lambda slack: farthest - ii <= slack, 0, max(0, farthest))
+    assert found is not None, "a slack of the whole distance is always enough"
+    return found

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
+    TensorType,
     UnitAttr,
     i1,
 )
@@ -47,7 +48,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.ir.dialect.pipeline import ITERATOR, PIPELINE, check_yield
-from stretto.ir.dialect.types import MutexType, same_slot
+from stretto.ir.dialect.types import MutexType, same_slot, shape_of
 
 COUNT = base(IndexType) | base(IntegerType)
 MUTEX = eq(MutexType())
@@ -214,11 +215,15 @@ class ArriveOp(IRDLOperation):
 
 @irdl_op_definition
 class WorkTileInfoOp(IRDLOperation):
-    """Where a tile of a persistent loop lies: a coordinate an axis, and whether there is one."""
+    """Where a tile of a persistent loop lies: a coordinate an axis, and whether there is one.
+
+    It is told by the number of the tile; or it arrives, as what an asynchronous read makes: a tile
+    of whole numbers in registers, a coordinate an axis and last whether there is one.
+    """
 
     name = "nv_tileas.work_tile_info"
 
-    index = operand_def(COUNT)
+    index = operand_def(COUNT | base(TensorType))
     extents = var_operand_def(COUNT)
     """Of a problem that is known at run time only."""
     problem = opt_prop_def(base(DenseArrayBase))
@@ -237,11 +242,24 @@ class WorkTileInfoOp(IRDLOperation):
         """The extents that one of the three says."""
         return of.get_values() if isa(of, DenseArrayBase[IntegerType]) else ()
 
+    @property
+    def arrives(self) -> bool:
+        """Whether it is what an asynchronous read makes."""
+        return isinstance(self.index.type, TensorType)
+
+    @property
+    def counted_in(self) -> Attribute:
+        """The type of a coordinate."""
+        type = self.index.type
+        return type.element_type if isa(type, TensorType) else type
+
     def verify_(self) -> None:
         """Results in one representation: coordinates like the index, and a bit."""
         types = tuple(self.parts.types)
         axes = len(self.shape(self.problem)) or len(self.extents)
-        if (self.problem is None) == (not self.extents):
+        if self.arrives:
+            axes = self._verify_arrived(axes)
+        elif (self.problem is None) == (not self.extents):
             raise VerifyException(f"`{self.name}` has a `problem`, or extents `of` one: either")
         if len(types) != axes + 1:
             raise VerifyException(
@@ -249,11 +267,24 @@ class WorkTileInfoOp(IRDLOperation):
                 f"{axes + 1}: a coordinate an axis, and the validity"
             )
         for axis, type in enumerate((*types[:-1], *self.extents.types)):
-            if type != self.index.type:
-                told = f"coordinate {axis} is {type}, the index {self.index.type}"
+            if type != self.counted_in:
+                told = f"coordinate {axis} is {type}, the index {self.counted_in}"
                 raise VerifyException(f"`{self.name}`: {told}")
         if types[-1] != i1:
             raise VerifyException(f"`{self.name}`: the validity is {types[-1]}; it must be i1")
+
+    def _verify_arrived(self, axes: int) -> int:
+        """One number a coordinate, and one for the validity; how many axes the tile has."""
+        wanted = len(self.shape(self.tile)) + 1
+        whole = isinstance(self.counted_in, IntegerType)
+        if not whole or shape_of(self.index.type) != (wanted,):
+            raise VerifyException(
+                f"`{self.name}` arrives as {self.index.type}; a tile of {wanted - 1} axes takes "
+                f"{wanted} whole numbers: a coordinate an axis, and the validity"
+            )
+        if self.extents or axes not in (0, wanted - 1):
+            raise VerifyException(f"`{self.name}` arrives, and is of no other problem")
+        return wanted - 1
 
 
 OPERATIONS = (

@@ -7,7 +7,9 @@
       %m, %n, %valid = work_tile_info %t ... : i64 -> i64, i64, i1
       %m_1 = arith.trunci %m                                        for those who knew the narrow
 
-The shapes are checked before anything is solved.
+The shapes are checked before anything is solved. Info that arrives, as what an asynchronous read
+makes, is of the loop around it whatever that counts. A loop over tiles can be made, too, around the
+work of one block (`construct`).
 """
 
 from __future__ import annotations
@@ -16,20 +18,32 @@ import math
 from collections.abc import Mapping
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
-from xdsl.dialects.scf import ForOp
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
+from stretto.ir.dialect import NvTileas
 from stretto.ir.dialect.pipelined import WorkTileInfoOp
+from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.loops.flow import around, constant_of
 from stretto.materialize.persistent import Persistent
 
 
-def _info_of(loop: ForOp) -> WorkTileInfoOp | None:
+def info_of(loop: ForOp) -> WorkTileInfoOp | None:
     """What makes a loop one over work tiles."""
     for op in loop.body.block.ops:
-        if isinstance(op, WorkTileInfoOp) and op.index is loop.body.block.args[0]:
+        if isinstance(op, WorkTileInfoOp) and (op.arrives or op.index is loop.body.block.args[0]):
             return op
     return None
 
@@ -37,7 +51,7 @@ def _info_of(loop: ForOp) -> WorkTileInfoOp | None:
 def persistent_loop(op: Operation) -> tuple[ForOp, WorkTileInfoOp] | None:
     """The nearest loop over work tiles around an operation."""
     loops = (at for at in around(op) if isinstance(at, ForOp))
-    return next(((at, info) for at in loops if (info := _info_of(at)) is not None), None)
+    return next(((at, info) for at in loops if (info := info_of(at)) is not None), None)
 
 
 def persistent_around(op: Operation) -> Persistent | None:
@@ -58,7 +72,7 @@ def describe(loop: ForOp, info: WorkTileInfoOp) -> Persistent:
         cluster=cluster,
         # Where nobody says, as few as there can be: one cluster.
         blocks=math.prod(cluster) if blocks is None else blocks,
-        info=tuple("i64" if t == info.index.type else str(t) for t in info.parts.types),
+        info=tuple("i64" if t == info.counted_in else str(t) for t in info.parts.types),
     )
 
 
@@ -66,7 +80,14 @@ def describe(loop: ForOp, info: WorkTileInfoOp) -> Persistent:
 
 
 def widen(loop: ForOp, info: WorkTileInfoOp) -> ForOp:
-    """The same loop with an index of 64 bits, and work-tile info to match."""
+    """The same loop with an index of 64 bits, and work-tile info to match.
+
+    What arrives has its numbers widened; the loop's own index counts nothing of the tile then.
+    """
+    if info.arrives:
+        if info.counted_in != i64:
+            _widen_arrived(info)
+        return loop
     narrow = loop.body.block.args[0].type
     if narrow == i64:
         return loop
@@ -92,6 +113,18 @@ def widen(loop: ForOp, info: WorkTileInfoOp) -> ForOp:
     loop.detach()
     loop.erase()
     return made
+
+
+def _widen_arrived(info: WorkTileInfoOp) -> None:
+    narrow, arrived = info.counted_in, info.index
+    block = info.parent_block()
+    assert block is not None
+    type = TensorType(i64, [len(info.parts)])
+    wide = _defined("arith.extsi").create(operands=[arrived], result_types=[type])
+    wide.results[0].name_hint = arrived.name_hint
+    block.insert_op_before(wide, info)
+    info.operands[0] = wide.results[0]
+    _widen_info(info, narrow, {})
 
 
 def _widen_index(block: Block, narrow: Attribute) -> None:
@@ -152,3 +185,101 @@ def _cast(value: SSAValue, to: Attribute) -> Operation:
         return arith.IndexCastOp(value, to)
     widens = narrow.width.data < to.width.data
     return arith.ExtSIOp(value, to) if widens else arith.TruncIOp(value, to)
+
+
+# Construction -----------------------------------------------------------------------------
+
+
+class UnpersistentError(Exception):
+    """Why a function cannot be put into a loop over work tiles, and what forbids it."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        super().__init__(reason)
+
+
+def construct(function: FuncOp, shape: Persistent) -> ForOp:
+    """Put the work of one block into a loop over the tiles that the block works on.
+
+    A block of the grid as it was is a tile now: its index along an axis becomes the tile's
+    coordinate, and the count of blocks that of tiles. The new grid has one axis of `shape.blocks`.
+    Constants and bare buffers stay before the loop.
+    """
+    body = function.body.block
+    last = body.last_op
+    if last is None or last.operands:
+        raise UnpersistentError(function, "it returns what a tile computes")
+    of_grid = [op for op in function.walk() if op.name in (_INDEX, _COUNT)]
+    for op in of_grid:
+        if _axis(op) >= len(shape.tile):
+            axes = f"a grid of axis {_axis(op)}; tiles have {len(shape.tile)} axes"
+            raise UnpersistentError(op, f"`{op.name}` asks for {axes}")
+    inside = [op for op in body.ops if op is not last and not _stays(op)]
+    block = Block(arg_types=[i64])
+    block.args[0].name_hint = "tile"
+    parts = len(shape.tile)
+    info = WorkTileInfoOp.create(
+        operands=[block.args[0]],
+        result_types=[*[i64] * parts, i1],
+        properties={
+            "problem": DenseArrayBase.from_list(i64, shape.problem or ()),
+            "tile": DenseArrayBase.from_list(i64, shape.tile),
+            "cluster": DenseArrayBase.from_list(i64, shape.cluster),
+            "blocks": IntegerAttr(shape.blocks, i64),
+        },
+    )
+    for op in inside:
+        op.detach()
+    block.add_op(info)
+    block.add_ops([*inside, YieldOp()])
+    for op in of_grid:
+        _of_tile(op, info, shape)
+    axis = {"axis": IntegerAttr(0, i64)}
+    index = _defined("block_index").create(result_types=[i32], properties=axis)
+    wide = arith.ExtSIOp(index.results[0], i64)
+    ends = [arith.ConstantOp(IntegerAttr(n, i64)) for n in (shape.tiles, shape.blocks)]
+    for op, name in zip((index, wide, *ends), ("block", "first", "tiles", "blocks"), strict=True):
+        op.results[0].name_hint = name
+        body.insert_op_before(op, last)
+    made = ForOp(wide.results[0], ends[0].result, ends[1].result, [], Region(block))
+    body.insert_op_before(made, last)
+    return made
+
+
+_INDEX, _COUNT = "nv_tileas.block_index", "nv_tileas.block_count"
+
+
+def _defined(kind: str) -> type[Operation]:
+    """An operation of the dialect that has no class of its own by name."""
+    return next(op for op in NvTileas.operations if op.name == f"nv_tileas.{kind}")
+
+
+def _axis(op: Operation) -> int:
+    axis = op.properties["axis"]
+    assert isinstance(axis, IntegerAttr)
+    return axis.value.data
+
+
+def _stays(op: Operation) -> bool:
+    """What every tile shares: constants, and buffers that are filled for each anew."""
+    bare = isinstance(op, AllocTensorOp) and op.init is None
+    return bare or isinstance(op, arith.ConstantOp)
+
+
+def _of_tile(op: Operation, info: WorkTileInfoOp, shape: Persistent) -> None:
+    """In the place of a question about the grid, the answer about the tile."""
+    block = op.parent_block()
+    assert block is not None
+    type = op.results[0].type
+    if op.name == _COUNT:
+        count = shape.grid[_axis(op)]
+        wide = type.width.data if isa(type, IntegerType) else IndexType()
+        made: Operation = arith.ConstantOp.from_int_and_width(count, wide)
+    else:
+        made = _cast(info.parts[_axis(op)], type)
+    made.results[0].name_hint = op.results[0].name_hint
+    block.insert_op_before(made, op)
+    op.results[0].replace_all_uses_with(made.results[0])
+    op.detach()
+    op.erase()

@@ -81,6 +81,11 @@ class Evaluator:
 
     def work_tile(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Where a tile of a persistent loop lies, and whether there is one."""
+        if np.ndim(operands[0]):  # it has arrived: a coordinate an axis, and the validity
+            types = [result.type for result in operation.results[:-1]]
+            *at, there = (int(n) for n in np.ravel(operands[0]))
+            made = [fitted(n, t) for n, t in zip(at, types, strict=True) if isinstance(t, Scalar)]
+            return (*made, np.bool_(there != 0))
         index, *extents = _whole(operands)
         problem = operation.integers("problem") or tuple(extents)
         tile, cluster = operation.integers("tile"), operation.integers("cluster")

@@ -89,7 +89,9 @@ def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
         given[name] = number + 1
         pointers = _listed(name, inputs) if isinstance(type, Pointer) else {}
         if name not in inputs and not pointers:
-            raise StrettoError(f"kernel `{kernel.name}` has a parameter `{name}`: give a value")
+            all_of_them = dict.fromkeys(f"`{p.name}`" for p in kernel.parameters)
+            told = f"kernel `{kernel.name}` has a parameter `{name}`: give a value"
+            raise StrettoError(f"{told}; it takes {', '.join(all_of_them)}")
         value: Any = inputs.get(name)
         if isinstance(type, Pointer):
             if pointers:

@@ -1,4 +1,4 @@
-"""cuTile kernels from Python, without a GPU. cuTile is needed: `pip install cuda-tile`.
+"""A cuTile kernel, exported to bytecode and read, without a GPU.
 
 kernel = stretto.cutile.read(
     matmul,                                        # decorated with @ct.kernel, or not yet
@@ -35,31 +35,53 @@ def read(
     The parameters are constraints (`ArrayConstraint`, `ScalarConstraint`) and, for constants, their
     values, as for `cuda.tile.compilation.KernelSignature`.
     """
-    try:
-        tile = import_module("cuda.tile")
-        compilation = import_module("cuda.tile.compilation")
-    except ImportError:
-        hint = "pip install cuda-tile, or give the .tileirbc that it exports"
-        raise StrettoError(f"cuTile is not installed; {hint}") from None
+    tile, compilation = found_cutile()
     compiled = kernel if isinstance(kernel, tile.kernel) else tile.kernel(kernel)
     function = getattr(compiled, "_pyfunc", kernel)
     name = getattr(function, "__name__", "kernel")
+    made = bytecode(compilation, compiled, name, parameters, target, version)
+    return bytecode_kernel(name, made, names_of(function, parameters))
+
+
+def found_cutile() -> tuple[Any, Any]:
+    """cuTile and its compiler, where they are installed; StrettoError where they are not."""
+    try:
+        return import_module("cuda.tile"), import_module("cuda.tile.compilation")
+    except ImportError:
+        hint = "pip install cuda-tile, or give the .tileirbc that it exports"
+        raise StrettoError(f"cuTile is not installed; {hint}") from None
+
+
+def bytecode(
+    compilation: Any,
+    kernel: Any,
+    name: str,
+    parameters: Sequence[Any],
+    target: str,
+    version: str = VERSION,
+) -> bytes:
+    """A kernel as cuTile exports it."""
     convention = compilation.CallingConvention.cutile_python_v1()
     signature = compilation.KernelSignature(list(parameters), convention, symbol=name)
     made = BytesIO()
     compilation.export_kernel(
-        compiled,
+        kernel,
         [signature],
         made,
         gpu_code=target,
         output_format="tileir_bytecode",
         bytecode_version=version,
     )
-    (found,) = read_cutile(f"<{name}>", made.getvalue(), _names(function, parameters))
+    return made.getvalue()
+
+
+def bytecode_kernel(name: str, data: bytes, names: Sequence[str]) -> Kernel:
+    """The kernel of an export; its parameters get the user's names."""
+    (found,) = read_cutile(f"<{name}>", data, list(names))
     return found
 
 
-def _names(function: Any, parameters: Sequence[Any]) -> list[str]:
+def names_of(function: Any, parameters: Sequence[Any]) -> list[str]:
     """The names of those parameters that are no constants."""
     try:
         names = list(inspect.signature(function).parameters)

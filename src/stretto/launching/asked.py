@@ -1,0 +1,59 @@
+"""What the user asked for, the machine that it means, and the key under which it is kept.
+
+    pipeline(consumers=2) + cuda:90 + TTIR + Stretto itself ──► "9f2c…", one kernel
+
+Two kernels share a key only if everything that their source is made of is the same: the content
+that was read, the machine, the options, and every file of this package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from stretto.api.emitting import EmitMode
+from stretto.errors import StrettoError
+from stretto.machine import Machine, load_machine
+
+FORMAT = 1
+"""Of what is kept on disk; another number, and what others wrote is not looked at."""
+MACHINES = {"cuda:90": "h200"}
+"""Which machine a target of Triton's is, where the user names none."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a kernel, as `stretto.api.emitting.emit` takes them."""
+
+    machine: Machine | str | None = None
+    mode: EmitMode | None = None
+    consumers: int | None = None
+    depth: int | None = None
+
+    def on(self, target: str) -> Asked:
+        """With the machine itself; StrettoError where a target has none."""
+        named = self.machine if self.machine is not None else MACHINES.get(target)
+        if named is None:
+            known = ", ".join(f"{name} for {goal}" for goal, name in MACHINES.items())
+            raise StrettoError(f"no machine is known for {target}; there is {known}")
+        return replace(self, machine=load_machine(named) if isinstance(named, str) else named)
+
+    def key(self, content: bytes) -> str:
+        """Of what is made of a content; the machine is looked up already."""
+        found = hashlib.sha256(f"{FORMAT}\0{_package()}\0{self!r}\0".encode())
+        found.update(content)
+        return found.hexdigest()
+
+
+@cache
+def _package() -> str:
+    """A number of this package's own files: another Stretto makes other source."""
+    root = Path(__file__).parent.parent
+    found = hashlib.sha256()
+    for file in sorted(root.rglob("*")):
+        if file.suffix in (".py", ".toml"):
+            found.update(f"{file.relative_to(root)}\0".encode())
+            found.update(file.read_bytes())
+    return found.hexdigest()

@@ -1,0 +1,125 @@
+"""An entry as a module, and launches whose arguments are ready.
+
+    attention_forward.py ──► Loaded: kernel, arguments(), options
+    arguments(q, k, v, …) ──► Bound: descriptors made once; launched again with only its grid
+
+What a Bound holds are addresses, not the user's tensors: a tensor whose address, type and shape
+are those of an earlier one is launched by what was made for that one, and no memory is kept alive.
+"""
+
+# Triton has no types.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import Any
+
+from stretto.errors import StrettoError
+from stretto.launching.storing import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What a launch needs of a tensor: where it lies and what it looks like."""
+
+    address: int
+    dtype: Any
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def data_ptr(self) -> int:
+        """As tensors tell their address."""
+        return self.address
+
+    def stride(self, axis: int) -> int:
+        """As tensors tell their strides."""
+        return self.strides[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorView:
+    """What a launch needs of a tensor descriptor that the user made."""
+
+    base: Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def held(value: Any) -> Any:
+    """A value without the memory behind it; StrettoError where that cannot be."""
+    if hasattr(value, "data_ptr"):
+        strides: tuple[int, ...] = ()
+        if hasattr(value, "stride"):
+            strides = tuple(value.stride())
+        return Tensor(value.data_ptr(), value.dtype, tuple(getattr(value, "shape", ())), strides)
+    if hasattr(value, "base") and hasattr(value, "block_shape"):
+        if getattr(value, "padding", "zero") != "zero":
+            raise StrettoError(f"a descriptor is padded with {value.padding}, not with zeros")
+        return TensorView(held(value.base), tuple(value.shape), tuple(value.strides))
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The parts of an emitted module."""
+
+    kernel: Any
+    """The Gluon kernel: `kernel[grid](…)`, `kernel.warmup(…)`."""
+    arguments: Callable[..., tuple[Any, ...]]
+    parameters: tuple[str, ...]
+    """What `arguments` wants to know."""
+    options: Mapping[str, int]
+
+    def bind(self, given: Mapping[str, Any]) -> Bound:
+        """A launch on the user's arguments, by their names."""
+        missing = [name for name in self.parameters if name not in given]
+        if missing:
+            raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
+        taken = self.arguments(*(held(given[name]) for name in self.parameters))
+        return Bound(self, taken)
+
+
+@dataclass(slots=True)
+class Bound:
+    """A launch that is ready but for its grid."""
+
+    loaded: Loaded
+    taken: tuple[Any, ...]
+    compiled: Any = field(default=None)
+    """By Triton; the second launch on the same arguments asks nothing of them any more."""
+
+    def check(self) -> None:
+        """Compile and load it; whatever Triton raises where it cannot be."""
+        compiled = self.loaded.kernel.warmup(*self.taken, grid=(1,), **self.loaded.options)
+        compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
+
+    def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
+        """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""
+        if self.compiled is None:
+            kernel, options = self.loaded.kernel, self.loaded.options
+            if stream is None:
+                self.compiled = kernel[grid](*self.taken, **options)
+                return self.compiled
+            self.compiled = kernel.warmup(*self.taken, grid=grid, **options)
+        run, warps = self.compiled[(*grid, 1, 1)[:3]], self.loaded.options["num_warps"]
+        run(*self.taken, warps) if stream is None else run(*self.taken, warps, stream=stream)
+        return self.compiled
+
+
+def load(entry: Entry, key: str) -> Loaded:
+    """Import an entry's source: a file, since Triton reads the text of its functions."""
+    called = f"stretto_{entry.file.stem}_{key}"
+    spec = spec_from_file_location(called, entry.file)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = module_from_spec(spec)
+    sys.modules[called] = module
+    spec.loader.exec_module(module)
+    parameters = tuple(inspect.signature(module.arguments).parameters)
+    kernel = getattr(module, entry.document["entry"])
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS)

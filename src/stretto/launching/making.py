@@ -1,0 +1,27 @@
+"""From the content of a kernel to its source on disk, where it does not lie there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stretto.api.emitting import emit
+from stretto.kernel import Kernel
+from stretto.launching.asked import Asked
+from stretto.launching.reporting import described, report
+from stretto.launching.storing import Entry, Store
+from stretto.machine import Machine
+
+
+def make(
+    name: str, key: str, read: Callable[[], Kernel], asked: Asked, store: Store | None = None
+) -> Entry:
+    """The entry of a key: found, or scheduled and emitted; StrettoError where it cannot be."""
+    keep = store or Store()
+    entry = keep.get(key, name)
+    if entry is None:
+        machine = asked.machine
+        assert isinstance(machine, Machine), "Asked.on gives it"
+        made = emit(read(), machine, mode=asked.mode, consumers=asked.consumers, depth=asked.depth)
+        entry = keep.put(key, name, made.source, *described(name, made, machine))
+    report(name, key, entry)
+    return entry

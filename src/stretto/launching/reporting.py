@@ -1,0 +1,91 @@
+"""What was made of a kernel, for people: `STRETTO_REPORT=folder python train.py`.
+
+    folder/attention_forward-9f2c1a77.txt     the schedules of its loops
+                                     .py      the Gluon source
+                                     .json    both for programs (schema stretto.pipeline/1)
+
+A kernel that runs as its own framework compiles it has a .txt and a .json that say why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stretto.api.emitting import EmittedKernel
+from stretto.files import reason
+from stretto.launching.asked import Asked
+from stretto.launching.storing import Entry
+from stretto.machine import Machine
+
+VARIABLE = "STRETTO_REPORT"
+SCHEMA = "stretto.pipeline/1"
+DIGITS = 12
+"""Of a key in the name of a file."""
+
+
+def described(name: str, made: EmittedKernel, machine: Machine) -> tuple[str, dict[str, Any]]:
+    """Text and document of a kernel that was made."""
+    emitted = made.emitted
+    who = f"{made.consumers} consumer{'s' if made.consumers > 1 else ''}"
+    lines = [
+        f"{name} on {machine.name}: {made.mode}, {who}, {emitted.smem:,} bytes of shared memory",
+        *(f"ring {ring}: {depth} deep" for ring, depth in emitted.rings.items()),
+        *(f"note: {note}" for note in made.notes),
+    ]
+    lines += [f"\n{found.report()}" for found in made.analyses]
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "success": True,
+        "kernel": name,
+        "entry": f"{emitted.name}_kernel",
+        "machine": machine.name,
+        "mode": made.mode,
+        "consumers": made.consumers,
+        "smem": emitted.smem,
+        "warps": emitted.warps,
+        "maxnreg": emitted.maxnreg,
+        "rings": emitted.rings,
+        "notes": list(made.notes),
+        "loops": [found.to_json() for found in made.analyses],
+    }
+    return "\n".join(lines) + "\n", document
+
+
+def report(name: str, key: str, entry: Entry) -> None:
+    """Write what was made, where the user asked for it."""
+    files = {".txt": entry.text, ".py": entry.source, ".json": _text(entry.document)}
+    _report(name, key, files)
+
+
+def report_refused(name: str, key: str, asked: Asked, why: str) -> None:
+    """Write why nothing was made."""
+    machine = asked.machine.name if isinstance(asked.machine, Machine) else asked.machine
+    document = {
+        "schema": SCHEMA,
+        "success": False,
+        "kernel": name,
+        "machine": machine,
+        "reason": why,
+    }
+    _report(name, key, {".txt": f"{name} is not pipelined: {why}\n", ".json": _text(document)})
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _report(name: str, key: str, files: Mapping[str, str]) -> None:
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for suffix, text in files.items():
+            Path(folder, f"{name}-{key[:DIGITS]}{suffix}").write_text(text, encoding="utf-8")
+    except OSError as error:  # no reason for a kernel to run in another way
+        warnings.warn(f"{VARIABLE}: cannot write in {folder}: {reason(error)}", stacklevel=2)

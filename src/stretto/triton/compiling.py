@@ -1,0 +1,104 @@
+"""Compiles emitted source for a Hopper GPU, without one, and tells what the assembler says of it.
+
+source ──► Triton ──► PTX ──► ptxas -v      registers, spills, remarks of lost performance (C75xx)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+from stretto.emit import Emitted
+
+ARCHITECTURE = 90
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What became of emitted source."""
+
+    spilled: int
+    """Bytes that are stored because registers do not do."""
+    remarks: tuple[str, ...]
+    """What the assembler says of products that it cannot run as written."""
+    smem: int
+    """Bytes of shared memory, with what layouts are converted through."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether the kernel runs as it was scheduled."""
+        return not self.spilled and not self.remarks
+
+
+def compile_emitted(emitted: Emitted) -> Compiled:
+    """Compile to a cubin for sm_90; needs Triton, and no GPU. What Triton raises goes through."""
+    gl: Any = import_module("triton.experimental.gluon.language")
+    runtime: Any = import_module("triton.experimental.gluon._runtime")
+    backends: Any = import_module("triton.backends.compiler")
+    triton: Any = import_module("triton")
+    with tempfile.TemporaryDirectory() as scratch:
+        function = _loaded(Path(scratch) / "emitted.py", emitted)
+        signature = {name: _signed(name, emitted, gl) for name in emitted.parameters}
+        signature["num_warps"] = "constexpr"
+        names: list[str] = function.arg_names
+        fixed = {(names.index("num_warps"),): emitted.warps}
+        even = {
+            (names.index(name),): [["tt.divisibility", 16]]
+            for name, type in signature.items()
+            if type.startswith(("i", "*"))
+        }
+        source = runtime.GluonASTSource(function, signature, fixed, even)
+        options: dict[str, int] = {"num_warps": emitted.warps}
+        if emitted.maxnreg is not None:
+            options["maxnreg"] = emitted.maxnreg
+        target = backends.GPUTarget("cuda", ARCHITECTURE, WARP)
+        kernel = triton.compile(source, target=target, options=options)
+        ptx = Path(scratch) / "emitted.ptx"
+        ptx.write_text(kernel.asm["ptx"])
+        said = _assembled(ptx, Path(triton.__file__).parent)
+    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
+    remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
+    spilled = sum(int(stored) for stored, _ in spills)
+    return Compiled(spilled, tuple(remarks), int(kernel.metadata.shared))
+
+
+def _loaded(file: Path, emitted: Emitted) -> Any:
+    """The Gluon function of emitted source, which Triton wants in a file."""
+    file.write_text(emitted.source, encoding="utf-8")
+    spec = util.spec_from_file_location(f"stretto_emitted_{os.getpid()}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
+    return getattr(module, f"{emitted.name}_kernel")
+
+
+def _signed(name: str, emitted: Emitted, gl: Any) -> str:
+    """A parameter as Triton's signatures write it; descriptors tell their layout."""
+    text = emitted.parameters[name]
+    if name not in emitted.descriptors:
+        return text
+    _, block, element = emitted.descriptors[name]
+    names = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+    dtype = getattr(gl, names.get(element, element))
+    return text.replace("{layout}", repr(gl.NVMMASharedLayout.get_default_for(list(block), dtype)))
+
+
+def _assembled(ptx: Path, home: Path) -> str:
+    """What ptxas says."""
+    ptxas = home / "backends" / "nvidia" / "bin" / "ptxas"
+    command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx)]
+    run = subprocess.run([*command, "-o", os.devnull], capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr

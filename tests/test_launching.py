@@ -1,0 +1,426 @@
+"""Kernels at launch, where neither Triton nor a GPU is: keys, store, reports, ready launches.
+
+Triton is a stub that gives the TTIR of the examples; the emulator stands for the GPU.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import fake_gpu
+import stretto.triton
+from fake_gpu import Tensor, emulated_load
+from stretto.errors import StrettoError
+from stretto.launching import Asked, PipelineWarning, exactly
+from stretto.launching.loading import Tensor as HeldTensor
+from stretto.launching.loading import held
+from stretto.launching.storing import Store, cache_folder
+from stretto.triton.reading import Specialization, Ttir
+from stretto.triton.specializing import Specialized
+
+ROOT = Path(__file__).parent.parent
+
+
+def _valid(document: object, schema: str) -> None:
+    text = (ROOT / "src/stretto" / schema).read_text(encoding="utf-8")
+    jsonschema.validate(document, json.loads(text))
+
+
+TTIR = Path(ROOT, "examples/triton/matmul_descriptors.ttir").read_text(encoding="utf-8")
+TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+
+
+# Keys -------------------------------------------------------------------------------------
+
+
+def test_a_key_is_of_content_machine_and_options() -> None:
+    asked = Asked().on("cuda:90")
+    others = [
+        asked.key(b"another"),
+        Asked(consumers=1).on("cuda:90").key(b"content"),
+        Asked(depth=2).on("cuda:90").key(b"content"),
+        Asked(mode="unspecialized").on("cuda:90").key(b"content"),
+        Asked(machine="b200-pipes").on("cuda:90").key(b"content"),
+    ]
+    assert Asked(machine="h200").on("cuda:90").key(b"content") == asked.key(b"content")
+    assert len({asked.key(b"content"), *others}) == 6
+
+
+def test_a_target_without_a_machine_is_refused_with_those_that_are() -> None:
+    with pytest.raises(StrettoError, match="no machine is known for cuda:100; there is h200 for"):
+        Asked().on("cuda:100")
+
+
+# The store --------------------------------------------------------------------------------
+
+
+def test_what_was_put_is_found_by_its_key_only(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "er")
+    assert store.get("k", "kernel") is None
+    made = store.put("k", "kernel", "x = 1\n", "text\n", {"schema": "s"})
+    found = Store(tmp_path / "deep" / "er").get("k", "kernel")
+    assert found == made
+    assert (made.source, made.text, made.document["schema"]) == ("x = 1\n", "text\n", "s")
+    assert store.get("other", "kernel") is None
+    assert [file.name for file in (tmp_path / "deep" / "er").iterdir()] == ["k"]
+
+
+def test_an_entry_that_was_touched_is_made_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    made = store.put("k", "kernel", "x = 1\n", "text\n", {})
+    made.file.write_text("x = 2\n")
+    assert store.get("k", "kernel") is None
+    store.put("k", "kernel", "x = 1\n", "text\n", {})
+    again = store.get("k", "kernel")
+    assert again is not None
+    assert again.source == "x = 1\n"
+
+
+def test_a_file_where_the_folder_should_be_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    store = Store(tmp_path / "cache")
+    assert store.get("k", "kernel") is None
+    assert store.put("k", "kernel", "x = 1\n", "text\n", {}).source == "x = 1\n"
+
+
+def test_the_cache_is_where_the_user_has_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "stretto" / "kernels"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "stretto" / "kernels"
+
+
+# Arguments --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [((1,), (True,)), ((0.0,), (-0.0,)), ((1,), (1.0,)), ((1, 2), (2, 1)), (("a",), (None,))],
+)
+def test_launches_that_differ_have_different_keys(
+    one: tuple[object, ...], other: tuple[object, ...]
+) -> None:
+    assert exactly(0, one, {}) == exactly(0, one, {})
+    assert exactly(0, one, {}) != exactly(0, other, {})
+    assert exactly(0, one, {}) != exactly(1, one, {})
+
+
+def test_tensors_are_told_apart_by_address_and_type() -> None:
+    ones, zeros = Tensor(np.ones(4, np.float16)), Tensor(np.zeros(4, np.float16))
+    assert exactly(0, (ones,), {}) != exactly(0, (zeros,), {})
+    assert exactly(0, (ones,), {}) == exactly(0, (ones,), {})
+    assert exactly(0, ([1],), {}) is None
+
+
+class Descriptor:
+    def __init__(self, base: Tensor, padding: str = "zero") -> None:
+        self.base, self.shape, self.strides = base, [4, 4], [4, 1]
+        self.block_shape, self.padding = [2, 2], padding
+
+
+def test_no_memory_is_held() -> None:
+    tensor = Tensor(np.ones((4, 4), np.float16))
+    kept = [held(tensor), held(Descriptor(tensor))]
+    where, gone = tensor.data_ptr(), weakref.ref(tensor)
+    del tensor
+    gc.collect()
+    assert gone() is None
+    assert kept[0] == HeldTensor(where, fake_gpu.DTYPES["float16"], (4, 4), (4, 1))
+    assert kept[1].base == kept[0]
+
+
+def test_descriptors_of_the_users_differ_by_all_they_say() -> None:
+    tensor = Tensor(np.ones((4, 4), np.float16))
+    other = Descriptor(tensor)
+    other.shape = [2, 4]
+    keys = [exactly(0, (d,), {}) for d in (Descriptor(tensor), Descriptor(tensor), other)]
+    assert keys[0] == keys[1] != keys[2]
+    with pytest.raises(StrettoError, match="padded with nan, not with zeros"):
+        held(Descriptor(tensor, "nan"))
+
+
+# Launches ---------------------------------------------------------------------------------
+
+
+class Jit:
+    """A `@triton.jit` function that cannot compile, only count how often it is launched."""
+
+    __name__ = "matmul_descriptors"
+    debug = None
+    cache_key = "key"
+    params: tuple[object, ...] = ()
+
+    def __init__(self) -> None:
+        self.launched: list[object] = []
+        self.pre_run_hooks: list[Callable[..., None]] = []
+        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
+
+        names = ("a_ptr", "b_ptr", "c_ptr", "M", "N", "K")
+        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        given = [inspect.Parameter(name, either) for name in names]
+        tiles = [inspect.Parameter(name, either, default=n) for name, n in TILES.items()]
+        self.signature = inspect.Signature([*given, *tiles])
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> str:
+        del args, kwargs
+        self.launched.append("warmup" if warmup else grid)
+        return "stock"
+
+
+class Stub:
+    """What stands for Triton: how often it was asked, and what it answers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        self.text, self.target, self.read, self.loaded = TTIR, ("cuda", 90), 0, list[Any]()
+        module = "stretto.triton.pipelining"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setattr(f"{module}.current_device", lambda: (0, self.target))
+        monkeypatch.setattr(f"{module}.Specializer", lambda *_: self.specialize)
+        monkeypatch.setattr(f"{module}.found_triton", lambda: self)
+        monkeypatch.setattr("stretto.launching.launcher.load", self.load)
+
+    def specialize(self, args: Any, kwargs: Any) -> Specialized:
+        given = dict(Jit().signature.bind(*args, **kwargs).arguments)
+        key = repr([v for v in given.values() if isinstance(v, int) and v == 1])
+        return Specialized(Specialization({}, {}, {}, {}), given, key)
+
+    def ttir(self, *_: Any) -> Ttir:
+        self.read += 1
+        return Ttir(self.text, 4, 3, "cuda:90")
+
+    def load(self, entry: Any, key: str) -> Any:
+        self.loaded.append(emulated_load(entry, key))
+        return self.loaded[-1]
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stub]:
+    yield Stub(monkeypatch, tmp_path)
+    Tensor.memory.clear()
+
+
+def matrices(k: int = 128) -> tuple[Tensor, Tensor, Tensor]:
+    rng = np.random.default_rng(k)
+    a = rng.standard_normal((128, k)).astype(np.float16)
+    b = rng.standard_normal((k, 128)).astype(np.float16)
+    return Tensor(a), Tensor(b), Tensor(np.zeros((128, 128), np.float16))
+
+
+def check_product(a: Tensor, b: Tensor, c: Tensor) -> None:
+    wanted = a.array.astype(np.float32) @ b.array.astype(np.float32)
+    np.testing.assert_allclose(c.array.astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_a_launch_computes_what_the_kernel_says(stub: Stub) -> None:
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    for k in (128, 192):
+        a, b, c = matrices(k)
+        grid = lambda meta: (128 // meta["BLOCK_M"], 128 // meta["BLOCK_N"])  # noqa: E731
+        kernel[grid](a, b, c, 128, 128, k, BLOCK_K=64)
+        check_product(a, b, c)
+    assert (stub.read, len(stub.loaded), jit.launched) == (1, 1, [])
+
+
+def test_a_launch_on_the_same_addresses_asks_nothing_any_more(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = stretto.triton.pipeline(Jit())
+    a, b, c = matrices()
+    compiled = kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    monkeypatch.setattr(stub, "specialize", None)
+    monkeypatch.setattr("stretto.launching.loading.Loaded.bind", None)
+    c.array[...] = 0
+    assert kernel[(1,)](a, b, c, 128, 128, 128, **TILES) is compiled
+    check_product(a, b, c)
+    assert stub.loaded[0].kernel.grids == [(1, 1), (1, 1, 1)]
+
+
+def test_another_process_finds_what_was_made(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = matrices()
+    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    monkeypatch.setattr("stretto.launching.making.emit", None)
+    c.array[...] = 0
+    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    check_product(a, b, c)
+    assert stub.read == 2
+
+
+def test_what_cannot_be_done_runs_as_stock_and_says_so_once(stub: Stub, tmp_path: Path) -> None:
+    stub.text = "module {\n  tt.func public @f() {\n    tt.unheard\n    tt.return\n  }\n}\n"
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    a, b, c = matrices()
+    with pytest.warns(PipelineWarning) as told:
+        made = [kernel[(n,)](a, b, c, 128, 128, 128, **TILES) for n in (1, 2, 3)]
+    assert made == ["stock"] * 3
+    (warning,) = told
+    assert "matmul_descriptors runs as Triton compiles it: " in str(warning.message)
+    assert "tt.unheard" in str(warning.message)
+    assert warning.filename == __file__
+    assert jit.launched == [(1,), (2,), (3,)]
+    assert not list(tmp_path.rglob("*.py"))
+
+
+def test_a_target_that_has_no_machine_runs_as_stock(stub: Stub) -> None:
+    stub.target = ("cuda", 100)
+    jit = Jit()
+    with pytest.warns(PipelineWarning, match="no machine is known for cuda:100"):
+        stretto.triton.pipeline(jit)[(1,)](*matrices(), 128, 128, 128, **TILES)
+    assert jit.launched == [(1,)]
+
+
+def test_arguments_that_do_not_fit_run_as_stock_and_others_as_ours(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    a, b, c = matrices()
+    kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    bind = stub.loaded[0].arguments
+
+    def refusing(*_: Any) -> Any:
+        raise AssertionError("base must be 16-byte aligned")
+
+    loaded = stub.loaded[0]
+    monkeypatch.setattr(type(loaded), "arguments", property(lambda _: refusing), raising=False)
+    with pytest.warns(PipelineWarning, match="AssertionError: base must be 16-byte aligned"):
+        kernel[(1, 1)](a, b, c, 128, 128, 64, **TILES)
+    assert jit.launched == [(1, 1)]
+    monkeypatch.setattr(type(loaded), "arguments", property(lambda _: bind))
+    c.array[...] = 0
+    kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    check_product(a, b, c)
+
+
+def test_a_kernel_that_triton_does_not_compile_runs_as_stock(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("PassManager::run failed")
+
+    monkeypatch.setattr("fake_gpu.EmulatedKernel.warmup", refusing)
+    jit = Jit()
+    with pytest.warns(PipelineWarning, match="RuntimeError: PassManager::run failed"):
+        stretto.triton.pipeline(jit)[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    assert jit.launched == [(1, 1)]
+    assert stub.loaded[0].kernel.grids == []
+
+
+def test_strict_kernels_raise_instead(stub: Stub) -> None:
+    stub.text = "nonsense"
+    kernel = stretto.triton.pipeline(strict=True)(Jit())
+    with pytest.raises(StrettoError, match="<matmul_descriptors>"):
+        kernel[(1,)](*matrices(), 128, 128, 128, **TILES)
+
+
+def test_options_reach_the_emitter(stub: Stub) -> None:
+    kernel = stretto.triton.pipeline(consumers=1, depth=2)(Jit())
+    a, b, c = matrices()
+    kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    check_product(a, b, c)
+    source = stub.loaded[0].kernel.source
+    assert "1 consumer." in source
+    stretto.triton.pipeline(depth=5)(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    shallow, plain = (loaded.kernel.source for loaded in stub.loaded[1:])
+    assert "gl.allocate_shared_memory(gl.float16, [5, 64, 64]" in shallow
+    assert "gl.allocate_shared_memory(gl.float16, [5, 64, 64]" not in plain
+
+
+def test_global_values_that_changed_are_left_to_triton(stub: Stub) -> None:
+    del stub
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    a, b, c = matrices()
+    jit.used_global_vals = {("SIZE", 0): (128, {"SIZE": 256})}
+    kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    assert jit.launched == [(1, 1)]
+
+
+def test_hooks_run_before_a_launch_and_warming_up_is_tritons(stub: Stub) -> None:
+    del stub
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    seen: list[int] = []
+    jit.pre_run_hooks.append(lambda *args, **_: seen.append(len(args)))
+    kernel[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    assert seen == [6]
+    kernel.run(1, grid=(1,), warmup=True)
+    assert jit.launched == ["warmup"]
+
+
+def test_what_else_a_kernel_has_is_still_there(stub: Stub) -> None:
+    del stub
+    kernel = stretto.triton.pipeline(Jit())
+    assert (kernel.cache_key, kernel.__name__) == ("key", "matmul_descriptors")
+    with pytest.raises(StrettoError, match=r"directly above @triton.jit, not above a function"):
+        stretto.triton.pipeline(lambda: None)
+
+
+# Reports ----------------------------------------------------------------------------------
+
+
+def test_a_report_has_schedules_source_and_json(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
+    stretto.triton.pipeline(Jit())[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    files = {file.suffix: file for file in (tmp_path / "reports").iterdir()}
+    assert sorted(files) == [".json", ".py", ".txt"]
+    assert files[".py"].read_text() == stub.loaded[0].kernel.source
+    assert "matmul_descriptors on h200: specialized, 2 consumers" in files[".txt"].read_text()
+    document = json.loads(files[".json"].read_text())
+    _valid(document, "report/schemas/pipeline.schema.json")
+    schedules = {"schema": "stretto.schedule/1", "success": True, "loops": document["loops"]}
+    _valid(schedules, "solution/schedule.schema.json")
+    assert document["loops"][0]["ii"] == 512
+    assert "II 512" in files[".txt"].read_text()
+    # What lies in the cache is reported too.
+    for file in files.values():
+        file.unlink()
+    stretto.triton.pipeline(Jit())[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    assert json.loads(files[".json"].read_text()) == document
+
+
+def test_a_report_says_why_nothing_was_made(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
+    stub.text = "nonsense"
+    with pytest.warns(PipelineWarning):
+        stretto.triton.pipeline(Jit())[(1,)](*matrices(), 128, 128, 128, **TILES)
+    files = {file.suffix: file for file in (tmp_path / "reports").iterdir()}
+    assert sorted(files) == [".json", ".txt"]
+    document = json.loads(files[".json"].read_text())
+    _valid(document, "report/schemas/pipeline.schema.json")
+    assert document["reason"] in files[".txt"].read_text()
+    assert not document["success"]
+
+
+def test_a_report_that_cannot_be_written_stops_nothing(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reports").write_text("in the way")
+    monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
+    a, b, c = matrices()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    assert [str(w.message)[:36] for w in told] == ["STRETTO_REPORT: cannot write in " + "/tmp"]
+    check_product(a, b, c)
+    assert len(stub.loaded) == 1

@@ -1,0 +1,154 @@
+"""`@stretto.triton.pipeline` with Triton itself: from a @triton.jit function to numbers.
+
+    launch ──► Triton's own specialization, TTIR ──► schedule ──► Gluon ──► Triton, for sm_90
+                                                     numbers, from the emulator ◄── launcher
+
+Only the GPU is not there: `fake_gpu` stands for it.
+"""
+
+# Triton has no types, and is not installed where the other tests run.
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stretto.triton
+from fake_gpu import FakeGpu, Tensor
+from stretto.errors import StrettoError
+from stretto.launching import PipelineWarning
+from stretto.triton.specializing import Specializer
+
+triton = pytest.importorskip("triton", reason="Triton is not installed: make test-gpu has it")
+EXAMPLES = Path(__file__).parent.parent / "examples/triton"
+TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
+    found = FakeGpu()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setattr("stretto.launching.device._TARGETS", {})
+    monkeypatch.setattr(triton.runtime.driver, "_active", found)
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+    yield found
+    Tensor.memory.clear()
+
+
+def example(name: str, function: str = "") -> Any:
+    """A kernel of the examples, compiled for nothing yet."""
+    jitted = getattr(__import__(name), function or name)
+    return type(jitted)(jitted.fn)
+
+
+def numbers(*shape: int, seed: int = 0) -> Tensor:
+    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float16))
+
+
+def product(kernel: Any, m: int, n: int, k: int, **options: Any) -> tuple[Any, Any]:
+    """What a launch wrote, and what it should have."""
+    a, b, c = numbers(m, k), numbers(k, n, seed=1), Tensor(np.zeros((m, n), np.float16))
+    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))  # noqa: E731
+    kernel[grid](a, b, c, m, n, k, **TILES, **options)
+    return c.array, a.array.astype(np.float32) @ b.array.astype(np.float32)
+
+
+@pytest.mark.parametrize("options", [{}, {"consumers": 1}])
+def test_a_matrix_product_is_launched_as_ever_and_runs_as_gluon(
+    gpu: FakeGpu, options: dict[str, Any]
+) -> None:
+    kernel = stretto.triton.pipeline(strict=True, **options)(example("matmul_descriptors"))
+    for m, n, k in [(128, 128, 64), (256, 128, 192), (120, 136, 72)]:
+        made, wanted = product(kernel, m, n, k, num_warps=4)
+        np.testing.assert_allclose(made.astype(np.float32), wanted, rtol=2e-3, atol=3e-2)
+    assert gpu.launches == ["matmul_descriptors_kernel"] * 3
+    assert gpu.stock == []
+
+
+def test_attention_makes_its_descriptors_itself(gpu: FakeGpu) -> None:
+    kernel = stretto.triton.pipeline(strict=True)(example("attention_forward"))
+    heads, length, d = 2, 256, 64
+    q, k, v = (numbers(heads * length, d, seed=seed) for seed in range(3))
+    o = Tensor(np.zeros((heads * length, d), np.float16))
+    lse = Tensor(np.zeros(heads * length, np.float32))
+    tiles = {"BLOCK_M": 128, "BLOCK_N": 64, "D": d, "CAUSAL": False}
+    scale = 1.4426950408889634 / d**0.5
+    kernel[length // 128, heads](q, k, v, o, lse, scale, length, heads * length, **tiles)
+    each = [t.array.astype(np.float64).reshape(heads, length, d) for t in (q, k, v)]
+    scores = each[0] @ each[1].transpose(0, 2, 1) * (scale * np.log(2))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = weights / weights.sum(-1, keepdims=True) @ each[2]
+    np.testing.assert_allclose(o.array.reshape(wanted.shape), wanted, rtol=1e-2, atol=1e-2)
+    assert gpu.launches == ["attention_forward_kernel"]
+
+
+def test_launches_are_specialized_as_triton_does(gpu: FakeGpu) -> None:
+    """Divisibility, sizes of 1 and constants decide; other numbers do not."""
+    jitted = example("matmul_descriptors")
+    special = Specializer(jitted, ("cuda", 90))
+    a, b, c = numbers(128, 64), numbers(64, 128), numbers(128, 128)
+    one = special((a, b, c, 128, 128, 64), TILES)
+    assert one.key == special((a, b, c, 256, 128, 192), TILES).key
+    others = [
+        special((a, b, c, 128, 128, 72), TILES),
+        special((a, b, c, 128, 128, 1), TILES),
+        special((Tensor(a.array, 1), b, c, 128, 128, 64), TILES),
+        special((a, b, c, 128, 128, 64), {**TILES, "BLOCK_K": 128}),
+        special((a, b, c, 128, 128, 64), {**TILES, "num_warps": 8}),
+    ]
+    assert len({one.key, *(other.key for other in others)}) == 6
+    assert one.what.attributes[0,] == [["tt.divisibility", 16]]
+    assert others[1].what.constexprs[5,] == 1
+    with pytest.raises(StrettoError, match="asks for num_ctas=2, which is not emitted"):
+        special((a, b, c, 128, 128, 64), {**TILES, "num_ctas": 2})
+    assert gpu.launches == []
+
+
+def test_another_address_needs_no_other_kernel_and_the_same_one_nothing(gpu: FakeGpu) -> None:
+    gpu.emulate = False
+    kernel = stretto.triton.pipeline(strict=True)(example("matmul_descriptors"))
+    a, b, c = numbers(128, 64), numbers(64, 128), numbers(128, 128)
+    first = kernel[1, 1](a, b, c, 128, 128, 64, **TILES)
+    assert kernel[1, 1](a, b, c, 128, 128, 64, **TILES) is first
+    assert kernel[1, 1](a, numbers(64, 128), c, 128, 128, 64, **TILES) is first
+    assert len(gpu.launches) == 3
+
+
+def test_what_cannot_be_done_runs_as_triton_compiles_it(gpu: FakeGpu) -> None:
+    kernel = stretto.triton.pipeline(example("matmul_descriptors"))
+    gpu.emulate = False
+    with pytest.warns(PipelineWarning, match="asks for num_ctas=2"):
+        product(kernel, 128, 128, 64, num_ctas=2)
+    assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
+    # A row of 100 bytes is none that TMA can reach.
+    with pytest.warns(PipelineWarning, match="strides must be 16-byte aligned"):
+        product(kernel, 128, 128, 50)
+    assert len(gpu.stock) == 2
+
+
+def test_autotuning_chooses_between_our_kernels(gpu: FakeGpu) -> None:
+    gpu.emulate = False
+    kernel = stretto.triton.pipeline(strict=True)(example("matmul_descriptors"))
+    configs = [triton.Config({**TILES, "BLOCK_N": n}, num_warps=4) for n in (64, 128)]
+    timed: list[int] = []
+
+    def bench(call: Any, quantiles: Any) -> list[float]:
+        del quantiles
+        call()
+        timed.append(len(timed))
+        return [float(-len(timed))] * 3
+
+    tuned = triton.autotune(configs, key=["M"], do_bench=bench)(kernel)
+    a, b, c = numbers(128, 64), numbers(64, 128), numbers(128, 128)
+    tuned[lambda meta: (1, 128 // meta["BLOCK_N"])](a, b, c, 128, 128, 64)
+    assert timed == [0, 1]
+    assert gpu.launches == ["matmul_descriptors_kernel"] * 3
+    assert gpu.stock == []
+    assert tuned.best_config.kwargs["BLOCK_N"] == 128
