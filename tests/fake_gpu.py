@@ -170,7 +170,9 @@ def emulated_load(entry: Any, key: str) -> Loaded:
 
     parameters = tuple(inspect.signature(space["arguments"]).parameters)
     kernel = EmulatedKernel(entry.source, entry.document["entry"])
-    return Loaded(kernel, arguments, parameters, space["OPTIONS"])
+    return Loaded(
+        kernel, arguments, parameters, space["OPTIONS"], frozenset(entry.document["writes"])
+    )
 
 
 def _emulated(value: Any) -> Any:
