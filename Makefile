@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
 .PHONY: setup demo test test-deep test-oracle test-cutile lint format examples docs bench bench-quality bench-exact bench-speed performance clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml requirements.txt hatch_build.py src/stretto/generate/kernel/compiled.pyx
+$(READY): pyproject.toml requirements.txt hatch_build.py $(COMPILED)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Stretto needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt

@@ -9,8 +9,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULE = "stretto.generate.kernel.compiled"
-SOURCE = Path("src/stretto/generate/kernel/compiled.pyx")
+FOLDER = Path("src/stretto/generate/kernel")
+SOURCES = {"compiled": "compiled.pyx", "moving": "moving.py"}
+"""Modules to compile; `moving.py` is the same source for both, `moving.pxd` has its types."""
 
 
 class CompileHook(BuildHookInterface[Any]):
@@ -29,22 +30,31 @@ class CompileHook(BuildHookInterface[Any]):
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        build_data["force_include"][str(built)] = str(Path("stretto/generate/kernel") / built.name)
+        for made in built:
+            inside = Path("stretto/generate/kernel") / made.name
+            build_data["force_include"][str(made)] = str(inside)
 
 
-def _compile(root: Path) -> Path:
+def _compile(root: Path) -> list[Path]:
     cython = import_module("Cython.Build")
     setuptools = import_module("setuptools")
     build_ext = import_module("setuptools.command.build_ext").build_ext
     scratch = root / "build" / "kernel"
-    extension = setuptools.Extension(MODULE, [str(root / SOURCE)], extra_compile_args=["-O3"])
-    modules = cython.cythonize([extension], build_dir=str(scratch), quiet=True)
+    names = {f"stretto.generate.kernel.{name}": file for name, file in SOURCES.items()}
+    extensions = [
+        setuptools.Extension(name, [str(root / FOLDER / file)], extra_compile_args=["-O3"])
+        for name, file in names.items()
+    ]
+    modules = cython.cythonize(extensions, build_dir=str(scratch), quiet=True)
     command = build_ext(setuptools.Distribution({"ext_modules": modules}))
     command.build_temp = str(scratch)
     command.build_lib = str(scratch)
     command.ensure_finalized()
     command.run()
-    made = Path(command.get_ext_fullpath(MODULE))
-    beside = root / SOURCE.parent / made.name
-    beside.write_bytes(made.read_bytes())
-    return beside
+    built: list[Path] = []
+    for name in names:
+        made = Path(command.get_ext_fullpath(name))
+        beside = root / FOLDER / made.name
+        beside.write_bytes(made.read_bytes())
+        built.append(beside)
+    return built

@@ -25,6 +25,8 @@ RUNGS = (
     "cost-based-again",
 )
 """The strategy ladder, in order. `clear` seats nothing itself."""
+IMPROVE = "improve"
+"""What moves a complete placement to a better one at the same II, after the ladder."""
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
+from stretto.generate.improve import improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.ladder.rings import least_bytes
-from stretto.generate.problem import Problem
+from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.solution import Bounds, Refusal
 
@@ -231,10 +232,14 @@ class _Hunt:
                 return
 
     def lean(self) -> None:
-        """Fewer stages at the II found, where a little work saves some, and shorter lives."""
-        if self.best is not None and self.problem.wants("rau"):
+        """The best placement at the II found that a little work comes to."""
+        if self.best is None:
+            return
+        if self.problem.wants("rau"):
             shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
             self.best = self.refiner.tightened(shorter)
+        if self.problem.wants(IMPROVE):
+            self.best = improve(self.problem, self.best)
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""

@@ -1,0 +1,270 @@
+"""The best placement at the II found: nothing spills, few stages, few bytes, few registers.
+
+    found        8 stages   401,920 bytes   548 of 512 registers: spills
+    fewer stages 5 stages                                            kernel/moving.py: fit
+    polished     5 stages   344,576 bytes   354 registers            kernel/moving.py: polish
+
+The search ends with the first complete placement at an II. Whoever runs the kernel loses most by a
+spill, then by a longer prologue, then by bytes that another stage of a ring could use, then by
+registers; so placements are compared in this order, and where they are equal by the rest of the
+cost vector: bank pressure, then structural distance. Work is counted in moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from stretto.generate.kernel.board import NEVER, Board, Worth
+from stretto.generate.kernel.core import Core, core_of
+from stretto.generate.kernel.moving import Moving
+from stretto.generate.ladder.rings import overflow
+from stretto.generate.problem import IMPROVE, Problem
+from stretto.generate.seating.partial import Partial
+from stretto.problem import strong_components
+from stretto.vocabulary.spaces import REGISTERS
+
+WORK = {"quick": 100_000, "normal": 1_000_000, "thorough": 10_000_000}
+"""Dependences and nodes that `fit` may look at, by effort: all of them are, in each move."""
+LARGE = 4_000
+"""Rooms above which lives are not worth measuring again and again."""
+HOT, PATIENCE = 32, 50
+"""How `fit` goes about it: II over how hot it is, and its patience."""
+POLISH = 600
+"""Moves of `polish`, at most."""
+AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
+"""Times that what spills is sought anew, by effort."""
+
+
+def improve(problem: Problem, placement: Partial, core: Core | None = None) -> Partial:
+    """The best placement at the same II that some moves come to; the same where none is better."""
+    rows = _rows(problem, placement, core)
+    board = rows.board()
+    if len(board.room_bytes) > LARGE:
+        return placement
+    moving = Moving(board)
+    if not moving.take([placement.whole()[ops[0][0]] for ops in rows.nodes]):
+        return placement
+    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
+    found = [moving.starts(), *_leaner(problem, moving, moves)]
+    stages = moving.worth().stages
+    best: list[tuple[Worth, list[int]]] = []
+    for starts in reversed(found):
+        problem.deadline.check()
+        moving.take(starts)
+        moving.polish(min(POLISH, moves))
+        best.append((moving.worth(), moving.starts()))
+        if not moving.worth().spills:
+            break
+    again = AGAIN[problem.options.effort] if len(found) > 1 else 0
+    while again and best[0][0].spills:
+        again -= 1
+        problem.deadline.check()
+        moving.take(found[0])
+        moving.fit(stages, moves, board.ii // HOT, PATIENCE)
+        moving.polish(min(POLISH, moves))
+        best.append((moving.worth(), moving.starts()))
+    return rows.placed(min(best)[1], placement)
+
+
+def _leaner(problem: Problem, moving: Moving, moves: int) -> Iterator[list[int]]:
+    """Placements of ever fewer stages, halving what lies between failures and successes."""
+    failed = 0
+    while moves > 0 and failed + 1 < moving.worth().stages:
+        problem.deadline.check()
+        stages = (failed + moving.worth().stages) // 2
+        before, tried = moving.worth(), moving.tried
+        moving.fit(stages, moves, moving.ii // HOT, PATIENCE)
+        if moving.worth().stages < before.stages:
+            yield moving.starts()
+        else:
+            failed = stages
+        moves -= moving.tried - tried
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A problem at one II, by node."""
+
+    problem: Problem
+    core: Core
+    ii: int
+    nodes: list[tuple[tuple[int, int], ...]]
+    """By node: (operation, offset from the node's start); those of the core first."""
+    fitted: int
+    links: dict[tuple[int, int], int]
+    """Between nodes of the core."""
+    segments: list[list[tuple[int, int, int, int]]]
+
+    def board(self) -> Board:
+        problem, ii = self.problem, self.ii
+        home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
+        every: dict[tuple[int, int], int] = {}
+        for src, dst, latency, distance in problem.between.edges:
+            (a, off_a), (b, off_b) = home[src], home[dst]
+            if a != b:
+                _widen(every, a, b, latency - ii * distance + off_a - off_b)
+        rooms = problem.rooms
+        kept = (*rooms.rotating, *rooms.values, *rooms.registers)
+        spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
+        registers = problem.machine.budget(REGISTERS)
+        limits = [_last(problem, ops, ii) for ops in self.nodes]
+        rank = problem.rank
+        return Board(
+            ii=ii,
+            arcs=[(a, b, gain) for (a, b), gain in self.links.items()],
+            every=[(a, b, gain) for (a, b), gain in every.items()],
+            order=sorted(range(len(self.nodes)), key=lambda n: rank[self.nodes[n][0][0]]),
+            segments=[*self.segments, *([] for _ in self.nodes[self.fitted :])],
+            limits=self.core.limits,
+            fitted=self.fitted,
+            first=self._first(),
+            last=limits,
+            reach=self._reach(every),
+            frozen=[False] * len(self.nodes),
+            groups=[[home[i] for i in members] for members in problem.members],
+            writers=[[home[w] for w in room.writers] for room in kept],
+            accessors=[
+                [
+                    (home[i][0], home[i][1] + problem.completion[i] + ii * distance)
+                    for i, distance in room.accessors
+                ]
+                for room in kept
+            ],
+            room_bytes=[room.bytes for room in kept],
+            room_space=[
+                spaces.index(room.space) if k < len(rooms.rotating) else -1
+                for k, room in enumerate(kept)
+            ],
+            base=[rooms.single_bytes.get(space, 0) for space in spaces],
+            budget=[rooms.budgets.get(space, NEVER) for space in spaces],
+            always=rooms.always,
+            unit=registers.unit if registers else 1,
+            registers=(
+                NEVER
+                if registers is None or registers.bytes is None
+                else registers.bytes // registers.unit
+            ),
+        )
+
+    def _first(self) -> list[int]:
+        """By node: the first start that what was folded away before it leaves it."""
+        lead = {i: n for n, ops in enumerate(self.core.nodes) for i in ops}
+        floors = self.core.floors(self.ii)
+        found = [max(floors[lead[i]] - off for i, off in ops) for ops in self.nodes[: self.fitted]]
+        return [max(0, first) for first in found] + [0] * (len(self.nodes) - self.fitted)
+
+    def _reach(self, every: dict[tuple[int, int], int]) -> list[int]:
+        """By node: from its start to the last one in it, or folded away behind it."""
+        found = [max(off for _, off in ops) for ops in self.nodes]
+        for (src, dst), gain in reversed(every.items()):
+            if dst >= self.fitted:
+                found[src] = max(found[src], gain + found[dst])
+        return found
+
+    def placed(self, starts: Sequence[int], before: Partial) -> Partial:
+        """The placement of these starts, if its rings fit; who kept its place keeps its rung."""
+        problem, ii = self.problem, self.ii
+        found = [0] * problem.size
+        for ops, start in zip(self.nodes, starts, strict=True):
+            for i, off in ops:
+                found[i] = start + off
+        if not problem.staged:
+            low = min(found)
+            found = [start - low for start in found]
+        if overflow(problem, ii, found):
+            return before
+        better = Partial.of(problem, ii, found, before.fused.values(), IMPROVE)
+        moved = Counter(new - old for new, old in zip(found, before.whole(), strict=True))
+        common = max(moved, key=lambda shift: (moved[shift], -shift))
+        for i, (new, old) in enumerate(zip(found, before.whole(), strict=True)):
+            if new - old == common:
+                better.seated_by[i] = before.seated_by[i]
+        return better
+
+    @property
+    def least_registers(self) -> int:
+        """Registers that some operation needs at once, whatever the schedule."""
+        problem = self.problem
+        at_once: dict[int, int] = {}
+        for value in problem.rooms.values:
+            for i in {op for op, _ in value.accessors if problem.completion[op]}:
+                at_once[i] = at_once.get(i, 0) + value.bytes
+        budget = problem.machine.budget(REGISTERS)
+        least = problem.rooms.always + max(at_once.values(), default=0)
+        return -(-least // (budget.unit if budget else 1))
+
+
+def _rows(problem: Problem, placement: Partial, core: Core | None) -> _Rows:
+    """The nodes of a placement: what is fused or tied by a recurrence moves as one."""
+    ii = placement.ii
+    if core is None or set(core.fused()) != set(placement.fused.values()):
+        core = core_of(problem, placement.fused.values())
+    links: dict[tuple[int, int], int] = {}
+    for src, steps in enumerate(core.succs):
+        for dst, latency, distance in steps:
+            if src != dst:
+                _widen(links, src, dst, latency - ii * distance)
+    tied = _tied(core, links)
+    nodes: list[tuple[tuple[int, int], ...]] = []
+    segments: list[list[tuple[int, int, int, int]]] = []
+    home: dict[int, tuple[int, int]] = {}
+    held = core.segments(ii)
+    for members in tied:
+        nodes.append(tuple((i, off) for n, off in members for i in core.nodes[n]))
+        segments.append(
+            [
+                (column, (offset + off) % ii, length, amount)
+                for n, off in members
+                for column, offset, length, amount in held[n]
+            ]
+        )
+        home.update((n, (len(nodes) - 1, off)) for n, off in members)
+    between: dict[tuple[int, int], int] = {}
+    for (src, dst), gain in links.items():
+        (a, off_a), (b, off_b) = home[src], home[dst]
+        if a != b:
+            _widen(between, a, b, gain + off_a - off_b)
+    fitted = len(nodes)
+    nodes += [((i, 0),) for i in core.rest.gone]
+    return _Rows(problem, core, ii, nodes, fitted, between, segments)
+
+
+def _widen(links: dict[tuple[int, int], int], src: int, dst: int, gain: int) -> None:
+    known = links.get((src, dst))
+    if known is None or gain > known:
+        links[src, dst] = gain
+
+
+def _tied(core: Core, links: dict[tuple[int, int], int]) -> Iterable[list[tuple[int, int]]]:
+    """Nodes of the core that recurrences without slack tie to each other, each with its offset.
+
+    Around such a recurrence every dependence is tight whatever the schedule; so these are what
+    tight dependences of the earliest starts connect both ways.
+    """
+    early = [0] * core.size
+    moved = True
+    while moved:
+        moved = False
+        for (src, dst), gain in links.items():
+            if early[src] + gain > early[dst]:
+                early[dst] = early[src] + gain
+                moved = True
+    tight: list[list[int]] = [[] for _ in early]
+    for (src, dst), gain in links.items():
+        if early[src] + gain == early[dst]:
+            tight[src].append(dst)
+    for members in sorted(map(sorted, strong_components(tight))):
+        low = min(early[n] for n in members)
+        yield [(n, early[n] - low) for n in members]
+
+
+def _last(problem: Problem, ops: Sequence[tuple[int, int]], ii: int) -> int:
+    """The last start that depth limits leave a node."""
+    found = NEVER
+    for i, off in ops:
+        stage = problem.max_stage[i]
+        if stage is not None:
+            found = min(found, (stage + 1) * ii - 1 - off)
+    return found

@@ -1,0 +1,69 @@
+"""What `moving` moves on, and what it is after: rows of numbers, whoever made them.
+
+node 0  load              CUDA ░░████░░        arcs: 0 ─► 2 by 128
+node 1  qk, pv (tied)     TC   ██░░░██░        rooms: written by 0, done with by 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NEVER = 1 << 60
+"""A start that nothing limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What a loop asks at one II, by node, as rows of numbers; lists of lists are cut by `_at`."""
+
+    ii: int
+    arcs: Sequence[tuple[int, int, int]]
+    """(source, destination, latency - II × distance) between nodes that hold something."""
+    every: Sequence[tuple[int, int, int]]
+    """The same between all nodes."""
+    order: Sequence[int]
+    """All nodes in topological order."""
+    segments: Sequence[Sequence[tuple[int, int, int, int]]]
+    """By node: (column, offset, length, amount) wound around the II."""
+    limits: Sequence[int]
+    """By column."""
+    fitted: int
+    """Nodes, the first ones, that `fit` places; the others follow."""
+    first: Sequence[int]
+    """By node: its first start, were there nobody else."""
+    last: Sequence[int]
+    """By node: its last start; NEVER: none."""
+    reach: Sequence[int]
+    """By node: the latest start of an operation in it, from its own start on."""
+    frozen: Sequence[bool]
+    """By node: whether it may change its cycle."""
+    groups: Sequence[Sequence[tuple[int, int]]]
+    """(node, offset) of operations that share a stage."""
+    writers: Sequence[Sequence[tuple[int, int]]]
+    """By room: (node, offset) of who writes it."""
+    accessors: Sequence[Sequence[tuple[int, int]]]
+    """By room: (node, cycles from its start until it is done with an instance)."""
+    room_bytes: Sequence[int]
+    room_space: Sequence[int]
+    """By room: its space; -1: registers."""
+    base: Sequence[int]
+    """By space: bytes that are there whatever the schedule."""
+    budget: Sequence[int]
+    """By space."""
+    always: int
+    """Register bytes that always live."""
+    unit: int
+    """Bytes of a register."""
+    registers: int
+    """How many there are; NEVER: any number."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Worth:
+    """What a placement takes, in the order in which a kernel loses by it."""
+
+    spills: bool
+    stages: int
+    bytes: int
+    registers: int

@@ -1,0 +1,56 @@
+# Types of moving.py for the compiler; Python never reads this.
+cimport cython
+
+ctypedef long long i64
+
+cdef i64 FAR, LIGHT, AIMED, LOOK, HOPE, HISTORY
+
+
+@cython.final
+cdef class Moving:
+    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried
+    cdef bint ruled, cells
+    cdef i64 always, unit, registers, most, logged
+    cdef public i64 seed
+    cdef i64 excess, stages, bytes, peak, area, plain
+    cdef i64 best_excess, best_stages, best_bytes, best_peak
+    cdef i64[::1] order, reach, first, last, frozen, weight
+    cdef i64[::1] arc_src, arc_dst, arc_gain
+    cdef i64[::1] succ_at, succ_op, succ_gain, pred_at, pred_op, pred_gain
+    cdef i64[::1] seg_at, seg_op, seg_col, seg_off, seg_len, seg_amt
+    cdef i64[::1] lane_at, lane_seg, limit, holders
+    cdef i64[::1] group_at, group_op, group_off, grouped
+    cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
+    cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
+    cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
+
+    cdef i64 below(self, i64 n) noexcept
+    cdef i64 wrap(self, i64 start) noexcept
+    cdef i64 near(self, i64 cycle) noexcept
+    cdef i64 held_from(self, i64 s) noexcept
+    cdef void load(self, i64[::1] starts) noexcept
+    cdef bint accept(self) noexcept
+    cdef void put(self, i64 op, i64 at) noexcept
+    cdef void undo(self) noexcept
+    cdef bint insert(self, i64 op, i64 at, bint onward) noexcept
+    cdef i64 crowding(self, i64 s) noexcept
+    cdef i64 crowd(self, i64 s) noexcept
+    cdef i64 beside(self, i64 op) noexcept
+    cdef bint windows(self, i64 stages) noexcept
+    cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience)
+    cdef i64 missed(self) noexcept
+    cdef void weigh(self) noexcept
+    cdef bint step(self) noexcept
+    cdef bint derive(self) noexcept
+    cdef bint gather(self) noexcept
+    cdef void settle(self) noexcept
+    cdef i64 lives_of(self, i64 op) noexcept
+    cdef i64 life(self, i64 r) noexcept
+    cdef bint measure(self) noexcept
+    cdef i64 pressure(self) noexcept
+    cdef i64 highest(self) noexcept
+    cdef bint keep(self) noexcept
+    cdef i64 energy(self) noexcept
+    cpdef polish(self, i64 moves)
+    cdef bint nudge(self) noexcept
+    cpdef bint take(self, starts)

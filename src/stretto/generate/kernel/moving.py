@@ -1,0 +1,658 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True, annotation_typing=False
+"""Complete placements at one II, made better by moves that keep every hold in its place.
+
+    CUDA  │ a │  b  │ c │ d │           insert `d` after `a`: who is in the way moves on,
+    CUDA  │ a │ d │  b  │ c │           one after the other, until a gap takes it up
+
+    fit      dependences may be missed for a while, by cycles that are counted and weighed: a
+             placement of fewer stages is one that misses none. Dependences that stay missed weigh
+             more and more (P. Morris, "The breakout method", AAAI 1993).
+    polish   dependences hold throughout: from the cycles follow the earliest starts, then whatever
+             shortens lives stands later. What is better than some moves ago is kept (E. Burke and
+             Y. Bykov, "The late acceptance hill-climbing heuristic", EJOR 2017).
+
+Nodes are numbered; those that hold something keep their cycle while stages are found, the others
+stand anywhere. One source for both worlds: `moving.pxd` has the types for the compiler, and Python
+runs this file where nothing was compiled. So no number here is negative where it is divided.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+
+from stretto.generate.kernel.board import NEVER, Board, Worth
+
+FAR = NEVER
+"""The same, as the compiler has it."""
+LIGHT = 4
+"""What a missed dependence weighs at first."""
+AIMED = 30
+"""Of a hundred moves, those that begin with a missed dependence."""
+LOOK, HOPE = 2_000, 6
+"""After so many moves `fit` gives up if all that was ever missed is more than a part of the II."""
+HISTORY = 40
+"""Moves ago that a placement is compared with."""
+
+
+def _numbers(values: Sequence[int]) -> array[int]:
+    return array("q", [*values, 0])
+
+
+def _cut(rows: Sequence[Sequence[object]]) -> array[int]:
+    return array("q", accumulate(map(len, rows), initial=0))
+
+
+class Moving:
+    """Moves on one board."""
+
+    def __init__(self, board: Board) -> None:  # noqa: PLR0915 - a row of numbers each
+        n = len(board.order)
+        self.n = n
+        self.ii = board.ii
+        self.fitted = board.fitted
+        self.ruled = any(last < FAR for last in board.last) or bool(board.groups)
+        if any(board.frozen):
+            self.ruled = True
+        self.order = _numbers(board.order)
+        self.reach = _numbers(board.reach)
+        self.first = _numbers(board.first)
+        self.last = _numbers(board.last)
+        self.frozen = _numbers([int(still) for still in board.frozen])
+        self.arcs = len(board.arcs)
+        self.arc_src = _numbers([arc[0] for arc in board.arcs])
+        self.arc_dst = _numbers([arc[1] for arc in board.arcs])
+        self.arc_gain = _numbers([arc[2] for arc in board.arcs])
+        self.weight = _numbers([LIGHT] * self.arcs)
+        out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        into: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        for src, dst, gain in board.every:
+            out[src].append((dst, gain))
+            into[dst].append((src, gain))
+        self.succ_at, self.pred_at = _cut(out), _cut(into)
+        self.succ_op = _numbers([end[0] for row in out for end in row])
+        self.succ_gain = _numbers([end[1] for row in out for end in row])
+        self.pred_op = _numbers([end[0] for row in into for end in row])
+        self.pred_gain = _numbers([end[1] for row in into for end in row])
+        self.seg_at = _cut(board.segments)
+        held = [(op, *segment) for op, row in enumerate(board.segments) for segment in row]
+        self.seg_op = _numbers([h[0] for h in held])
+        self.seg_col = _numbers([h[1] for h in held])
+        self.seg_off = _numbers([h[2] for h in held])
+        self.seg_len = _numbers([h[3] for h in held])
+        self.seg_amt = _numbers([h[4] for h in held])
+        lanes: list[list[int]] = [[] for _ in board.limits]
+        for s, h in enumerate(held):
+            lanes[h[1]].append(s)
+        self.lane_at = _cut(lanes)
+        self.lane_seg = _numbers([s for lane in lanes for s in lane])
+        self.limit = _numbers(board.limits)
+        self.holders = _numbers([op for op, row in enumerate(board.segments) if row])
+        self.movers = len(self.holders) - 1
+        self.groups = len(board.groups)
+        self.group_at = _cut(board.groups)
+        self.group_op = _numbers([end[0] for row in board.groups for end in row])
+        self.group_off = _numbers([end[1] for row in board.groups for end in row])
+        self.grouped = _numbers([0] * n)
+        for row in board.groups:
+            for op, _ in row:
+                self.grouped[op] = 1
+        self.rooms = len(board.room_bytes)
+        self.wr_at, self.acc_at = _cut(board.writers), _cut(board.accessors)
+        self.wr_op = _numbers([end[0] for row in board.writers for end in row])
+        self.wr_off = _numbers([end[1] for row in board.writers for end in row])
+        self.acc_op = _numbers([end[0] for row in board.accessors for end in row])
+        self.acc_done = _numbers([end[1] for row in board.accessors for end in row])
+        self.room_bytes = _numbers(board.room_bytes)
+        self.room_space = _numbers(board.room_space)
+        touched: list[list[int]] = [[] for _ in range(n)]
+        for room, row in enumerate(board.accessors):
+            for op in dict.fromkeys(end[0] for end in row):
+                touched[op].append(room)
+        self.touch_at = _cut(touched)
+        self.touch_room = _numbers([room for row in touched for room in row])
+        self.spaces = len(board.base)
+        self.base = _numbers(board.base)
+        self.budget = _numbers(board.budget)
+        self.used = _numbers([0] * self.spaces)
+        self.always, self.unit, self.registers = board.always, board.unit, board.registers
+        self.start = _numbers([0] * n)
+        self.cycle = _numbers([0] * n)
+        self.now = _numbers([0] * n)
+        self.best = _numbers([0] * n)
+        self.early = _numbers([0] * n)
+        self.late = _numbers([0] * n)
+        self.most = 2 * n + 4
+        self.queue = _numbers([0] * self.most)
+        self.log_op = _numbers([0] * (2 * self.most))
+        self.log_at = _numbers([0] * (2 * self.most))
+        self.logged = 0
+        self.begin = _numbers([0] * self.rooms)
+        self.end = _numbers([0] * self.rooms)
+        self.cells = self.rooms**2 > self.ii + self.rooms
+        self.change = _numbers([0] * (self.ii + 1 if self.cells else 0))
+        self.history = _numbers([0] * HISTORY)
+        self.seed = 20260
+        self.excess = self.stages = self.bytes = self.peak = self.area = FAR
+        self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
+        self.plain = 0
+        """What `missed` counts, not weighed."""
+        self.tried = 0
+        """Moves made so far."""
+
+    # What everybody uses ----------------------------------------------------------------------
+
+    def below(self, n: int) -> int:
+        """A number below n: the next of a fixed sequence."""
+        self.seed = (self.seed * 1103515245 + 12345) & 0x7FFFFFFF
+        return (self.seed >> 8) % n
+
+    def wrap(self, start: int) -> int:
+        """The cycle of a start."""
+        rest = start % self.ii
+        return rest + self.ii if rest < 0 else rest
+
+    def near(self, cycle: int) -> int:
+        """A cycle that is at most one II too low or too high."""
+        if cycle < 0:
+            return cycle + self.ii
+        return cycle if cycle < self.ii else cycle - self.ii
+
+    def held_from(self, s: int) -> int:
+        """The cycle in which a segment begins."""
+        return self.near(self.cycle[self.seg_op[s]] + self.seg_off[s])
+
+    def put(self, op: int, at: int) -> None:
+        """Move one node, to be undone."""
+        self.log_op[self.logged] = op
+        self.log_at[self.logged] = self.start[op]
+        self.logged += 1
+        self.start[op] = at
+        self.cycle[op] = self.wrap(at)
+
+    def undo(self) -> None:
+        """Take back the last move."""
+        while self.logged > 0:
+            self.logged -= 1
+            op = self.log_op[self.logged]
+            self.start[op] = self.log_at[self.logged]
+            self.cycle[op] = self.wrap(self.start[op])
+
+    def load(self, starts: array[int]) -> None:
+        """Go on from these starts."""
+        for i in range(self.n):
+            self.start[i] = starts[i]
+            self.cycle[i] = self.wrap(starts[i])
+
+    def insert(self, op: int, at: int, onward: bool) -> bool:
+        """Move a node; who is in its way moves on (or back), as far as that takes; may not work."""
+        self.logged = 0
+        self.put(op, at)
+        self.queue[0] = op
+        head, tail = 0, 1
+        while head < tail:
+            x = self.queue[head]
+            head += 1
+            s = self.seg_at[x]
+            while s < self.seg_at[x + 1]:
+                other = self.crowding(s)
+                if other < 0:
+                    s += 1
+                    continue
+                y = self.seg_op[other]
+                if y == op or tail >= self.most or self.frozen[y]:
+                    return False
+                gap = self.near(self.held_from(other) - self.held_from(s))
+                if onward:
+                    step = self.near(self.seg_len[s] - gap)
+                    self.put(y, self.start[y] + step)
+                else:
+                    step = self.near(gap + self.seg_len[other])
+                    self.put(y, self.start[y] - step)
+                if step == 0:
+                    return False
+                self.queue[tail] = y
+                tail += 1
+        return True
+
+    def crowding(self, s: int) -> int:
+        """A segment that a segment cannot share its column with; -1: it fits."""
+        column, op = self.seg_col[s], self.seg_op[s]
+        limit, amount, length = self.limit[column], self.seg_amt[s], self.seg_len[s]
+        held = amount
+        begin = self.held_from(s)
+        for m in range(self.lane_at[column], self.lane_at[column + 1]):
+            other = self.lane_seg[m]
+            if self.seg_op[other] == op:
+                continue
+            gap = self.near(self.held_from(other) - begin)
+            if gap < length or self.ii - gap < self.seg_len[other]:
+                if amount + self.seg_amt[other] > limit:
+                    return other
+                held += self.seg_amt[other]
+        return -1 if held <= limit else self.crowd(s)
+
+    def crowd(self, s: int) -> int:
+        """Of segments that fit beside another one by one, one where all together do not; or -1."""
+        column, op = self.seg_col[s], self.seg_op[s]
+        begin = self.held_from(s)
+        for m in range(self.lane_at[column], self.lane_at[column + 1]):
+            at = self.held_from(self.lane_seg[m])
+            if self.near(at - begin) >= self.seg_len[s]:
+                continue
+            held, found = 0, -1
+            for k in range(self.lane_at[column], self.lane_at[column + 1]):
+                other = self.lane_seg[k]
+                if self.near(at - self.held_from(other)) < self.seg_len[other]:
+                    held += self.seg_amt[other]
+                    if self.seg_op[other] != op:
+                        found = other
+            if held > self.limit[column]:
+                return found
+        return -1
+
+    def beside(self, op: int) -> int:
+        """Where a node would stand right behind or right before another, by cycle; -1: nowhere.
+
+        `onward` says which; the number is even for behind.
+        """
+        s = self.seg_at[op] + self.below(self.seg_at[op + 1] - self.seg_at[op])
+        column = self.seg_col[s]
+        first = self.lane_at[column]
+        other = self.lane_seg[first + self.below(self.lane_at[column + 1] - first)]
+        if self.seg_op[other] == op:
+            return -1
+        there = self.held_from(other) - self.seg_off[s]
+        if self.below(2):
+            return 2 * self.wrap(there + self.seg_len[other])
+        return 2 * self.wrap(there - self.seg_len[s]) + 1
+
+    # Fewer stages -----------------------------------------------------------------------------
+
+    def windows(self, stages: int) -> bool:
+        """First and last starts in so many stages; false: some node has none."""
+        for i in range(self.fitted):
+            self.early[i] = self.first[i]
+            self.late[i] = min(self.last[i], stages * self.ii - 1 - self.reach[i])
+        moved = True
+        while moved:
+            moved = False
+            for a in range(self.arcs):
+                src, dst, gain = self.arc_src[a], self.arc_dst[a], self.arc_gain[a]
+                if self.early[src] + gain > self.early[dst]:
+                    self.early[dst] = self.early[src] + gain
+                    moved = True
+                if self.late[dst] - gain < self.late[src]:
+                    self.late[src] = self.late[dst] - gain
+                    moved = True
+                if self.early[dst] > self.late[dst] or self.early[src] > self.late[src]:
+                    return False
+        return True
+
+    def fit(self, stages: int, moves: int, hot: int, patience: int) -> bool:
+        """Go on from the best placement to one of so many stages, in so many moves.
+
+        `hot`: by how much the next placement may be worse; `patience`: moves without anything
+        better until what is missed weighs more. True: it is the best placement now.
+        """
+        if not self.windows(stages):
+            return False
+        for i in range(self.fitted):
+            at = self.early[i] + self.wrap(self.best[i] - self.early[i])
+            while at + self.ii <= self.late[i] and at + self.ii <= self.best[i]:
+                at += self.ii
+            self.start[i] = at
+            self.cycle[i] = self.wrap(at)
+        for a in range(self.arcs):
+            self.weight[a] = LIGHT
+        current = self.missed()
+        lowest, nearest, idle = current, self.plain, 0
+        for k in range(moves):
+            if current == 0 or (k == LOOK and nearest > self.ii // HOPE):
+                break
+            self.tried += 1
+            idle += 1
+            if idle > patience:
+                self.weigh()
+                lowest = current = self.missed()
+                idle = 0
+            if not self.step():
+                self.undo()
+                continue
+            reached = self.missed()
+            nearest = min(nearest, self.plain)
+            if reached <= current or reached <= current + self.below(LIGHT * hot + 1):
+                current = reached
+                if reached < lowest:
+                    lowest, idle = reached, 0
+            else:
+                self.undo()
+        return current == 0 and self.accept()
+
+    def missed(self) -> int:
+        """By how much dependences, windows and groups are missed, weighed; `plain`: not weighed."""
+        total = plain = 0
+        for a in range(self.arcs):
+            miss = self.start[self.arc_src[a]] + self.arc_gain[a] - self.start[self.arc_dst[a]]
+            if miss > 0:
+                plain += miss
+                total += miss * (self.weight[a] - LIGHT)
+        for i in range(self.fitted):
+            at = self.start[i]
+            if at < self.early[i]:
+                plain += self.early[i] - at
+            elif at > self.late[i]:
+                plain += at - self.late[i]
+        for g in range(self.groups):
+            low, high = FAR, -FAR
+            for k in range(self.group_at[g], self.group_at[g + 1]):
+                at = self.start[self.group_op[k]] + self.group_off[k]
+                at -= self.wrap(at)
+                low, high = min(low, at), max(high, at)
+            plain += high - low
+        self.plain = plain
+        return total + LIGHT * plain
+
+    def weigh(self) -> None:
+        """What is missed weighs more, what is not a little less."""
+        for a in range(self.arcs):
+            if self.start[self.arc_src[a]] + self.arc_gain[a] > self.start[self.arc_dst[a]]:
+                self.weight[a] += 1 + self.weight[a] // 4
+            elif self.weight[a] > LIGHT:
+                self.weight[a] -= self.weight[a] // 8
+
+    def step(self) -> bool:
+        """One move: an end of a missed dependence to where it is met, or anyone beside another."""
+        if self.below(100) < AIMED and self.arcs:
+            first = self.below(self.arcs)
+            for k in range(self.arcs):
+                a = first + k
+                if a >= self.arcs:
+                    a -= self.arcs
+                src, dst = self.arc_src[a], self.arc_dst[a]
+                miss = self.start[src] + self.arc_gain[a] - self.start[dst]
+                if miss > 0:
+                    later = self.below(2) > 0
+                    op = dst if later else src
+                    if self.frozen[op]:
+                        break
+                    at = self.start[op] + (miss if later else -miss)
+                    return self.insert(op, at, self.below(2) > 0)
+        self.logged = 0
+        op = self.below(self.fitted)
+        low, high = self.early[op], self.late[op]
+        if self.seg_at[op + 1] == self.seg_at[op]:
+            self.put(op, low + self.below(high - low + 1))
+            return True
+        if self.frozen[op] or self.below(3) == 2:
+            self.put(op, self.start[op] + (self.ii if self.below(2) else -self.ii))
+            return True
+        place = self.beside(op)
+        if place < 0:
+            return False
+        at = low + self.wrap(place // 2 - low)
+        if at + self.ii <= high:
+            at += self.ii * self.below((high - at) // self.ii + 1)
+        return self.insert(op, at, place % 2 == 0)
+
+    # The best of what has so many stages ------------------------------------------------------
+
+    def derive(self) -> bool:
+        """The earliest starts of all nodes with these cycles; false: there are none."""
+        for i in range(self.n):
+            at = self.first[i]
+            if self.seg_at[i + 1] > self.seg_at[i]:
+                at += self.wrap(self.cycle[i] - at)
+            self.early[i] = at
+        rounds, moved = 0, True
+        while moved:
+            moved = False
+            rounds += 1
+            if rounds > self.n + 2:
+                return False
+            for k in range(self.n):
+                node = self.order[k]
+                here = self.early[node]
+                for a in range(self.succ_at[node], self.succ_at[node + 1]):
+                    other = self.succ_op[a]
+                    need = here + self.succ_gain[a]
+                    if need > self.early[other]:
+                        if self.seg_at[other + 1] > self.seg_at[other]:
+                            need += self.wrap(self.cycle[other] - need)
+                        self.early[other] = need
+                        moved = True
+            if self.groups and not moved:
+                moved = self.gather()
+        for i in range(self.n):
+            if self.early[i] > self.last[i]:
+                return False
+        for i in range(self.n):
+            self.start[i] = self.early[i]
+        return True
+
+    def gather(self) -> bool:
+        """Raise who stands in an earlier stage than the rest of its group; whether anyone did."""
+        moved = False
+        for g in range(self.groups):
+            high = -FAR
+            for k in range(self.group_at[g], self.group_at[g + 1]):
+                at = self.early[self.group_op[k]] + self.group_off[k]
+                high = max(high, at - self.wrap(at))
+            for k in range(self.group_at[g], self.group_at[g + 1]):
+                op = self.group_op[k]
+                at = self.early[op] + self.group_off[k]
+                while at - self.wrap(at) < high:
+                    if self.seg_at[op + 1] > self.seg_at[op]:
+                        self.early[op] += self.ii
+                    else:
+                        self.early[op] += high - at
+                    at = self.early[op] + self.group_off[k]
+                    moved = True
+        return moved
+
+    def settle(self) -> None:
+        """Let nodes stand later, by whole stages, where that shortens what they fill."""
+        for k in range(self.n - 1, -1, -1):
+            node = self.order[k]
+            if self.succ_at[node] == self.succ_at[node + 1] or self.grouped[node]:
+                continue
+            high = self.last[node]
+            for a in range(self.succ_at[node], self.succ_at[node + 1]):
+                high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
+            now = self.start[node]
+            if self.seg_at[node + 1] > self.seg_at[node]:
+                high -= self.wrap(high - now)
+            if high <= now:
+                continue
+            before = self.lives_of(node)
+            self.start[node] = high
+            if self.lives_of(node) > before:
+                self.start[node] = now
+
+    def lives_of(self, op: int) -> int:
+        """Bytes times cycles of all that a node touches."""
+        total = 0
+        for k in range(self.touch_at[op], self.touch_at[op + 1]):
+            total += self.life(self.touch_room[k])
+        return total
+
+    def life(self, r: int) -> int:
+        """Bytes times cycles of one instance."""
+        begin = FAR
+        for k in range(self.wr_at[r], self.wr_at[r + 1]):
+            begin = min(begin, self.start[self.wr_op[k]] + self.wr_off[k])
+        end = begin
+        for k in range(self.acc_at[r], self.acc_at[r + 1]):
+            end = max(end, self.start[self.acc_op[k]] + self.acc_done[k])
+        self.begin[r], self.end[r] = begin, end
+        return self.room_bytes[r] * (end - begin)
+
+    def measure(self) -> bool:
+        """What the starts are worth; false: the rings do not fit."""
+        low, high = FAR, -FAR
+        for i in range(self.n):
+            low = min(low, self.start[i])
+            high = max(high, self.start[i] + self.reach[i])
+        if self.ruled:
+            low -= self.wrap(low)
+        self.stages = (high - low) // self.ii + 1
+        for space in range(self.spaces):
+            self.used[space] = self.base[space]
+        self.area = 0
+        for r in range(self.rooms):
+            self.area += self.life(r)
+            if self.room_space[r] >= 0:
+                depth = max(1, (self.end[r] - self.begin[r] + self.ii - 1) // self.ii)
+                self.used[self.room_space[r]] += self.room_bytes[r] * depth
+        self.bytes = 0
+        for space in range(self.spaces):
+            if self.used[space] > self.budget[space]:
+                return False
+            self.bytes += self.used[space]
+        self.peak = (self.pressure() + self.unit - 1) // self.unit
+        self.excess = max(0, self.peak - self.registers)
+        return True
+
+    def pressure(self) -> int:
+        """Most register bytes that live at once."""
+        base, top = self.always, 0
+        for r in range(self.rooms):
+            if self.room_space[r] < 0:
+                base += self.room_bytes[r] * ((self.end[r] - self.begin[r]) // self.ii)
+        if self.cells:
+            return base + self.highest()
+        for r in range(self.rooms):  # it is reached where some life begins
+            if self.room_space[r] >= 0:
+                continue
+            live = 0
+            for q in range(self.rooms):
+                if self.room_space[q] < 0:
+                    rest = (self.end[q] - self.begin[q]) % self.ii
+                    if self.wrap(self.begin[r] - self.begin[q]) < rest:
+                        live += self.room_bytes[q]
+            top = max(top, live)
+        return base + top
+
+    def highest(self) -> int:
+        """The same of what is left of lives after whole IIs, cycle by cycle."""
+        for c in range(self.ii + 1):
+            self.change[c] = 0
+        for r in range(self.rooms):
+            rest = (self.end[r] - self.begin[r]) % self.ii
+            if self.room_space[r] < 0 and rest:
+                first = self.wrap(self.begin[r])
+                self.change[first] += self.room_bytes[r]
+                if first + rest <= self.ii:
+                    self.change[first + rest] -= self.room_bytes[r]
+                else:
+                    self.change[0] += self.room_bytes[r]
+                    self.change[first + rest - self.ii] -= self.room_bytes[r]
+        live = top = 0
+        for c in range(self.ii):
+            live += self.change[c]
+            top = max(top, live)
+        return top
+
+    def keep(self) -> bool:
+        """Whether this is better than the best so far; it is then the best."""
+        if (self.excess > 0) != (self.best_excess > 0):
+            better = self.best_excess > 0
+        elif self.stages != self.best_stages:
+            better = self.stages < self.best_stages
+        elif self.bytes != self.best_bytes:
+            better = self.bytes < self.best_bytes
+        else:
+            better = self.peak < self.best_peak
+        if better:
+            self.best_excess, self.best_stages = self.excess, self.stages
+            self.best_bytes, self.best_peak = self.bytes, self.peak
+            for i in range(self.n):
+                self.best[i] = self.start[i]
+        return better
+
+    def energy(self) -> int:
+        """What `polish` lowers, in bytes."""
+        spilt = 16 * self.excess * self.unit
+        return spilt + 4 * self.bytes + self.peak * self.unit + self.area // self.ii
+
+    def polish(self, moves: int) -> None:
+        """Better placements of no more stages, from the best one on."""
+        self.load(self.best)
+        if not self.movers or not self.derive():
+            return
+        self.settle()
+        if not self.measure():
+            return
+        self.keep()
+        current = self.energy()
+        for k in range(HISTORY):
+            self.history[k] = current
+        for i in range(self.n):
+            self.now[i] = self.start[i]
+        for k in range(moves):
+            self.tried += 1
+            if self.nudge() and self.derive():
+                self.settle()
+                if self.measure() and (
+                    (self.excess == 0 and self.best_excess > 0)
+                    or (
+                        self.stages <= self.best_stages
+                        and not (self.excess and not self.best_excess)
+                    )
+                ):
+                    reached = self.energy()
+                    if reached <= current or reached <= self.history[k % HISTORY]:
+                        current = reached
+                        for i in range(self.n):
+                            self.now[i] = self.start[i]
+                        self.keep()
+            self.load(self.now)
+            self.history[k % HISTORY] = current
+
+    def nudge(self) -> bool:
+        """One move: a node beside another, or to where it just meets a dependence."""
+        op = self.holders[self.below(self.movers)]
+        if self.frozen[op]:
+            return False
+        kind = self.below(4)
+        if kind < 2:
+            place = self.beside(op)
+            return place >= 0 and self.insert(op, place // 2, place % 2 == 0)
+        if kind == 2:
+            count = self.pred_at[op + 1] - self.pred_at[op]
+            if not count:
+                return False
+            a = self.pred_at[op] + self.below(count)
+            return self.insert(op, self.start[self.pred_op[a]] + self.pred_gain[a], True)
+        count = self.succ_at[op + 1] - self.succ_at[op]
+        if not count:
+            return False
+        a = self.succ_at[op] + self.below(count)
+        return self.insert(op, self.start[self.succ_op[a]] - self.succ_gain[a], False)
+
+    # In and out -------------------------------------------------------------------------------
+
+    def take(self, starts: Sequence[int]) -> bool:
+        """Begin with a placement; false: these cycles allow none whose rings fit."""
+        self.load(_numbers(starts))
+        return self.accept()
+
+    def accept(self) -> bool:
+        """Make what follows from the cycles the best placement; false: nothing legal does."""
+        if not self.derive():
+            return False
+        self.settle()
+        if not self.measure():
+            return False
+        self.best_excess, self.best_stages = FAR, FAR
+        return self.keep()
+
+    def worth(self) -> Worth:
+        """What the best placement is worth."""
+        return Worth(self.best_excess > 0, self.best_stages, self.best_bytes, self.best_peak)
+
+    def starts(self) -> list[int]:
+        """The best placement."""
+        return [self.best[i] for i in range(self.n)]
