@@ -236,7 +236,7 @@ class _Search:
     def _objective(self, goal: Goal, outcome: Outcome, value: int, floor: int) -> Objective:
         if outcome.solution is not None:
             found = goal.value(self.case, self.case.schedule(outcome.solution))
-            if found <= value:
+            if found < value:
                 self.best, value = outcome.solution, found
             floor = max(floor, min(outcome.bound, value))
         return Objective(goal.name, value, floor, optimal=value == floor)

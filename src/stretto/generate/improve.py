@@ -21,6 +21,8 @@ from stretto.generate.kernel.core import Core, core_of
 from stretto.generate.kernel.moving import Moving
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
+from stretto.generate.seating.cost import inversions
+from stretto.generate.seating.evaluators import bank_cost, bank_pressure, seating_of
 from stretto.generate.seating.partial import Partial
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
@@ -39,13 +41,12 @@ AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
 
 def improve(problem: Problem, placement: Partial, core: Core | None = None) -> Partial:
     """The best placement at the same II that some moves come to; the same where none is better."""
-    rows = _rows(problem, placement, core)
+    rows = rows_of(problem, placement, core)
     board = rows.board()
     if len(board.room_bytes) > LARGE:
         return placement
     moving = Moving(board)
-    if not moving.take([placement.whole()[ops[0][0]] for ops in rows.nodes]):
-        return placement
+    moving.take(rows.starts(placement))
     moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
     found = [moving.starts(), *_leaner(problem, moving, moves)]
     stages = moving.worth().stages
@@ -65,7 +66,15 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         moving.fit(stages, moves, board.ii // HOT, PATIENCE)
         moving.polish(min(POLISH, moves))
         best.append((moving.worth(), moving.starts()))
-    return rows.placed(min(best)[1], placement)
+    least = min(worth for worth, _ in best)
+    equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
+    return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
+
+
+def _rest_of_cost(placement: Partial) -> tuple[int, int]:
+    """What the cost vector says of placements that are worth the same."""
+    seats = seating_of(placement)
+    return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 
 
 def _leaner(problem: Problem, moving: Moving, moves: int) -> Iterator[list[int]]:
@@ -84,7 +93,7 @@ def _leaner(problem: Problem, moving: Moving, moves: int) -> Iterator[list[int]]
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """A problem at one II, by node."""
 
     problem: Problem
@@ -98,6 +107,7 @@ class _Rows:
     segments: list[list[tuple[int, int, int, int]]]
 
     def board(self) -> Board:
+        """As rows of numbers."""
         problem, ii = self.problem, self.ii
         home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
         every: dict[tuple[int, int], int] = {}
@@ -163,6 +173,11 @@ class _Rows:
                 found[src] = max(found[src], gain + found[dst])
         return found
 
+    def starts(self, placement: Partial) -> list[int]:
+        """The start of each node in a placement."""
+        starts = placement.whole()
+        return [starts[ops[0][0]] - ops[0][1] for ops in self.nodes]
+
     def placed(self, starts: Sequence[int], before: Partial) -> Partial:
         """The placement of these starts, if its rings fit; who kept its place keeps its rung."""
         problem, ii = self.problem, self.ii
@@ -183,20 +198,8 @@ class _Rows:
                 better.seated_by[i] = before.seated_by[i]
         return better
 
-    @property
-    def least_registers(self) -> int:
-        """Registers that some operation needs at once, whatever the schedule."""
-        problem = self.problem
-        at_once: dict[int, int] = {}
-        for value in problem.rooms.values:
-            for i in {op for op, _ in value.accessors if problem.completion[op]}:
-                at_once[i] = at_once.get(i, 0) + value.bytes
-        budget = problem.machine.budget(REGISTERS)
-        least = problem.rooms.always + max(at_once.values(), default=0)
-        return -(-least // (budget.unit if budget else 1))
 
-
-def _rows(problem: Problem, placement: Partial, core: Core | None) -> _Rows:
+def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> Rows:
     """The nodes of a placement: what is fused or tied by a recurrence moves as one."""
     ii = placement.ii
     if core is None or set(core.fused()) != set(placement.fused.values()):
@@ -228,7 +231,7 @@ def _rows(problem: Problem, placement: Partial, core: Core | None) -> _Rows:
             _widen(between, a, b, gain + off_a - off_b)
     fitted = len(nodes)
     nodes += [((i, 0),) for i in core.rest.gone]
-    return _Rows(problem, core, ii, nodes, fitted, between, segments)
+    return Rows(problem, core, ii, nodes, fitted, between, segments)
 
 
 def _widen(links: dict[tuple[int, int], int], src: int, dst: int, gain: int) -> None:

@@ -29,6 +29,7 @@ from stretto.solution import (
     limited,
     no_schedule,
     sought,
+    spilling,
     the_mii,
 )
 from stretto.verify import Violation
@@ -71,7 +72,7 @@ class ScheduleReport:
         analysis = self.analysis
         head = f"{analysis.loop} on {analysis.machine}: "
         if analysis.success:
-            lines = wrapped(head + self._verdict(), "", "  ")
+            lines = wrapped(head + self._verdict() + self._spills(), "", "  ")
             lines += [*self._shape(), *self._ops(), *self._storages(), *self._memory()]
             lines += self._refused() if self.verbose else []
         else:
@@ -97,6 +98,16 @@ class ScheduleReport:
         if proof is not None and proof.lower_bound > bounds.mii:
             return f"{gap}: not proved optimal; no II below {proof.lower_bound} is possible"
         return f"{gap}: not proved optimal"
+
+    def _spills(self) -> str:
+        """That it spills, and what would help: to look longer, or to let less be alive at once."""
+        told, a = spilling(self.analysis), self.analysis
+        if not told:
+            return ""
+        asked = {row.name for row in a.proof.objectives} if a.proof is not None else set[str]()
+        if "registers" in asked:
+            return f"; {told} (a larger II keeps fewer alive: --ii {a.ii} and up)"
+        return f"; {told} (--effort thorough looks longer for one that does not)"
 
     def _shape(self) -> list[str]:
         a = self.analysis
@@ -151,8 +162,7 @@ class ScheduleReport:
         pressure = self.analysis.pressure
         if pressure is not None:
             of = f" of {pressure.budget}" if pressure.budget is not None else ""
-            over = pressure.budget is not None and pressure.peak > pressure.budget
-            spills = ", which spills" if over else ""
+            spills = ", which spills" if spilling(self.analysis) else ""
             told.append(f"register pressure {pressure.peak}{of} at cycle {pressure.cycle}{spills}")
         return wrapped("; ".join(told), "  ", "  ") if told else []
 

@@ -14,6 +14,7 @@ What several reports say of a result stands here too, each phrase once:
     at_the_mii   II 15 is the MII, limited by slot tp_smem_wr
     the_mii      the MII is 15, limited by slot tp_smem_wr
     no_schedule  no schedule exists up to II 14
+    spilling     513 of 512 registers: it spills        (nothing where it does not)
 
 Whole sentences are their reports' own; these are the parts they share.
 """
@@ -362,3 +363,11 @@ def no_schedule(refused: Iterable[Refusal] = (), found: str = "was found") -> st
         return f"no schedule {found}"
     exists = "exists" if all(refusal.proved for refusal in tried) else found
     return f"no schedule {exists} up to II {max(refusal.last for refusal in tried)}"
+
+
+def spilling(analysis: ScheduleAnalysis) -> str:
+    """That a schedule needs more registers than there are; "" where it does not."""
+    pressure = analysis.pressure
+    if pressure is None or pressure.budget is None or pressure.peak <= pressure.budget:
+        return ""
+    return f"{pressure.peak} of {pressure.budget} registers: it spills"

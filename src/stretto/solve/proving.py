@@ -17,7 +17,8 @@ from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.interrupts import load_solver
 from stretto.generate import EXACT
-from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis
+from stretto.loop import Note, Place
+from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis, spilling
 from stretto.solve.scheduling import Job, lower_bound
 
 
@@ -101,9 +102,25 @@ def _improved(
     if job.chosen.generator != EXACT and before.success:
         what = f"II {before.ii}, {before.stage_count} stages"
         rule = f"improves on the {before.generator} schedule ({what})"
-    return job.verified(
+    after = job.verified(
         replace(job.chosen, generator=EXACT, rule=rule),
         schedule,
         refused=refused,
         proof=proof,
     )
+    return after if not before.success else told_of_growth(before, after)
+
+
+def told_of_growth(before: ScheduleAnalysis, after: ScheduleAnalysis) -> ScheduleAnalysis:
+    """What a proof pays for fewer stages or a smaller II is said."""
+    grown = [
+        f"{new.used:,} bytes of {new.space} instead of {old.used:,}"
+        for old, new in zip(before.memory, after.memory, strict=True)
+        if new.used > old.used
+    ]
+    if spilling(after) and not spilling(before):
+        grown.append(spilling(after))
+    if not grown:
+        return after
+    told = f"the {before.generator} schedule took less: now {', and '.join(grown)}"
+    return replace(after, warnings=(*after.warnings, Note(Place(after.loop), told)))

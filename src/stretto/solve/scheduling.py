@@ -32,6 +32,7 @@ from stretto.solution import (
     ScheduleAnalysis,
     TableRow,
     cause,
+    spilling,
 )
 from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
@@ -120,6 +121,8 @@ def schedule_prepared(
         raise
     except OverdueError as error:
         raise OverdueError(error.seconds, loop.name) from None
+    if options.strict and spilling(analysis):
+        raise StrettoError(f"{spilling(analysis)} (strict)", loop.name)
     return replace(analysis, seconds=perf_counter() - began)
 
 

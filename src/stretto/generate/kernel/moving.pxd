@@ -53,4 +53,4 @@ cdef class Moving:
     cdef i64 energy(self) noexcept
     cpdef polish(self, i64 moves)
     cdef bint nudge(self) noexcept
-    cpdef bint take(self, starts)
+    cpdef take(self, starts)

@@ -634,10 +634,16 @@ class Moving:
 
     # In and out -------------------------------------------------------------------------------
 
-    def take(self, starts: Sequence[int]) -> bool:
-        """Begin with a placement; false: these cycles allow none whose rings fit."""
+    def take(self, starts: Sequence[int]) -> None:
+        """Begin with a placement, as it is or with the same cycles and shorter lives."""
         self.load(_numbers(starts))
-        return self.accept()
+        self.measure()
+        self.best_excess, self.best_stages = FAR, FAR
+        self.keep()
+        if self.derive():
+            self.settle()
+            if self.measure():
+                self.keep()
 
     def accept(self) -> bool:
         """Make what follows from the cycles the best placement; false: nothing legal does."""

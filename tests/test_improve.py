@@ -1,0 +1,180 @@
+"""Placements are improved at the II found: never worse, legal, the same steps in both worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import stretto
+from rich_loops import rich_problem
+from stretto import Loop, ScheduleAnalysis, StrettoError
+from stretto.bounds import bounds_of
+from stretto.generate import improve as improving
+from stretto.generate.kernel import Compiled, moving
+from stretto.generate.kernel.board import Worth
+from stretto.generate.problem import Options, Problem, make_problem
+from stretto.generate.search import search
+from stretto.generate.seating.partial import Partial
+from stretto.solution import Pressure, SpaceUse
+from stretto.solution.views import analyse
+from stretto.solve.proving import told_of_growth
+from stretto.verify import verify
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def example(name: str) -> Loop:
+    (loop,) = stretto.read(EXAMPLES / name).loops
+    return loop
+
+
+def worth(analysis: ScheduleAnalysis) -> Worth:
+    """What a schedule takes, by the definitions."""
+    assert analysis.pressure is not None
+    peak, budget = analysis.pressure.peak, analysis.pressure.budget
+    used = sum(space.used for space in analysis.memory)
+    return Worth(budget is not None and peak > budget, analysis.stage_count, used, peak)
+
+
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    [("attention_forward.json", 4), ("attention_backward.json", 5), ("layernorm.json", 5)],
+)
+def test_the_examples_have_as_few_stages_as_the_proof_finds(name: str, stages: int) -> None:
+    found = stretto.schedule(example(name))
+    assert found.stage_count == stages
+    before = stretto.schedule(example(name), without=["improve"])
+    assert found.ii == before.ii
+    assert worth(found) < worth(before)
+
+
+@pytest.mark.parametrize("name", ["attention_forward.json", "attention_backward.json"])
+def test_attention_does_not_spill(name: str) -> None:
+    loop = example(name)
+    assert worth(stretto.schedule(loop, without=["improve"])).spills
+    assert not worth(stretto.schedule(loop, strict=True)).spills
+
+
+EARLY = """
+module {
+  func.func @early(%A: !nv_tileas.tensor<4096x64xf16, global>, %n: i32, %x: tensor<64x64xf32>) {
+    %zero = arith.constant 0 : i32
+    %rows = arith.constant 64 : i32
+    scf.for %row = %zero to %n step %rows : i32 {
+      %load = nv_tileas.async.tiled_tma_load %A[%row, %zero] {stretto.latency = 300}
+        : !nv_tileas.tensor<4096x64xf16, global> -> !nv_tileas.smem_ref<64x64xf16>
+      %twice = arith.addf %x, %x : tensor<64x64xf32>
+      %read = nv_tileas.async.smem_read %load : !nv_tileas.smem_ref<64x64xf16> -> tensor<64x64xf16>
+      %sum = nv_tileas.generic "arith.addf"(%twice, %read)
+        : (tensor<64x64xf32>, tensor<64x64xf16>) -> tensor<64x64xf32>
+    }
+    func.return
+  }
+}
+"""
+
+
+def test_what_nobody_waits_for_does_not_live_early(tmp_path: Path) -> None:
+    """`twice` is ready at once and read after the load: seated first, it would live for 300."""
+    path = tmp_path / "early.mlir"
+    path.write_text(EARLY, encoding="utf-8")
+    (loop,) = stretto.read(path).loops
+    assert worth(stretto.schedule(loop, without=["improve"])).spills
+    found = stretto.schedule(loop)
+    assert not worth(found).spills
+    assert found.starts["twice"] > found.starts["load"]
+
+
+def placement_of(seed: int) -> tuple[Problem, Partial] | None:
+    """A rich loop and what the search finds before it is improved."""
+    rich = rich_problem(seed)
+    options = Options(
+        fuse=rich.fuse, max_stages=rich.max_stages, without=frozenset({"improve"}), max_ii=64
+    )
+    problem = make_problem(rich.loop, rich.machine, options)
+    bounds = bounds_of(problem)
+    found = search(problem, bounds, 64).placement
+    return None if found is None else (problem, found)
+
+
+def test_nothing_gets_worse_and_all_stays_legal() -> None:
+    improved = fused = ruled = 0
+    for seed in range(150):
+        found = placement_of(seed)
+        if found is None:
+            continue
+        problem, before = found
+        after = improving.improve(problem, before)
+        schedules = [analyse(problem.loop, problem.machine, p.schedule) for p in (before, after)]
+        assert not verify(
+            problem.loop, problem.machine, schedules[1], max_stages=problem.options.max_stages
+        ), seed
+        assert worth(schedules[1]) <= worth(schedules[0]), seed
+        improved += worth(schedules[1]) < worth(schedules[0])
+        fused += bool(before.fused)
+        ruled += problem.staged
+    assert improved > 20
+    assert fused > 5
+    assert ruled > 10
+
+
+def source() -> ModuleType:
+    """The moves as Python runs them."""
+    path = Path(improving.__file__).parent / "kernel" / "moving.py"
+    spec = spec_from_file_location("moving_in_python", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
+def test_compiled_and_in_python_the_moves_are_the_same() -> None:
+    assert not str(moving.__file__).endswith(".py")
+    twin = source()
+    for seed in range(40):
+        found = placement_of(seed)
+        if found is None:
+            continue
+        rows = improving.rows_of(*found)
+        ends: list[object] = []
+        for world in (moving.Moving, twin.Moving):
+            moves = world(rows.board())
+            moves.take(rows.starts(found[1]))
+            moves.fit(max(1, moves.worth().stages - 1), 60, 2, 10)
+            moves.polish(20)
+            ends.append((moves.worth(), moves.starts(), moves.tried))
+        assert ends[0] == ends[1], seed
+
+
+def test_a_schedule_that_spills_says_so_first_and_what_would_help() -> None:
+    loop = example("layernorm.json")
+    told = " ".join(stretto.schedule(loop).report().split())
+    first = told[: told.index(" 5 stages")]
+    assert "513 of 512 registers: it spills (--effort thorough" in first
+    assert not worth(stretto.schedule(loop, effort="thorough")).spills
+
+
+def test_strict_refuses_what_spills() -> None:
+    with pytest.raises(StrettoError, match="513 of 512 registers: it spills"):
+        stretto.schedule(example("layernorm.json"), strict=True)
+
+
+def test_a_proof_that_takes_more_memory_says_so() -> None:
+    found = stretto.schedule(example("gemm.json"))
+    more = replace(
+        found,
+        memory=tuple(SpaceUse(s.space, s.used + 4096, s.budget) for s in found.memory[:1])
+        + found.memory[1:],
+        pressure=Pressure(600, 512, 0),
+    )
+    (note,) = set(told_of_growth(found, more).warnings) - set(more.warnings)
+    space = found.memory[0]
+    assert f"{space.used + 4096:,} bytes of {space.space} instead of {space.used:,}" in note.text
+    assert "600 of 512 registers: it spills" in note.text
+    assert told_of_growth(found, found) is found
