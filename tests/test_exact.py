@@ -441,12 +441,10 @@ def test_time_limits_that_are_none(bad: str, capsys: pytest.CaptureFixture[str])
     assert "is not a number above 0" in capsys.readouterr().err
 
 
-def test_prove_improves_on_the_stages_of_the_heuristic(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prove_proves_the_stages_of_the_heuristic(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(EXAMPLES / "attention_backward.json")
     assert main(["schedule", file, "--prove", "--json"]) == 0
     entry = json.loads(capsys.readouterr().out)["loops"][0]
     assert (entry["ii"], entry["stage_count"]) == (946, 5)
-    assert entry["generator"] == "exact"
-    assert entry["rule"].startswith("improves on the cost-based schedule (II 946")
     assert entry["proof"]["method"] == "bound"
     assert [row["optimal"] for row in entry["proof"]["objectives"]] == [True, True]

@@ -277,7 +277,7 @@ def test_a_fault_of_the_text_is_seen_when_it_runs(fault: str):
 def test_a_dropped_order_is_seen():
     text = kernel("attention_forward", "unspecialized")
     assert run(text, 9, "attention_forward").success
-    for pattern in (r"await %Order_pv", r"consumer_wait %Pipe_s_acc"):
+    for pattern in (r"await %Order_load_k", r"consumer_wait %Pipe_s_acc"):
         lines = text.splitlines()
         for _ in range(sum(bool(re.search(pattern, line)) for line in lines)):
             text = drop(pattern)(text)

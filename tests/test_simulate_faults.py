@@ -41,7 +41,7 @@ def test_sound_programs_have_no_violation(name: str, mode: Mode) -> None:
 @BOTH
 @pytest.mark.parametrize(
     ("name", "ring"),
-    [("gemm", "a_tile"), ("attention_forward", "s_acc"), ("attention_backward", "q_tile")],
+    [("gemm", "a_tile"), ("attention_backward", "q_tile"), ("attention_backward", "do_tile")],
 )
 def test_a_ring_one_slot_too_small_stalls(name: str, ring: str, mode: Mode) -> None:
     loop = ready(name)
@@ -89,7 +89,7 @@ def test_a_dropped_mutex_of_a_storage_is_caught(mutex: str, op: str) -> None:
     [
         ("gemm", "Pipe_a_tile"),
         ("attention_forward", "Pipe_m"),
-        ("attention_backward", "Pipe_dp_acc"),
+        ("attention_backward", "Pipe_dq_acc"),
     ],
 )
 def test_a_commit_before_its_write_is_caught(name: str, pipe: str, mode: Mode) -> None:
@@ -118,7 +118,7 @@ def test_a_stage_off_by_one_is_caught(name: str, op: str, by: int, mode: Mode) -
     [
         ("gemm", "Pipe_a_tile", "mma"),
         ("attention_forward", "Pipe_s_acc", "load_s"),
-        ("attention_backward", "Pipe_dp_acc", "load_dp"),
+        ("attention_backward", "Pipe_dq_acc", "load_dq"),
     ],
 )
 def test_a_missing_wait_is_caught(name: str, pipe: str, op: str, mode: Mode) -> None:

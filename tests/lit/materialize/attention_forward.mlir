@@ -10,11 +10,11 @@
 // BOTH:     %k_tile.ring = {{.*}}create_ring {storage = "k_tile", {{.*}}} : !nv_tileas.pipeline<2, !nv_tileas.smem_ref<64x128xbf16>>
 // BOTH:     %o_acc.ring = {{.*}}create_ring(%o_acc : {{.*}}) {storage = "o_acc", fixed, {{.*}}} : !nv_tileas.pipeline<1, !nv_tileas.tmem_ref<128x128xf32>>
 // BOTH:     %m.ring = {{.*}}create_ring {value = "m", {{.*}}} : !nv_tileas.pipeline<2, tensor<128xf32>>
-// BOTH:     %Pipe_m = {{.*}}create_pipeline on %m.ring {{.*}}producers = ["new_max"], consumers = [{op = "new_max", distance = 1 : i64}, {op = "max_drop", distance = 1 : i64}]
+// BOTH:     %Pipe_m = {{.*}}create_pipeline on %m.ring {{.*}}producers = ["new_max"], consumers = [{op = "new_max", distance = 1 : i64}, {op = "max_drop", distance = 1 : i64}
 
 // Orders inside one stream are private.
 
-// ONE:      %Order_pv = {{.*}}create_mutex {holder = "pv", latency = 559 : i64, private}
+// ONE:      %Order_load_k = {{.*}}create_mutex {holder = "load_k", latency = 556 : i64, private}
 
 // In the first iteration there is no maximum yet: the iterator begins one place before the ring.
 
@@ -24,13 +24,13 @@
 // What waits for another of its own stream says so before it starts.
 
 // ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 0
-// ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 3
-// ONE:      scf.for %step = %c4 to %trips step %c1
-// ONE:        await %Order_pv {distance = 1 : i64}
-// ONE-NEXT:   tmem_load %o_first {stretto.name = "load_o"
+// ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 2
+// ONE:      scf.for %step = %c3 to %trips step %c1
+// ONE:        await %Order_load_k
+// ONE:        stretto.name = "qk"
 // ONE:      } {nv_tile.program.section = "kernel"}
 // ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 0
-// ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 3
+// ONE:      nv_tile.program.section = "epilogue", nv_tile.program.step = 2
 
 // AGENTS:   agent_switch {
 // AGENTS:     tiled_tma_load %K
