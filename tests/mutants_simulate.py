@@ -149,7 +149,7 @@ VALUES = _untold(lambda name, _, about: name == "value" and about != "again")
 
 _FOUND: dict[str, dict[str, Case]] = {
     "landing, and needs": {UNNOTICED: "0, unspecialized, derivation without flow"},
-    "alone, and needs": {UNNOTICED: "0, unspecialized, derivation without anti"},
+    "alone, and needs": {UNNOTICED: "0, unspecialized, derivation without completion"},
     "slots: iteration, and values": {UNNOTICED: "5, unspecialized, op6 without writes"},
     "beside, and values": {UNNOTICED: "an operand of the next iteration"},
     "time: epilogue, and time": {UNNOTICED: "2, unspecialized, op2 in cycle +1"},

@@ -387,7 +387,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "reads: carried": {BY_HAND: "carried over", REFUSES: 4},
     "orders of one iteration: storages": {REFUSES: 8},
     "slot, pool: together": {BY_HAND: "same stage", ACCEPTS: 1},
-    "slot, pool: alone": {BY_HAND: "hold longer than II", ACCEPTS: 61},
+    "slot, pool: alone": {BY_HAND: "hold longer than II", ACCEPTS: 149},
     "slot: fused holds": {BY_HAND: "unlike begins", ACCEPTS: 60},
     "depth: max_depth": {BY_HAND: "deep", ACCEPTS: 27},
     "depth: max_stages": {BY_HAND: "max stages", ACCEPTS: 0},
