@@ -189,7 +189,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "time: stall": {UNNOTICED: "0, unspecialized, view_n4 in cycle +1"},
     "time: early": {UNNOTICED: "0, unspecialized, op0 in cycle -1"},
     "time: pace": {UNNOTICED: "0, unspecialized, op0 in cycle -1, 1 iteration"},
-    "time: prologue": {UNNOTICED: "128, specialized, w3 shallow, 1 iteration"},
+    "time: prologue": {UNNOTICED: "71, unspecialized, v7 shallow, 1 iteration"},
     "time: epilogue": {UNNAMED: "a shallow ring, unspecialized"},
     "deadlock": {UNNOTICED: "a wait after the end, unspecialized"},
 }
