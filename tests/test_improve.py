@@ -97,7 +97,7 @@ def placement_of(seed: int) -> tuple[Problem, Partial] | None:
     )
     problem = make_problem(rich.loop, rich.machine, options)
     bounds = bounds_of(problem)
-    found = search(problem, bounds, 64).placement
+    found = search(problem, bounds, lambda: 64).placement
     return None if found is None else (problem, found)
 
 
