@@ -18,14 +18,16 @@ do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact import SEED, WORKERS, Limits
-from stretto.loop import Loop, Note, texts
+from stretto.loop import Loop, LoopError, Note, check, texts
+from stretto.loop.pins import with_pins
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import Prepared, prepare
 
@@ -47,6 +49,18 @@ def made_ready(loop: Loop | Prepared, machine: Machine | str | None = None) -> P
         ready = f"the loop is prepared for {loop.machine.name}"
         raise StrettoError(f"{ready}; for {other.name}, prepare it as it was", loop.loop.name)
     return loop
+
+
+def with_pins_of(ready: Prepared, pins: Iterable[str]) -> Prepared:
+    """The problem with further pins; LoopError where what they ask for is no loop."""
+    asked = tuple(pins)
+    if not asked:
+        return ready
+    loop = with_pins(ready.loop, asked)
+    faults = check(loop, ready.machine)
+    if faults:
+        raise LoopError(loop.name, faults)
+    return replace(ready, loop=loop)
 
 
 def limits_of(work_limit: float, workers: int, seed: int) -> Limits:

@@ -5,10 +5,11 @@ stretto.explain(loop)  ──►  .best II 2892, .explanation of 2891, .report()
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
+from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
 from stretto.deadline import Deadline
 from stretto.exact import WORK
 from stretto.generate.problem import Options
@@ -45,6 +46,7 @@ def explain(
     ii: int | None = None,
     max_stages: int | None = None,
     fuse: bool = True,
+    pins: Iterable[str] = (),
     work_limit: float = WORK,
     workers: int = 1,
     seed: int = 0,
@@ -58,6 +60,6 @@ def explain(
     """
     options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_of(time_limit))
     limits = limits_of(work_limit, workers, seed)
-    ready = made_ready(loop, machine)
+    ready = with_pins_of(made_ready(loop, machine), pins)
     found = explain_prepared(ready, ii, options, limits, progress)
     return ExplainResult(**fields_of(found), problem=ready)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready
+from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
@@ -75,6 +75,7 @@ def schedule(
     fuse: bool = True,
     serial_threshold: int = 2,
     strict: bool = False,
+    pins: Iterable[str] = (),
     without: Iterable[str] = (),
     effort: str = "normal",
     prove: bool = False,
@@ -90,7 +91,10 @@ def schedule(
     The machine is the one given, else the one the loop names, else `blackwell`. `max_ii` is the
     last II tried (default: that of the serial schedule), `max_stages` the most stages allowed.
     Loops of fewer than `serial_threshold` operations are scheduled serially. `strict` fails where
-    a constraint is not honoured. `without` leaves out rungs (``rau``) and arms (``arm:fuse``).
+    a constraint is not honoured or registers spill. `pins` tell operations where to stand:
+    ``qk=stage:0``, ``start:N``, ``cycle:N`` or ``before:NAME``. `without` leaves out rungs
+    (``rau``)
+    and arms (``arm:fuse``).
     `effort`, ``quick``, ``normal`` or ``thorough``, says how much work the search is worth: most
     loops are at their bound after little, and then all three give the same answer.
 
@@ -117,7 +121,7 @@ def schedule(
         goal_of(objective)  # an error where there is none of this name
     limits = limits_of(work_limit, workers, seed)
     proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
-    ready = made_ready(loop, machine)
+    ready = with_pins_of(made_ready(loop, machine), pins)
     try:
         found = schedule_prepared(ready, generator, options, progress, proof)
     except StoppedError as stopped:

@@ -258,6 +258,11 @@ def _depth(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
         ops = tuple(deeper if other is op else other for other in problem.loop.ops)
         changed = replace(changed, loop=replace(problem.loop, ops=ops))
         texts.append(f"max_depth of `{op.name}` {depth} -> {depth + 1}")
+    if op.constraint.stage == depth:
+        later = replace(op, constraint=replace(op.constraint, stage=depth + 1))
+        ops = tuple(later if other is op else other for other in problem.loop.ops)
+        changed = replace(changed, loop=replace(problem.loop, ops=ops))
+        texts.append(f"`{op.name}` pinned to stage {depth + 1} instead of {depth}")
     if problem.max_stages == depth + 1:
         changed = replace(changed, max_stages=depth + 2)
         texts.append(f"at most {depth + 2} stages instead of {depth + 1}")

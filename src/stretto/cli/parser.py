@@ -18,7 +18,7 @@ from math import inf
 from typing import Any, NoReturn
 
 from stretto import __version__
-from stretto.errors import UsageError
+from stretto.errors import StrettoError, UsageError
 from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
 from stretto.files import write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
@@ -109,6 +109,17 @@ def given(text: str) -> str:
     return text
 
 
+def pin(text: str) -> str:
+    """Where an operation is to stand."""
+    from stretto.loop.pins import parse_pin
+
+    try:
+        parse_pin(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def part(text: str) -> str:
     """A rung or an arm of the cost-based generator."""
     # Known only to the generator, which is not loaded unless asked about.
@@ -162,7 +173,7 @@ def make_parser() -> Parser:
 
 
 _PROBLEM = "input --machine --loop --max-stages"
-_SEARCH = "--serial-threshold --no-fuse --strict --without --effort --json --output --verbose"
+_SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
@@ -177,7 +188,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "explain": (
         "Why not a smaller II? The reasons that forbid it, and what would change that.",
-        f"{_PROBLEM} --ii --no-fuse {_LIMITS} --json --output --verbose",
+        f"{_PROBLEM} --ii --no-fuse --pin {_LIMITS} --json --output --verbose",
     ),
     "verify": (
         "Is this schedule legal? Lists every violation with its numbers.",
@@ -264,7 +275,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         positive, "N", "loops of fewer operations are scheduled serially (default: 2)", default=2
     ),
     "--no-fuse": _flag("do not let operations fuse"),
-    "--strict": _flag("fail where a constraint is not honoured"),
+    "--strict": _flag("fail where a constraint is not honoured, or registers spill"),
+    "--pin": _takes(
+        pin,
+        "OP=WHAT:N",
+        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP",
+        action="append",
+        default=[],
+    ),
     "--without": _takes(
         part,
         "PART",

@@ -124,7 +124,9 @@ class Case:
     def rest(self) -> Contracted:
         """The dependences with what holds nothing folded away; see `heart`."""
         found = contracted(self.problem)
-        if not self.problem.depths:  # limits count from the first start, whoever has it
+        if (
+            not self.problem.depths and not self.problem.pinned
+        ):  # limits count from the first start, whoever has it
             found.fold(idle(self.problem), self.deadline)
         return found
 

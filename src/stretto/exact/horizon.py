@@ -13,6 +13,7 @@ asks one stage to be at least another plus a constant:
   since an instance must be dead when its place in the ring comes round
 - group and fusion: both ways at least 0
 - depth: stage[op] at most a constant, in starts counted from the first one
+- pin: stage[op] at least and at most a constant
 
 If such a system has a solution with stages >= 0, it has a least one, which keeps every limit from
 above that any solution keeps. In it each stage is the length of a longest path, and a longest path
@@ -48,6 +49,9 @@ def last_stages(case: Case, ii: int) -> tuple[int, ...]:
             # One that asks for less than 0 is on the way of longer ones all the same.
             steps[src][dst] = max(step, steps[src].get(dst, step))
     found = [0] * case.size
+    for i in case.problem.pinned:
+        asked = case.loop.ops[i].constraint
+        found[i] = max(asked.stage or 0, (asked.start or 0) // ii)
     parts = list(strong_components([list(after) for after in steps]))
     for part in reversed(parts):  # sources first
         inside = set(part)
@@ -74,7 +78,9 @@ def last_ii(case: Case) -> int:
     busy = [max(1, done) for done in case.problem.completion]
     for src, _, d in case.edges:
         busy[src] = max(busy[src], d.latency)
-    return sum(busy)
+    asked = [case.loop.ops[i].constraint for i in case.problem.pinned]
+    # What is pinned stands before the cycle that is cut out, if that lies behind all pins.
+    return sum(busy) + max([0, *(1 + max(a.start or 0, a.cycle or 0) for a in asked)])
 
 
 def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:

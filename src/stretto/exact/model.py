@@ -82,6 +82,7 @@ class Model:
         self._pool()
         self._depth()
         self._group()
+        self._pin()
         self._storage()
         if not self.conditional:
             for members in twins(self.case):
@@ -228,6 +229,21 @@ class Model:
             for i, j in pairwise(members):
                 constraint = self.cp.add(self.stage[i] == self.stage[j])
                 self.enforce(constraint, Reason("group", number=k))
+
+    def _pin(self) -> None:
+        """``start = s``, ``stage = k``, ``cycle = c``; and somebody stands in stage 0."""
+        pinned = self.case.problem.pinned
+        for i in pinned:
+            op = self.case.loop.ops[i]
+            asked, reason = op.constraint, Reason("pin", op.name)
+            if asked.start is not None:
+                self.enforce(self.cp.add(self.start[i] == asked.start), reason)
+            if asked.stage is not None:
+                self.enforce(self.cp.add(self.stage[i] == asked.stage), reason)
+            if asked.cycle is not None:
+                self.enforce(self.cp.add(self.cycle[i] == asked.cycle), reason)
+        if pinned:
+            self.cp.add_min_equality(0, self.stage)
 
     def _storage(self) -> None:
         """``ring × II >= lifetime`` and ``Σ bytes × ring <= budget``."""

@@ -16,7 +16,9 @@ from typing import Literal
 from stretto.exact.case import Case
 from stretto.loop import Dependence
 
-ReasonKind = Literal["dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring"]
+ReasonKind = Literal[
+    "dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring", "pin"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ def all_reasons(case: Case) -> tuple[Reason, ...]:
     found += [Reason("depth", ops[i].name) for i in case.problem.depths]
     if case.max_stages is not None:
         found.append(Reason("stages"))
+    found += [Reason("pin", ops[i].name) for i in case.problem.pinned]
     found += [Reason("group", number=k) for k in range(len(case.problem.members))]
     found += [Reason("ring", ring.name) for ring in case.bound_rings if ring.cap is not None]
     found += dict.fromkeys(of_edge(case, k) for k in range(len(case.edges)))
@@ -66,6 +69,8 @@ def brief(case: Case, reasons: Sequence[Reason]) -> str:
                 told.append(f"max_depth of `{reason.name}`")
             case "ring":
                 told.append(f"the cap on the ring of `{reason.name}`")
+            case "pin":
+                told.append(f"the pin of `{reason.name}`")
             case "stages":
                 told.append("the limit on stages")
             case "group":

@@ -101,6 +101,8 @@ def _changes(case: Case, reason: Reason, ii: int) -> Iterator[Change]:
             yield _deeper(case, reason)
         case "group":
             yield _apart(case, reason)
+        case "pin":
+            yield _freed(case, reason)
         case "dependence":
             yield _sooner(case, reason)
         case "ring":
@@ -153,6 +155,12 @@ def _apart(case: Case, reason: Reason) -> Change:
         changed = _with_op(changed, op, replace(op.constraint, gid=None, leader_gid=None))
     told = ", ".join(f"`{name}`" for name in names)
     return Change(reason, 1, lambda _: changed, lambda _: f"{told} need not share a stage")
+
+
+def _freed(case: Case, reason: Reason) -> Change:
+    op = case.loop.op(reason.name)
+    free = _with_op(case, op, replace(op.constraint, start=None, stage=None, cycle=None))
+    return Change(reason, 1, lambda _: free, lambda _: f"`{op.name}` not pinned")
 
 
 def _with_op(case: Case, op: Op, constraint: Constraint) -> Case:

@@ -4,7 +4,7 @@
     twins       two operations that may change places            ─►  in program order
 
 Turning moves operations over the edge of a stage, so it is used only where no group asks for a
-common stage; depth limits count from the first start, which turns along.
+common stage and nothing is pinned; depth limits count from the first start, which turns along.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Anchor:
 
 def anchor(case: Case, ii: int) -> Anchor | None:
     """The longest hold of the busiest exclusive slot; None where turning is not allowed."""
-    if case.problem.members or not case.size:
+    if case.problem.members or case.problem.pinned or not case.size:
         return None
     best: tuple[int, int, Anchor] | None = None
     for limit, holds in case.slots.values():
@@ -79,7 +79,7 @@ def _features(case: Case, op: Op) -> tuple[object, ...]:
         op.vector.uses,
         op.demands,
         op.ready,
-        op.constraint.max_depth,
+        op.constraint,
         op.facts.bank,
         op.parent,
         tuple(results),

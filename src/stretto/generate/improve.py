@@ -47,6 +47,8 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         return placement
     moving = Moving(board)
     moving.take(rows.starts(placement))
+    if not all(moving.fix(*pin) for pin in rows.cycles()):
+        return placement
     moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
     found = [moving.starts(), *_leaner(problem, moving, moves)]
     stages = moving.worth().stages
@@ -69,6 +71,35 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     least = min(worth for worth, _ in best)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
+
+
+def honoured(problem: Problem, placement: Partial) -> Partial | None:
+    """A placement that stands where it is told to, from one that may not; None: not found.
+
+    What is told its cycle goes there first, and whoever is in the way moves on; then stages and
+    starts are sought as fewer stages are.
+    """
+    ii = placement.ii
+    if not problem.unmet(ii, placement.whole()):
+        return placement
+    rows = rows_of(problem, placement)
+    board = rows.board()
+    moving = Moving(board)
+    moving.take(rows.starts(placement))
+    if any(low > high for low, high in zip(board.first, board.last, strict=True)):
+        return None
+    if not all(moving.fix(*pin) for pin in rows.cycles()):
+        return None
+    told = max(_pin(problem, i, ii)[0] for i in problem.pinned) // ii
+    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
+    for more in (1, 4):
+        problem.deadline.check()
+        stages = max(placement.stage_count, told + 1) + more
+        if moving.fit(stages, moves, ii // HOT, PATIENCE):
+            found = rows.placed(moving.starts(), placement)
+            if not problem.unmet(ii, found.whole()):
+                return found
+    return None
 
 
 def _rest_of_cost(placement: Partial) -> tuple[int, int]:
@@ -119,7 +150,11 @@ class Rows:
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
         registers = problem.machine.budget(REGISTERS)
-        limits = [_last(problem, ops, ii) for ops in self.nodes]
+        first, last = self._first(), [_last(problem, ops, ii) for ops in self.nodes]
+        for i in problem.pinned:
+            low, high = _pin(problem, i, ii)
+            n, off = home[i]
+            first[n], last[n] = max(first[n], low - off), min(last[n], high - off)
         rank = problem.rank
         return Board(
             ii=ii,
@@ -129,10 +164,10 @@ class Rows:
             segments=[*self.segments, *([] for _ in self.nodes[self.fitted :])],
             limits=self.core.limits,
             fitted=self.fitted,
-            first=self._first(),
-            last=limits,
+            first=first,
+            last=last,
             reach=self._reach(every),
-            frozen=[False] * len(self.nodes),
+            pinned=bool(problem.pinned),
             groups=[[home[i] for i in members] for members in problem.members],
             writers=[[home[w] for w in room.writers] for room in kept],
             accessors=[
@@ -173,6 +208,15 @@ class Rows:
                 found[src] = max(found[src], gain + found[dst])
         return found
 
+    def cycles(self) -> Iterator[tuple[int, int]]:
+        """(node, cycle) of all that are told their cycle."""
+        home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
+        for i in self.problem.pinned:
+            asked, (n, off) = self.problem.loop.ops[i].constraint, home[i]
+            cycle = asked.start if asked.start is not None else asked.cycle
+            if cycle is not None:
+                yield n, cycle - off
+
     def starts(self, placement: Partial) -> list[int]:
         """The start of each node in a placement."""
         starts = placement.whole()
@@ -188,7 +232,7 @@ class Rows:
         if not problem.staged:
             low = min(found)
             found = [start - low for start in found]
-        if overflow(problem, ii, found):
+        if overflow(problem, ii, found) or problem.unmet(ii, found):
             return before
         better = Partial.of(problem, ii, found, before.fused.values(), IMPROVE)
         moved = Counter(new - old for new, old in zip(found, before.whole(), strict=True))
@@ -261,6 +305,17 @@ def _tied(core: Core, links: dict[tuple[int, int], int]) -> Iterable[list[tuple[
     for members in sorted(map(sorted, strong_components(tight))):
         low = min(early[n] for n in members)
         yield [(n, early[n] - low) for n in members]
+
+
+def _pin(problem: Problem, i: int, ii: int) -> tuple[int, int]:
+    """First and last start that a pin leaves an operation, its cycle aside."""
+    asked = problem.loop.ops[i].constraint
+    low, high = 0, NEVER
+    if asked.stage is not None:
+        low, high = asked.stage * ii, (asked.stage + 1) * ii - 1
+    if asked.start is not None:
+        low, high = max(low, asked.start), min(high, asked.start)
+    return low, high
 
 
 def _last(problem: Problem, ops: Sequence[tuple[int, int]], ii: int) -> int:

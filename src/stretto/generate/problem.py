@@ -90,7 +90,9 @@ class Problem(Compiled):
     @cached_property
     def staged(self) -> bool:
         """Whether some operation has a last stage, or a group to share its stage with."""
-        return bool(self.members) or any(stage is not None for stage in self.max_stage)
+        return bool(self.members or self.pinned) or any(
+            stage is not None for stage in self.max_stage
+        )
 
     @cached_property
     def repeats(self) -> frozenset[int]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
-from stretto.generate.improve import improve
+from stretto.generate.improve import honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.ladder.rings import least_bytes
@@ -128,6 +128,9 @@ class _Hunt:
             return True
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
+        elif attempt.placement is not None:
+            pins = ", ".join(f"`{self.problem.names[i]}`" for i in self.problem.pinned)
+            self.refuse(Refusal(ii, f"no placement was found with {pins} as pinned", rung=IMPROVE))
         return False
 
     def _try(self, ii: int, steps: int, arms: bool) -> Attempt:
@@ -197,6 +200,8 @@ class _Hunt:
 
     def _take(self, ii: int, found: Partial | None) -> bool:
         """Whether something was found at an II; it is then the best."""
+        if found is not None and self.problem.pinned:
+            found = honoured(self.problem, found)
         if found is not None:
             self.best, self.ii = found, ii
             self.progress(ii)
@@ -235,7 +240,7 @@ class _Hunt:
         """The best placement at the II found that a little work comes to."""
         if self.best is None:
             return
-        if self.problem.wants("rau"):
+        if self.problem.wants("rau") and not self.problem.pinned:
             shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
             self.best = self.refiner.tightened(shorter)
         if self.problem.wants(IMPROVE):

@@ -44,7 +44,18 @@ CONSTRAINT = "tileas.schedule.constraint."
 FORCE_SERIAL = "force_serial_execution"
 SCHEDULE = "nv_tile.aws."
 
-CONSTRAINTS = ("gid", "leader_gid", "max_depth", "pending", "same_depth", "structural")
+CONSTRAINTS = (
+    "gid",
+    "leader_gid",
+    "max_depth",
+    "pending",
+    "same_depth",
+    "structural",
+    "start",
+    "stage",
+    "cycle",
+    "before",
+)
 """What may be asked of an operation's place."""
 OP_FIELDS = (
     "name",

@@ -225,6 +225,12 @@ def _stated(loop: Loop) -> Iterator[Fault]:
             if name not in loop.index:
                 message = f"dependence {dependence.src} -> {dependence.dst}: no operation `{name}`"
                 yield Fault(loop.at("dependences", i, end), "unknown-op", message)
+    for i, op in enumerate(loop.ops):
+        for j, other in enumerate(op.constraint.before):
+            if other not in loop.index or other == op.name:
+                what = "itself" if other == op.name else f"`{other}`, which is no operation"
+                message = f"`{op.name}` is to start before {what}"
+                yield Fault(loop.at("constraint", "before", j, op=i), "unknown-op", message)
 
 
 def _parents(loop: Loop) -> Iterator[Fault]:
@@ -293,7 +299,11 @@ _Number = tuple[str, int | None, int | None, tuple[str | int, ...], str]
 def _all_numbers(loop: Loop) -> Iterator[_Number]:
     for i, op in enumerate(loop.ops):
         yield "latency", op.latency, i, ("latency",), ""
-        yield "max_depth", op.constraint.max_depth, i, ("constraint", "max_depth"), ""
+        asked = op.constraint
+        yield "start", asked.start, i, ("constraint", "start"), ""
+        yield "stage", asked.stage, i, ("constraint", "stage"), ""
+        yield "cycle", asked.cycle, i, ("constraint", "cycle"), ""
+        yield "max_depth", asked.max_depth, i, ("constraint", "max_depth"), ""
         for j, operand in enumerate(op.operands):
             part = f"operand `{operand.value}`"
             yield "latency", operand.latency, i, ("operands", j, "latency"), part

@@ -65,6 +65,10 @@ def derive_dependences(
 
     for dependence in stated:
         add(dependence)
+    names = {op.name for op in ops}
+    for op in ops:
+        for after in names.intersection(op.constraint.before) - {op.name}:
+            add(Dependence(op.name, after, 1, 0, "order"))
     homes = {value.name: value.storage for value in values}
     through: set[tuple[str, str, int, str | None]] = set()
     for dependence in _flows(ops):

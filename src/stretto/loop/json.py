@@ -226,6 +226,10 @@ def _constraint(row: Cursor) -> Constraint:
         pending=Cursor.boolean,
         same_depth=natural,
         structural=natural,
+        start=natural,
+        stage=natural,
+        cycle=natural,
+        before=lambda names: tuple(item.text() for item in names.items()),
     )
 
 

@@ -227,11 +227,22 @@ class Constraint:
     """Operations of one number are to share a stage, where that costs no cycle of the II."""
     structural: int | None = None
     """Operations of one number are to be issued in program order, on the same terms."""
+    start: int | None = None
+    """The start it must have; likewise:"""
+    stage: int | None = None
+    cycle: int | None = None
+    before: tuple[str, ...] = ()
+    """Operations of the same iteration that start after it."""
 
     @property
     def wishes(self) -> bool:
         """Whether it asks for what may be left undone."""
         return self.same_depth is not None or self.structural is not None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is told where to stand, rather than beside whom."""
+        return not self.start is self.stage is self.cycle is None
 
 
 @dataclass(frozen=True)

@@ -155,14 +155,32 @@ class Compiled:
         return {i: limit for i, limit in limits.items() if limit is not None}
 
     @cached_property
+    def pinned(self) -> tuple[int, ...]:
+        """Operations that are told where to stand."""
+        return tuple(i for i, op in enumerate(self.loop.ops) if op.constraint.pinned)
+
+    def unmet(self, ii: int, starts: Sequence[int]) -> tuple[int, ...]:
+        """Operations that do not stand where they are told to."""
+        return tuple(i for i in self.pinned if not self._met(i, ii, starts[i]))
+
+    def _met(self, i: int, ii: int, start: int) -> bool:
+        asked = self.loop.ops[i].constraint
+        return (
+            asked.start in {None, start}
+            and asked.stage in {None, start // ii}
+            and asked.cycle in {None, start % ii}
+        )
+
+    @cached_property
     def max_stage(self) -> tuple[int | None, ...]:
-        """Last stage allowed: the operation's own limit or that of all; None: any."""
-        if self.max_stages is None and not self.depths:
+        """Last stage allowed: the operation's own limit or pin, or that of all; None: any."""
+        if self.max_stages is None and not self.depths and not self.pinned:
             return (None,) * self.size
-        overall = [] if self.max_stages is None else [self.max_stages - 1]
+        overall = None if self.max_stages is None else self.max_stages - 1
+        asked = (op.constraint for op in self.loop.ops)
         return tuple(
-            min([*overall, *([self.depths[i]] if i in self.depths else [])], default=None)
-            for i in range(self.size)
+            min((s for s in (overall, a.max_depth, a.stage) if s is not None), default=None)
+            for a in asked
         )
 
     @cached_property

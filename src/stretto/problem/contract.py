@@ -38,6 +38,7 @@ def idle(compiled: Compiled) -> list[int]:
         and i not in compiled.depths
         and compiled.group[i] is None
         and not compiled.loop.ops[i].constraint.pending
+        and i not in compiled.pinned
     ]
 
 

@@ -185,6 +185,8 @@ def _subject(case: Case, reason: Reason) -> str:
             return "group"
         case "depth":
             return f"depth of {cut(reason.name)}"
+        case "pin":
+            return f"pin of {cut(reason.name)}"
         case "ring":
             return f"ring of {cut(reason.name)}"
         case "slot" | "pool":
@@ -209,12 +211,22 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
         case "depth":
             depth = case.loop.op(reason.name).constraint.max_depth
             return f"{reason.name} may stand in stage {depth} at most"
+        case "pin":
+            return _pin(case, reason.name)
         case "ring":
             return _ring(case, reason.name)
         case "stages":
             return f"at most {counted(case.max_stages or 0, 'stage')}"
         case "group":
             return f"{', '.join(case.loop.groups[reason.number])} share a stage"
+
+
+def _pin(case: Case, name: str) -> str:
+    """``qk must have start 12 and stage 0``."""
+    asked = case.loop.op(name).constraint
+    pins = (("start", asked.start), ("stage", asked.stage), ("cycle", asked.cycle))
+    told = " and ".join(f"{what} {number}" for what, number in pins if number is not None)
+    return f"{name} must have {told}"
 
 
 def _ring(case: Case, name: str) -> str:

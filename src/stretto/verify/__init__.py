@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import dependence, depth, fusion, group, order, pool, slot, storage, table
+from stretto.verify import dependence, depth, fusion, group, order, pin, pool, slot, storage, table
 from stretto.verify.layout import RULES, Layout, Rule, Violation
 
 __all__ = ["RULES", "Rule", "Violation", "verify"]
@@ -39,6 +39,7 @@ VALIDATORS: tuple[Validator, ...] = (
     group.group,
     storage.storage,
     fusion.fusion,
+    pin.pin,
     table.table,
 )
 

@@ -36,8 +36,8 @@ class Board:
     """By node: its last start; NEVER: none."""
     reach: Sequence[int]
     """By node: the latest start of an operation in it, from its own start on."""
-    frozen: Sequence[bool]
-    """By node: whether it may change its cycle."""
+    pinned: bool
+    """Whether somebody is told where to stand: stages then count from 0, not from the first."""
     groups: Sequence[Sequence[tuple[int, int]]]
     """(node, offset) of operations that share a stage."""
     writers: Sequence[Sequence[tuple[int, int]]]

@@ -9,12 +9,12 @@ cdef i64 FAR, LIGHT, AIMED, LOOK, HOPE, HISTORY
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried
-    cdef bint ruled, cells
+    cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
-    cdef i64[::1] order, reach, first, last, frozen, weight
+    cdef i64[::1] order, reach, first, last, frozen, keeps, weight
     cdef i64[::1] arc_src, arc_dst, arc_gain
     cdef i64[::1] succ_at, succ_op, succ_gain, pred_at, pred_op, pred_gain
     cdef i64[::1] seg_at, seg_op, seg_col, seg_off, seg_len, seg_amt
@@ -54,3 +54,5 @@ cdef class Moving:
     cpdef polish(self, i64 moves)
     cdef bint nudge(self) noexcept
     cpdef take(self, starts)
+    cpdef bint fix(self, i64 op, i64 at)
+    cdef bint inserted_back(self, i64 op, i64 at) noexcept

@@ -54,13 +54,14 @@ class Moving:
         self.ii = board.ii
         self.fitted = board.fitted
         self.ruled = any(last < FAR for last in board.last) or bool(board.groups)
-        if any(board.frozen):
-            self.ruled = True
+        self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
         self.reach = _numbers(board.reach)
         self.first = _numbers(board.first)
         self.last = _numbers(board.last)
-        self.frozen = _numbers([int(still) for still in board.frozen])
+        self.frozen = _numbers([0] * n)
+        self.pinned = board.pinned
+        self.keeps = _numbers([int(bool(row)) for row in board.segments])
         self.arcs = len(board.arcs)
         self.arc_src = _numbers([arc[0] for arc in board.arcs])
         self.arc_dst = _numbers([arc[1] for arc in board.arcs])
@@ -383,7 +384,7 @@ class Moving:
         self.logged = 0
         op = self.below(self.fitted)
         low, high = self.early[op], self.late[op]
-        if self.seg_at[op + 1] == self.seg_at[op]:
+        if not self.keeps[op]:
             self.put(op, low + self.below(high - low + 1))
             return True
         if self.frozen[op] or self.below(3) == 2:
@@ -403,7 +404,7 @@ class Moving:
         """The earliest starts of all nodes with these cycles; false: there are none."""
         for i in range(self.n):
             at = self.first[i]
-            if self.seg_at[i + 1] > self.seg_at[i]:
+            if self.keeps[i]:
                 at += self.wrap(self.cycle[i] - at)
             self.early[i] = at
         rounds, moved = 0, True
@@ -419,7 +420,7 @@ class Moving:
                     other = self.succ_op[a]
                     need = here + self.succ_gain[a]
                     if need > self.early[other]:
-                        if self.seg_at[other + 1] > self.seg_at[other]:
+                        if self.keeps[other]:
                             need += self.wrap(self.cycle[other] - need)
                         self.early[other] = need
                         moved = True
@@ -444,7 +445,7 @@ class Moving:
                 op = self.group_op[k]
                 at = self.early[op] + self.group_off[k]
                 while at - self.wrap(at) < high:
-                    if self.seg_at[op + 1] > self.seg_at[op]:
+                    if self.keeps[op]:
                         self.early[op] += self.ii
                     else:
                         self.early[op] += high - at
@@ -462,7 +463,7 @@ class Moving:
             for a in range(self.succ_at[node], self.succ_at[node + 1]):
                 high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
             now = self.start[node]
-            if self.seg_at[node + 1] > self.seg_at[node]:
+            if self.keeps[node]:
                 high -= self.wrap(high - now)
             if high <= now:
                 continue
@@ -497,6 +498,8 @@ class Moving:
             high = max(high, self.start[i] + self.reach[i])
         if self.ruled:
             low -= self.wrap(low)
+        if self.pinned and low > 0:
+            return False
         self.stages = (high - low) // self.ii + 1
         for space in range(self.spaces):
             self.used[space] = self.base[space]
@@ -645,13 +648,31 @@ class Moving:
             if self.measure():
                 self.keep()
 
+    def fix(self, op: int, at: int) -> bool:
+        """Put a node of the best placement at a cycle, where it stays; false: others stay there."""
+        self.load(self.best)
+        if self.frozen[op] and self.cycle[op] != self.wrap(at):
+            return False
+        at = self.start[op] - self.cycle[op] + self.wrap(at)
+        if not self.insert(op, at, True) and not self.inserted_back(op, at):
+            return False
+        self.frozen[op] = self.keeps[op] = 1
+        for i in range(self.n):
+            self.best[i] = self.start[i]
+        return True
+
+    def inserted_back(self, op: int, at: int) -> bool:
+        """Likewise, whoever is in the way moves back."""
+        self.undo()
+        return self.insert(op, at, False)
+
     def accept(self) -> bool:
         """Make what follows from the cycles the best placement; false: nothing legal does."""
         if not self.derive():
             return False
         self.settle()
-        if not self.measure():
-            return False
+        if not self.measure() and not (self.pinned and self.derive() and self.measure()):
+            return False  # stages count from the first, which may have come to stand later
         self.best_excess, self.best_stages = FAR, FAR
         return self.keep()
 

@@ -55,8 +55,8 @@ class SerialError(InfeasibleError):
 def serial(problem: Problem) -> SerialResult:
     """Schedule a loop serially.
 
-    SerialError when its rings overflow a budget although only one iteration runs at a time, and
-    under `strict` when a constraint is not honoured.
+    SerialError when its rings overflow a budget although only one iteration runs at a time, when
+    an operation is pinned elsewhere, and under `strict` when a constraint is not honoured.
     """
     starts = _walk(problem)
     ii = _interval(problem, starts)
@@ -64,6 +64,9 @@ def serial(problem: Problem) -> SerialResult:
     if too_much:
         rings = _rings(problem, ii, starts)
         raise SerialError(ii, f"serially, at II {ii}, {too_much} ({rings})")
+    unmet = problem.unmet(ii, starts)
+    if unmet:
+        raise SerialError(ii, f"serially, `{problem.names[unmet[0]]}` stands where it starts first")
     result = SerialResult(problem, starts, ii)
     if problem.options.strict and result.warnings:
         raise SerialError(ii, "; ".join(result.warnings))
