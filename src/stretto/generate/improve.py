@@ -47,7 +47,7 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         return placement
     moving = Moving(board)
     moving.take(rows.starts(placement))
-    if not all(moving.fix(*pin) for pin in rows.cycles()):
+    if problem.pinned and not moving.fix(*rows.cycles()):
         return placement
     moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
     found = [moving.starts(), *_leaner(problem, moving, moves)]
@@ -88,7 +88,7 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
     moving.take(rows.starts(placement))
     if any(low > high for low, high in zip(board.first, board.last, strict=True)):
         return None
-    if not all(moving.fix(*pin) for pin in rows.cycles()):
+    if not moving.fix(*rows.cycles()):
         return None
     told = max(_pin(problem, i, ii)[0] for i in problem.pinned) // ii
     moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
@@ -208,14 +208,18 @@ class Rows:
                 found[src] = max(found[src], gain + found[dst])
         return found
 
-    def cycles(self) -> Iterator[tuple[int, int]]:
-        """(node, cycle) of all that are told their cycle."""
+    def cycles(self) -> tuple[list[int], list[int]]:
+        """Nodes that are told their cycle, and the cycles."""
         home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
+        nodes: list[int] = []
+        cycles: list[int] = []
         for i in self.problem.pinned:
             asked, (n, off) = self.problem.loop.ops[i].constraint, home[i]
             cycle = asked.start if asked.start is not None else asked.cycle
             if cycle is not None:
-                yield n, cycle - off
+                nodes.append(n)
+                cycles.append(cycle - off)
+        return nodes, cycles
 
     def starts(self, placement: Partial) -> list[int]:
         """The start of each node in a placement."""

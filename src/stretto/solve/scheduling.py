@@ -129,7 +129,8 @@ def schedule_prepared(
 def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) -> ScheduleAnalysis:
     """Generate; and where a proof is asked for, prove, and generate with all effort if it fails."""
     found = _generate(job, progress)
-    if not found.analysis.success and job.problem.pinned and proof is None:
+    best = found.analysis
+    if job.problem.pinned and proof is None and not (best.proof and best.proof.optimal):
         proof = ProofOptions(II)  # what is pinned may leave too little for moves to find it
     if proof is None or found.analysis.overdue:
         return found.analysis

@@ -54,5 +54,5 @@ cdef class Moving:
     cpdef polish(self, i64 moves)
     cdef bint nudge(self) noexcept
     cpdef take(self, starts)
-    cpdef bint fix(self, i64 op, i64 at)
-    cdef bint inserted_back(self, i64 op, i64 at) noexcept
+    cpdef bint fix(self, ops, cycles)
+    cdef bint spread(self, i64 tail, i64 op, bint onward) noexcept

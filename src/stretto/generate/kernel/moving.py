@@ -126,9 +126,9 @@ class Moving:
         self.early = _numbers([0] * n)
         self.late = _numbers([0] * n)
         self.most = 2 * n + 4
-        self.queue = _numbers([0] * self.most)
-        self.log_op = _numbers([0] * (2 * self.most))
-        self.log_at = _numbers([0] * (2 * self.most))
+        self.queue = _numbers([0] * (self.most + n))
+        self.log_op = _numbers([0] * (2 * self.most + n))
+        self.log_at = _numbers([0] * (2 * self.most + n))
         self.logged = 0
         self.begin = _numbers([0] * self.rooms)
         self.end = _numbers([0] * self.rooms)
@@ -192,7 +192,11 @@ class Moving:
         self.logged = 0
         self.put(op, at)
         self.queue[0] = op
-        head, tail = 0, 1
+        return self.spread(1, op, onward)
+
+    def spread(self, tail: int, op: int, onward: bool) -> bool:
+        """Let everybody move out of the way of so many in the queue; never `op`, nor the frozen."""
+        head, budget = 0, self.most
         while head < tail:
             x = self.queue[head]
             head += 1
@@ -203,9 +207,19 @@ class Moving:
                     s += 1
                     continue
                 y = self.seg_op[other]
-                if y == op or tail >= self.most or self.frozen[y]:
+                budget -= 1
+                if y == op or budget <= 0:
                     return False
                 gap = self.near(self.held_from(other) - self.held_from(s))
+                if self.frozen[y]:  # then it is the other one that moves, beyond it
+                    if self.frozen[x] or x == op:
+                        return False
+                    if onward:
+                        self.put(x, self.start[x] + self.near(gap + self.seg_len[other]))
+                    else:
+                        self.put(x, self.start[x] - self.near(self.seg_len[s] - gap))
+                    s = self.seg_at[x]
+                    continue
                 if onward:
                     step = self.near(self.seg_len[s] - gap)
                     self.put(y, self.start[y] + step)
@@ -648,23 +662,23 @@ class Moving:
             if self.measure():
                 self.keep()
 
-    def fix(self, op: int, at: int) -> bool:
-        """Put a node of the best placement at a cycle, where it stays; false: others stay there."""
+    def fix(self, ops: Sequence[int], cycles: Sequence[int]) -> bool:
+        """Put nodes of the best placement at cycles, where they stay; false: it cannot be."""
         self.load(self.best)
-        if self.frozen[op] and self.cycle[op] != self.wrap(at):
+        for op, cycle in zip(ops, cycles, strict=True):
+            at = self.start[op] - self.cycle[op] + self.wrap(cycle)
+            if self.frozen[op] and self.start[op] != at:
+                return False
+            self.start[op], self.cycle[op] = at, self.wrap(at)
+            self.frozen[op] = self.keeps[op] = 1
+        self.logged = 0
+        for k in range(len(ops)):
+            self.queue[k] = ops[k]
+        if not self.spread(len(ops), -1, True):
             return False
-        at = self.start[op] - self.cycle[op] + self.wrap(at)
-        if not self.insert(op, at, True) and not self.inserted_back(op, at):
-            return False
-        self.frozen[op] = self.keeps[op] = 1
         for i in range(self.n):
             self.best[i] = self.start[i]
         return True
-
-    def inserted_back(self, op: int, at: int) -> bool:
-        """Likewise, whoever is in the way moves back."""
-        self.undo()
-        return self.insert(op, at, False)
 
     def accept(self) -> bool:
         """Make what follows from the cycles the best placement; false: nothing legal does."""
