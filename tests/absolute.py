@@ -84,6 +84,14 @@ def _stages(
         if placement.cycle is not None and placement.cycle != placement.start - begin:
             yield f"`{op.name}` starts at {placement.start}, not in cycle {placement.cycle}"
         limit = op.constraint.max_depth
+        for what, wanted in (("stage", op.constraint.stage), ("start", op.constraint.start)):
+            if wanted is not None and getattr(placement, what) != wanted:
+                yield f"`{op.name}` is not in {what} {wanted}"
+        if op.constraint.cycle is not None and placement.start - begin != op.constraint.cycle:
+            yield f"`{op.name}` is not in cycle {op.constraint.cycle}"
+        for other in op.constraint.before:
+            if analysis.starts[other] <= placement.start:
+                yield f"`{op.name}` does not start before `{other}`"
         if limit is not None and placement.start >= (limit + 1) * ii:
             yield f"`{op.name}` starts at {placement.start}, after stage {limit}"
     if analysis.stage_count != deepest + 1:

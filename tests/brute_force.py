@@ -320,6 +320,15 @@ def _legal_so_far(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, in
     for d in loop.dependences:
         if d.src in starts and d.dst in starts and not _met(d, ii, starts):
             return False
+    for op in loop.ops:
+        at, asked = starts.get(op.name), op.constraint
+        told = (
+            []
+            if at is None
+            else [(asked.start, at), (asked.stage, at // ii), (asked.cycle, at % ii)]
+        )
+        if any(wanted is not None and wanted != has for wanted, has in told):
+            return False
     for group in loop.groups:
         if len({starts[name] // ii for name in group if name in starts}) > 1:
             return False

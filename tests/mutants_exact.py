@@ -75,12 +75,21 @@ def _fusible(name: str, *chain: Dependence, kinds: str, **parents: str) -> Loop:
     return Loop(name, tuple(ops), stated=chain)
 
 
+PINNED = Loop(
+    "one pinned behind another",
+    (
+        Op("a0", "a", uses=(Use("a", 2),), latency=2),
+        Op("a1", "a", uses=(Use("b", 2),), latency=0, constraint=Constraint(stage=3)),
+    ),
+    stated=(Dependence("a0", "a1", 2),),
+)
 FUSING = replace(TINY, slots=(Slot(1, "a", 1, fusion_cap=2), Slot(2, "b", 1, fusion_cap=2)))
 _circle = (Dependence("a0", "b2", 0), Dependence("b3", "a1", 0))
 HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
     loop.name: (loop, FUSING)
     for loop in (
         _fusible("three alike, two may fuse", kinds="aaa"),
+        PINNED,
         _fusible("one encloses the other", kinds="aa", a1="a0"),
         _fusible("one waits for the other", Dependence("a0", "a1", 0), kinds="aa"),
         _fusible("two pairs in a circle", *_circle, kinds="aabb"),
@@ -200,6 +209,7 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "model: pool": {BY_VERIFIER: 144, LOOSE: 206},
     "model: depth": {BY_VERIFIER: 33, LOOSE: 33},
     "model: group": {BY_VERIFIER: 84, LOOSE: 84},
+    "model: pin": {BY_VERIFIER: "one pinned behind another"},
     "model: storage": {LOOSE: 18, BY_VERIFIER: 136},
     "model: caps, and dependences of capped rings": {BY_VERIFIER: 11, LOOSE: 11},
     "fusion: acyclic": {BY_VERIFIER: "two pairs in a circle"},
@@ -248,6 +258,7 @@ def _constraints() -> Iterator[Mutant]:
         ("pool", "No pool is a constraint."),
         ("depth", "Neither max_depth nor max_stages is a constraint."),
         ("group", "Groups need not share a stage."),
+        ("pin", "Operations need not stand where they are pinned."),
         ("storage", "Rings may have any depth and take any bytes."),
     ):
         yield _exact(f"model: {name}", removed, silent(f"{MODEL}.Model._{name}"))

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import stretto
+from brute_force import optimum
 from documents import parse_loop
 from rich_loops import rich_problem
 from stretto import Loop, LoopError, StrettoError
 from stretto.cli.main import main
+from stretto.exact import Limits
+from stretto.exact.case import make_case
+from stretto.exact.objectives import up_to
+from stretto.exact.search import optimize
 from stretto.ir import write_mlir
 from stretto.loop.json import dump_loop
 from stretto.loop.pins import parse_pin, with_pins
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import verify
+from tiny_loops import tiny_problem
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -101,6 +108,25 @@ def test_pins_of_rich_loops_hold_in_both_generators() -> None:
             assert found.success, (seed, generator)
             assert {op: found.starts[op] for op in kept} == {op: first.starts[op] for op in kept}
     assert tried > 20
+
+
+def test_the_solver_finds_what_brute_force_does() -> None:
+    """Tiny loops with one pin each, at every II of a few."""
+    rng = random.Random(2026)
+    pinned = found = 0
+    for seed in range(60):
+        tiny = tiny_problem(seed, 3)
+        name = rng.choice(tiny.loop.ops).name
+        kind, most = rng.choice([("stage", 2), ("cycle", 4), ("start", 9)])
+        loop = with_pins(tiny.loop, [f"{name}={kind}:{rng.randint(0, most)}"])
+        best = optimum(loop, tiny.machine, tiny.fuse, 9, tiny.max_stages)
+        case = make_case(loop, tiny.machine, tiny.fuse, tiny.max_stages)
+        schedule = optimize(case, 1, 9, None, up_to("ii"), Limits()).schedule
+        assert (None if schedule is None else schedule.ii) == best, seed
+        pinned += best != optimum(tiny.loop, tiny.machine, tiny.fuse, 9, tiny.max_stages)
+        found += best is not None
+    assert pinned > 5
+    assert found > 20
 
 
 # Who says so where they do not hold ---------------------------------------------------------

@@ -445,6 +445,27 @@ BROKEN: dict[str, tuple[str, Given, list[str]]] = {
         GROUP.at(write=23, read=38),
         ["`write` in stage 1", "`read` in stage 2"],
     ),
+    # pin
+    "pinned start": (
+        "pin",
+        BASE.op("write", constraint=Constraint(start=9)),
+        ["`write` is pinned to start 9; it has start 8 (start 8, II 15)"],
+    ),
+    "pinned stage": (
+        "pin",
+        BASE.op("read", constraint=Constraint(stage=1)),
+        ["`read` is pinned to stage 1; it has stage 0 (start 8, II 15)"],
+    ),
+    "pinned cycle": (
+        "pin",
+        BASE.op("read", constraint=Constraint(stage=0, cycle=7)),
+        ["`read` is pinned to cycle 7; it has cycle 8 (start 8, II 15)"],
+    ),
+    "not before": (
+        "pin",
+        BASE.op("wgmma", constraint=Constraint(before=("load",))),
+        ["`wgmma` is to start before `load`; it starts at 0, `load` at 0"],
+    ),
     # storage
     "over budget": (
         "storage",

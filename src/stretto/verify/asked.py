@@ -169,11 +169,15 @@ def _only_names(op: Op, home: dict[str, str | None]) -> bool:
 def waits_inside(
     loop: Loop, asked: Sequence[Dependence], touched: Mapping[str, Sequence[Touch]]
 ) -> dict[str, list[str]]:
-    """Orders of one iteration, as who waits for whom: stated, of operands, of storages."""
+    """Orders of one iteration, as who waits for whom: stated, of operands, of pins, of storages."""
     waits: dict[str, list[str]] = {op.name: [] for op in loop.ops}
     for d in asked:
         if d.distance == 0 and d.src in waits and d.dst in waits:
             waits[d.dst].append(d.src)
+    for op in loop.ops:
+        for other in op.constraint.before:
+            if other in waits and other != op.name:
+                waits[other].append(op.name)
     for storage in loop.storages:
         for before, after in _ordered(touched[storage.name], storage):
             waits[after].append(before)
