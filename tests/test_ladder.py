@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 import generated
+import stretto
 from stretto.bounds import compute_bounds
 from stretto.generate.ladder import Attempt, refusal_for
 from stretto.generate.ladder.climb import climb, resumed
@@ -310,3 +313,19 @@ def test_a_thirty_op_loop_is_climbed_quickly() -> None:
     attempt = climb(p, sum(60 + i for i in range(0, 30, 2)) - 1, nothing)
     assert attempt.placement is None
     assert time.perf_counter() - begin < 1  # about 0.05; slow machines are slow
+
+
+# Pending ------------------------------------------------------------------------------------
+
+
+def test_pending_that_is_not_honoured_is_said_and_strictly_it_is_honoured() -> None:
+    path = Path(__file__).parent.parent / "examples" / "gemm.json"
+    (loop,) = stretto.read(path).loops
+    first = replace(loop.ops[1], constraint=Constraint(pending=True))
+    loop = replace(loop, ops=(loop.ops[0], first, *loop.ops[2:]))
+    found = stretto.schedule(loop)
+    assert any("`pending` of `load_a` is not honoured" in note.text for note in found.warnings)
+    strict = stretto.schedule(loop, strict=True)
+    assert strict.warnings == ()
+    assert all(placed.arm for placed in strict.placements)
+    assert not stretto.schedule(loop, generator="serial", strict=True).success

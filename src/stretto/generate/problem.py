@@ -70,7 +70,12 @@ class Problem(Compiled):
         return self.options.deadline
 
     def wants(self, part: str) -> bool:
-        """Whether a rung (``rau``) or an arm (``arm:fuse``) is to be used."""
+        """Whether a rung (``rau``) or an arm (``arm:fuse``) is to be used.
+
+        Strictly, what is pending is seated last: by arms, which keep to it, and by nobody else.
+        """
+        if self.options.strict and part in {RUNGS[0], IMPROVE} and any(self.pending):
+            return False
         return part not in self.options.without
 
     @cached_property

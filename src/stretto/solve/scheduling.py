@@ -207,6 +207,22 @@ class Job:
             refused=found.refused,
         )
 
+    def _not_last(self, analysis: ScheduleAnalysis) -> tuple[Note, ...]:
+        """That what is pending was not seated last; an error where that is asked for strictly.
+
+        The arms of the ladder keep to it, and the serial generator tells of it by itself.
+        """
+        if analysis.generator == SERIAL:
+            return ()
+        told = tuple(
+            f"`pending` of `{placed.op}` is not honoured: {placed.rung or EXACT} seats in no order"
+            for placed, pending in zip(analysis.placements, self.problem.pending, strict=True)
+            if pending and not placed.arm
+        )
+        if told and self.problem.options.strict:
+            raise StrettoError(f"{'; '.join(told)} (strict)", analysis.loop)
+        return tuple(Note(Place(analysis.loop), text) for text in told)
+
     def failure(self, refused: tuple[Refusal, ...]) -> ScheduleAnalysis:
         """No schedule, and why."""
         return ScheduleAnalysis(
@@ -245,6 +261,7 @@ class Job:
             refused=refused,
             warnings=(*self.notes, *(Note(loop.at(), text) for text in warnings)),
         )
+        analysis = replace(analysis, warnings=(*analysis.warnings, *self._not_last(analysis)))
         violations = verify(loop, machine, analysis, max_stages=self.problem.options.max_stages)
         if violations:
             raise IllegalScheduleError(loop.name, chosen.generator, violations)
