@@ -75,6 +75,7 @@ bench: setup
 
 # Quality and speed of the generators; CORPUS is a folder with tile-ddg/ in it, if you have one.
 bench-quality: setup
+	$(BIN)/python benchmarks/ablation.py
 	$(BIN)/python benchmarks/quality.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS))
 
 # Proofs of the exact solver, and the textbook formulation beside them.

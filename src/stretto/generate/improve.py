@@ -27,14 +27,18 @@ from stretto.generate.seating.partial import Partial
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
-WORK = {"quick": 100_000, "normal": 1_000_000, "thorough": 10_000_000}
+WORK = {"quick": 100_000, "normal": 2_500_000, "thorough": 25_000_000}
 """Dependences and nodes that `fit` may look at, by effort: all of them are, in each move."""
 LARGE = 4_000
 """Rooms above which lives are not worth measuring again and again."""
-HOT, PATIENCE = 32, 50
-"""How `fit` goes about it: II over how hot it is, and its patience."""
-POLISH = 600
-"""Moves of `polish`, at most."""
+WAYS = ((64, 200), (32, 20), (32, 50), (32, 200))
+"""How `fit` goes about it, round by round: the II over how hot it is, and its patience."""
+ROUND, LOOK = 15_000, 6_000
+"""Moves of one round of `fit`, and those after which it is given up if it was nowhere near."""
+SEED = 837_832
+"""Of the sequence that chooses moves: any number."""
+POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
+"""Moves of `polish`, at most, by effort."""
 AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
@@ -46,28 +50,33 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     if len(board.room_bytes) > LARGE:
         return placement
     moving = Moving(board)
+    moving.seed = SEED
     moving.take(rows.starts(placement))
     if problem.pinned and not moving.fix(*rows.cycles()):
         return placement
-    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
-    found = [moving.starts(), *_leaner(problem, moving, moves)]
-    stages = moving.worth().stages
+    effort = problem.options.effort
+    moves = WORK[effort] // (1 + len(board.arcs) + board.fitted)
+    first = moving.starts()
+    found = [first, *_leaner(problem, moving, first, moves)]
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
         moving.take(starts)
-        moving.polish(min(POLISH, moves))
+        moving.polish(min(POLISH[effort], moves))
         best.append((moving.worth(), moving.starts()))
         if not moving.worth().spills:
             break
-    again = AGAIN[problem.options.effort] if len(found) > 1 else 0
-    while again and best[0][0].spills:
-        again -= 1
+    stages = best[0][0].stages
+    again = AGAIN[effort] if len(found) > 1 else 0
+    while again and min(best)[0].spills:
         problem.deadline.check()
-        moving.take(found[0])
-        moving.fit(stages, moves, board.ii // HOT, PATIENCE)
-        moving.polish(min(POLISH, moves))
+        moving.take(first)
+        hot, patience = WAYS[again % len(WAYS)]
+        deeper = again % 2 if effort == "thorough" else 0  # one stage more may be what it takes
+        moving.fit(stages + deeper, ROUND, board.ii // hot, patience)
+        moving.polish(min(POLISH[effort], moves))
         best.append((moving.worth(), moving.starts()))
+        again -= 1
     least = min(worth for worth, _ in best)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
@@ -92,10 +101,10 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
         return None
     told = max(_pin(problem, i, ii)[0] for i in problem.pinned) // ii
     moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
-    for more in (1, 4):
+    for more, (hot, patience) in zip((1, 4, 1, 4), WAYS, strict=True):
         problem.deadline.check()
         stages = max(placement.stage_count, told + 1) + more
-        if moving.fit(stages, moves, ii // HOT, PATIENCE):
+        if moving.fit(stages, min(ROUND, moves), ii // hot, patience):
             found = rows.placed(moving.starts(), placement)
             if not problem.unmet(ii, found.whole()):
                 return found
@@ -108,19 +117,24 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 
 
-def _leaner(problem: Problem, moving: Moving, moves: int) -> Iterator[list[int]]:
+def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> Iterator[list[int]]:
     """Placements of ever fewer stages, halving what lies between failures and successes."""
-    failed = 0
-    while moves > 0 and failed + 1 < moving.worth().stages:
-        problem.deadline.check()
-        stages = (failed + moving.worth().stages) // 2
-        before, tried = moving.worth(), moving.tried
-        moving.fit(stages, moves, moving.ii // HOT, PATIENCE)
-        if moving.worth().stages < before.stages:
+    failed, stages = 0, moving.worth().stages
+    while moves > 0 and failed + 1 < stages:
+        target = (failed + stages) // 2
+        for hot, patience in WAYS:
+            problem.deadline.check()
+            moving.take(first)
+            before = moving.tried
+            moving.fit(target, min(ROUND, max(0, moves)), moving.ii // hot, patience, LOOK)
+            moves -= moving.tried - before
+            if moving.worth().stages < stages or moving.tried - before <= LOOK:
+                break
+        if moving.worth().stages < stages:
+            stages = moving.worth().stages
             yield moving.starts()
         else:
-            failed = stages
-        moves -= moving.tried - tried
+            failed = target
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,19 @@ IMPROVE = "improve"
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 
+COSTS = ("feasibility", "pipe-slot", "spill", "bank", "structural", "anchors")
+"""The components of the cost vector, in order."""
+RECOVERIES = ("table", "group")
+"""Gates whose recovery can be left out: to bump a seat, to reorder a group."""
+PARTS = (
+    *RUNGS,
+    *(f"arm:{arm}" for arm in ARMS),
+    *(f"cost:{component}" for component in COSTS),
+    *(f"gate:{gate}" for gate in RECOVERIES),
+    IMPROVE,
+)
+"""What may be left out, to see what it is worth."""
+
 EFFORTS = {"quick": 100, "normal": 800, "thorough": 8_000}
 """Steps of search that each operation of a small loop is worth."""
 SMALL = 1_000
@@ -49,7 +62,7 @@ class Options:
     strict: bool = False
     """Fail instead of warning when a constraint cannot be honoured."""
     without: frozenset[str] = field(default_factory=frozenset[str])
-    """Rungs (``rau``) and arms (``arm:fuse``) to leave out, to see what they are worth."""
+    """Parts (``rau``, ``arm:fuse``, ``cost:spill``) to leave out, to see what they are worth."""
     quick: bool = False
     """Look for an upper end only: somebody else will improve on it."""
     effort: str = "normal"

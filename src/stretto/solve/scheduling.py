@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
 from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
 from stretto.generate.ladder.serial import SerialError, SerialResult, serial
-from stretto.generate.problem import ARMS, EFFORTS, IMPROVE, RUNGS, Options, Problem, for_search
+from stretto.generate.problem import EFFORTS, PARTS, Options, Problem, for_search
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import apply, compile_loop
@@ -39,9 +39,6 @@ from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:
     from stretto.generate.search import Found
-
-PARTS = (*RUNGS, *(f"arm:{arm}" for arm in ARMS), IMPROVE)
-"""What `without` may name."""
 
 Progress = Callable[[Refusal | int | Event], None]
 """Told of every II as it is refused, of the IIs that are found, and of what the solver does."""

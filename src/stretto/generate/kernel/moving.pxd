@@ -3,7 +3,7 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, LOOK, HOPE, HISTORY
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY
 
 
 @cython.final
@@ -37,7 +37,7 @@ cdef class Moving:
     cdef i64 crowd(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
-    cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience)
+    cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
     cdef void weigh(self) noexcept
     cdef bint step(self) noexcept

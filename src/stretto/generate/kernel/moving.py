@@ -31,8 +31,8 @@ LIGHT = 4
 """What a missed dependence weighs at first."""
 AIMED = 30
 """Of a hundred moves, those that begin with a missed dependence."""
-LOOK, HOPE = 2_000, 6
-"""After so many moves `fit` gives up if all that was ever missed is more than a part of the II."""
+HOPE = 6
+"""What `fit` still misses when it is nowhere near: more than such a part of the II."""
 HISTORY = 40
 """Moves ago that a placement is compared with."""
 
@@ -306,11 +306,12 @@ class Moving:
                     return False
         return True
 
-    def fit(self, stages: int, moves: int, hot: int, patience: int) -> bool:
+    def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
 
         `hot`: by how much the next placement may be worse; `patience`: moves without anything
-        better until what is missed weighs more. True: it is the best placement now.
+        better until what is missed weighs more; `look`: after so many it is given up if it was
+        nowhere near. True: it is the best placement now.
         """
         if not self.windows(stages):
             return False
@@ -325,7 +326,7 @@ class Moving:
         current = self.missed()
         lowest, nearest, idle = current, self.plain, 0
         for k in range(moves):
-            if current == 0 or (k == LOOK and nearest > self.ii // HOPE):
+            if current == 0 or (k == look and k > 0 and nearest > self.ii // HOPE):
                 break
             self.tried += 1
             idle += 1

@@ -192,6 +192,8 @@ def _advance(
 
 def _reordered(bench: Bench) -> bool:
     """Recover from G4, if it is what stops an operation."""
+    if not bench.partial.problem.wants("gate:group"):
+        return False
     for i in bench.live:
         verdict = seek(bench.partial, bench.snap, i)
         if verdict.gate is Gate.GROUP and not verdict.passed and verdict.start is not None:

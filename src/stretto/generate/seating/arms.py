@@ -268,6 +268,8 @@ def cost_based(bench: Bench) -> Proposal | None:
 def _starved(bench: Bench, i: int, start: int, live: Sequence[int]) -> int:
     """How many other live operations have no seat left once this one has its own."""
     partial = bench.partial
+    if not partial.problem.wants("cost:feasibility"):
+        return 0
     partial.seat((i,), start, "", "cost-based")
     try:
         return sum(not seek(partial, bench.snap, j).passed for j in live if j != i)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stretto.bounds.distances import below_recurrence
-from stretto.generate.problem import Problem
+from stretto.generate.problem import COSTS, Problem
 from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
@@ -57,10 +57,11 @@ class Scorer:
         self._pipe = [pipe_slot((longest,), ii) for longest in longest_to]
         rooms = problem.rooms
         self._always, self._lives = rooms.always, (*rooms.values, *rooms.registers)
+        self._left_out = [k for k, name in enumerate(COSTS) if not problem.wants(f"cost:{name}")]
 
     def score(self, seats: Seating, feasibility: int = 0) -> CostVector:
         """The cost of a placement whose feasibility is known."""
-        return CostVector(
+        found = CostVector(
             feasibility,
             max((self._pipe[i] for i, s in enumerate(seats.starts) if s is not None), default=0),
             spill(seats, self._always, self._lives),
@@ -68,6 +69,7 @@ class Scorer:
             inversions(seats),
             anchors(seats),
         )
+        return CostVector(*(0 if k in self._left_out else cost for k, cost in enumerate(found)))
 
     def vetoed(self, seats: Seating) -> bool:
         """Whether the bank caps refuse it."""

@@ -169,6 +169,8 @@ def _before_table(problem: Problem, snap: Snapshot, i: int, alone: bool) -> Verd
 
 
 def _earliest(partial: Partial, i: int, low: int, high: int) -> int | None:
+    if not partial.problem.wants("gate:table"):
+        high = min(low, high)
     return partial.table.earliest(partial.problem.vectors[i], low, high) if low <= high else None
 
 
