@@ -39,7 +39,7 @@ SEED = 837_832
 """Of the sequence that chooses moves: any number."""
 POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
-AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
+AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
 
