@@ -24,7 +24,7 @@ import attention_backward
 import attention_forward
 from stretto.api.emitting import EmittedKernel, emit
 from stretto.emit import Emitted
-from stretto.triton.compiling import compile_emitted
+from stretto.launching.compiling import compile_emitted
 
 BYTECODE = HERE.parent.parent / "build" / "gpu" / "cubins"
 """Where `tileiras.py export` leaves bytecode of the shipped cuTile attention in fp16."""

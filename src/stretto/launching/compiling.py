@@ -38,6 +38,17 @@ class Compiled:
         return not self.spilled and not self.remarks
 
 
+def can_compile() -> bool:
+    """Whether there is a Triton that compiles for such GPUs."""
+    found = util.find_spec("triton")
+    return found is not None and found.origin is not None and _ptxas(Path(found.origin)).exists()
+
+
+def _ptxas(triton: Path) -> Path:
+    """The assembler that Triton brings along."""
+    return triton.parent / "backends" / "nvidia" / "bin" / "ptxas"
+
+
 def compile_emitted(emitted: Emitted) -> Compiled:
     """Compile to a cubin for sm_90; needs Triton, and no GPU. What Triton raises goes through."""
     gl: Any = import_module("triton.experimental.gluon.language")
@@ -63,7 +74,7 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         kernel = triton.compile(source, target=target, options=options)
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
-        said = _assembled(ptx, Path(triton.__file__).parent)
+        said = _assembled(ptx, _ptxas(Path(triton.__file__)))
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
@@ -96,9 +107,8 @@ def _signed(name: str, emitted: Emitted, gl: Any) -> str:
     return text.replace("{layout}", repr(gl.NVMMASharedLayout.get_default_for(list(block), dtype)))
 
 
-def _assembled(ptx: Path, home: Path) -> str:
+def _assembled(ptx: Path, ptxas: Path) -> str:
     """What ptxas says."""
-    ptxas = home / "backends" / "nvidia" / "bin" / "ptxas"
-    command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx)]
-    run = subprocess.run([*command, "-o", os.devnull], capture_output=True, text=True, check=False)
+    command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx), "-o", os.devnull]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     return run.stdout + run.stderr
