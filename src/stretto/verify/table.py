@@ -54,10 +54,11 @@ def _compare(
     firsts = [row.cycle for row in rows]
     for name in dict.fromkeys((*counted, *(name for row in said for name in row))):
         spans = [span for span in counted.get(name, []) if span.end > span.begin]
-        late = max((span.end for span in spans), default=0) // laid.ii + 1
-        for cycle in sorted(edges(laid, spans).union(firsts)):
-            time = late * laid.ii + cycle
-            actual = sum(span.amount * laid.running(span, time).count for span in spans)
+        late = (max((span.end for span in spans), default=0) // laid.ii + 1) * laid.ii
+        actual = sum(span.amount * laid.running(span, late - 1).count for span in spans)
+        change = changes(laid, spans)
+        for cycle in sorted(change.keys() | firsts):
+            actual += change.get(cycle, 0)
             published = said[bisect_right(firsts, cycle) - 1].get(name, 0)
             if published != actual:
                 message = (
@@ -69,9 +70,14 @@ def _compare(
                 break
 
 
-def edges(laid: Layout, spans: list[Span]) -> frozenset[int]:
-    """The modulo cycles in which something begins or ends."""
-    return frozenset(t % laid.ii for span in spans for t in (span.begin, span.end))
+def changes(laid: Layout, spans: list[Span]) -> dict[int, int]:
+    """The modulo cycles in which something begins or ends, and what that adds and takes away."""
+    found: dict[int, int] = {}
+    for span in spans:
+        for time, amount in ((span.begin, span.amount), (span.end, -span.amount)):
+            cycle = time % laid.ii
+            found[cycle] = found.get(cycle, 0) + amount
+    return found
 
 
 def _words(laid: Layout, rows: tuple[TableRow, ...]) -> Iterator[Violation]:
