@@ -253,6 +253,14 @@ def test_a_branch_of_an_outer_loop_stays_if_it_touches_memory() -> None:
     check_kernel(straightened(kernel).kernel)
 
 
+@pytest.mark.parametrize("machine", [*MACHINES, "h200"])
+def test_unusual_kernels_are_scheduled_too(machine: str) -> None:
+    for path in UNUSUAL:
+        if path.stem != "addresses":  # it has a while loop and no other
+            (loop,) = stretto.read(path, machine)
+            assert stretto.schedule(loop, machine).success
+
+
 def test_a_straightened_kernel_is_well_formed() -> None:
     for path in [*DUMPS, *UNUSUAL]:
         (kernel,) = read_ttir(path.name, path.read_text())
