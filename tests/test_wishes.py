@@ -135,6 +135,14 @@ def test_wishes_stand_beside_groups_and_limits() -> None:
     assert len({stages(found)[name] for name in "bcd"}) == 1
 
 
+def test_wishes_stand_beside_pins() -> None:
+    """b is pinned to where it stands without the wish, so that c, which waits, cannot join it."""
+    pinned = replace(DEPTHS.ops[1], constraint=replace(DEPTHS.ops[1].constraint, stage=0))
+    found = stretto.schedule(replace(DEPTHS, ops=(DEPTHS.ops[0], pinned, DEPTHS.ops[2])), MACHINE)
+    assert stages(found)["b"] == 0
+    assert "`same_depth` 1 is not kept to" in found.warnings[-1].text
+
+
 def test_proofs_are_of_the_ii_alone_where_a_wish_moved_something() -> None:
     found = stretto.schedule(DEPTHS, MACHINE, prove=True)
     assert found.proof is not None

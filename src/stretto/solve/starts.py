@@ -120,7 +120,14 @@ def pinned_loop(loop: Loop, places: Places, ii: int) -> Loop:
             replace(
                 op,
                 facts=replace(op.facts, bank=group.get(op.name)),
-                constraint=Constraint(max_depth=places.of[op.name][0]),
+                constraint=replace(
+                    op.constraint,
+                    gid=None,
+                    leader_gid=None,
+                    max_depth=places.of[op.name][0],
+                    same_depth=None,
+                    structural=None,
+                ),
             )
             for op in loop.ops
         ),

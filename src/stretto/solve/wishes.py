@@ -17,7 +17,7 @@ from itertools import pairwise
 from stretto.errors import StrettoError
 from stretto.generate import COST_BASED, SERIAL
 from stretto.generate.problem import Options
-from stretto.loop import Constraint, Dependence, Loop, Note, topological_order
+from stretto.loop import Dependence, Loop, Note, topological_order
 from stretto.resources.prepare import Prepared
 from stretto.solution import Proof, ScheduleAnalysis
 from stretto.solution.views import analyse
@@ -85,10 +85,12 @@ def hardened(loop: Loop, ii: int) -> Loop:
     ops = tuple(
         replace(
             op,
-            constraint=Constraint(
+            constraint=replace(
+                op.constraint,
                 gid=loop.index[leader(op.name)] if op.name in grouped else None,
-                max_depth=op.constraint.max_depth,
-                pending=op.constraint.pending,
+                leader_gid=None,
+                same_depth=None,
+                structural=None,
             ),
         )
         for op in loop.ops

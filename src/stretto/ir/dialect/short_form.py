@@ -12,6 +12,8 @@ which everything is printed; which of the two a text has is seen from where it e
 
 from __future__ import annotations
 
+import re
+
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser
@@ -43,29 +45,30 @@ def allow(cls: type[Operation], kind: str) -> None:
     cls.parse = parse  # pyright: ignore[reportAttributeAccessIssue]
 
 
+_OPERANDS = re.compile(r"%[\w.$#-]+(?:\s*,\s*%[\w.$#-]+)*")
+_TYPE = re.compile(r"[!\w.$]+")
+
+
 def is_short(text: str, at: int) -> bool:
-    """Whether the operation whose operands begin there is written in short."""
-    if text[at : at + 1] != "%":
+    """Whether the operation whose operands begin there is written in short.
+
+    Nothing but attributes stands between its operands and the colon, and one type after it.
+    """
+    operands = _OPERANDS.match(text, at)
+    if operands is None:
         return False
-    at = _skip(text, at, until=":")
-    if text[at : at + 1] != ":":
+    at = _space(text, operands.end())
+    if text.startswith("{", at):
+        at = _space(text, _closed(text, at))
+    if not text.startswith(":", at):
         return False
-    at = _space(text, at + 1)
-    while at < len(text) and (text[at].isalnum() or text[at] in "!_.$"):
-        at += 1
-    if text[at : at + 1] == "<":
+    named = _TYPE.match(text, _space(text, at + 1))
+    if named is None:
+        return False
+    at = named.end()
+    if text.startswith("<", at):
         at = _closed(text, at)
-    at = _space(text, at)
-    return not text.startswith((",", "->", "["), at)
-
-
-def _skip(text: str, at: int, until: str) -> int:
-    """Where a character stands next outside brackets; the end of operands that are in brackets."""
-    while at < len(text) and text[at] != until:
-        if text[at] in "[(":  # coordinates and regions are of the long form
-            return len(text)
-        at = _closed(text, at) if text[at] == "{" else _space(text, at + 1)
-    return at
+    return not text.startswith((",", "->"), _space(text, at))
 
 
 def _closed(text: str, at: int) -> int:
