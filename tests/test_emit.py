@@ -152,10 +152,9 @@ def released_early(source: str) -> str:
         found: list[str] = []
         for line in lines:
             at = len(found)
-            while "mbarrier.arrive" in line and "mbarrier.arrive" in found[at - 1]:
-                at -= 1
-            early = "mbarrier.arrive" in line and "warpgroup_mma_wait" in found[at - 1]
-            found.insert(at - 1 if early else len(found), line)
+            if "mbarrier.arrive" in line:
+                at = max(n for n, before in enumerate(found) if "warpgroup_mma_wait" in before)
+            found.insert(at, line)
         return found
 
     return part(source, "compute_agent", change)

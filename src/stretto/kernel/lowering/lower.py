@@ -552,12 +552,10 @@ class _Lowering:
         made = self._uses.maker.get(value)
         while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
             made = self._uses.maker.get(made.operands[0])
-        copied = (
-            ("tile.view_load", "tile.load")
-            if COPY in self._machine.opcodes
-            else ("tile.view_load",)
+        copied = COPY in self._machine.opcodes
+        return made is not None and (
+            made.name == "tile.view_load" or (made.name == "tile.load" and copied)
         )
-        return made is not None and made.name in copied
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type
