@@ -138,6 +138,7 @@ class EmulatedKernel:
     def __init__(self, source: str, entry: str) -> None:
         self.source, self.entry = source, entry
         self.grids: list[tuple[int, ...]] = []
+        self.streams: list[int | None] = []
         self.compiled = 0
 
     def warmup(self, *args: Any, grid: Any, **options: Any) -> EmulatedKernel:
@@ -146,8 +147,11 @@ class EmulatedKernel:
         return self
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
-        def run(*args: Any, num_warps: int = 0, maxnreg: int = 0) -> EmulatedKernel:
+        def run(
+            *args: Any, num_warps: int = 0, maxnreg: int = 0, stream: int | None = None
+        ) -> EmulatedKernel:
             del maxnreg
+            self.streams.append(stream)
             taken = args if num_warps else args[:-1]  # the compiled kernel takes constants too
             Emulator(self.source).space[self.entry][grid](*taken, num_warps=num_warps or args[-1])
             self.grids.append(grid)
@@ -166,7 +170,9 @@ def emulated_load(entry: Any, key: str) -> Loaded:
 
     parameters = tuple(inspect.signature(space["arguments"]).parameters)
     kernel = EmulatedKernel(entry.source, entry.document["entry"])
-    return Loaded(kernel, arguments, parameters, space["OPTIONS"])
+    return Loaded(
+        kernel, arguments, parameters, space["OPTIONS"], frozenset(entry.document["writes"])
+    )
 
 
 def _emulated(value: Any) -> Any:

@@ -280,7 +280,9 @@ def test_unknown_parts_and_numbers() -> None:
         stretto.schedule(FOUR_OP, without=["rau", "fuse"])
     assert str(caught.value) == (
         "without: no part `fuse`; known: rau, deepest-depth, initial, cost-based, clear, "
-        "initial-again, cost-based-again, arm:permute, arm:fuse, arm:retry, arm:cost-based, improve"
+        "initial-again, cost-based-again, arm:permute, arm:fuse, arm:retry, arm:cost-based, "
+        "cost:feasibility, cost:pipe-slot, cost:spill, cost:bank, cost:structural, cost:anchors, "
+        "gate:table, gate:group, improve"
     )
     with pytest.raises(StrettoError, match="max_ii is 0; at least 1 is needed"):
         stretto.schedule(FOUR_OP, max_ii=0)

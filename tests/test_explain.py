@@ -159,8 +159,8 @@ def without(tiny: Tiny, dropped: Reason) -> Tiny:
                 for d in loop.stated
             )
             loop = replace(loop, stated=stated)
-        case "storage" | "ring":
-            raise AssertionError("the loops of this test have no storage")
+        case "storage" | "ring" | "pin":
+            raise AssertionError("the loops of this test have no storage and no pins")
     return replace(tiny, loop=loop, machine=machine)
 
 

@@ -22,6 +22,8 @@ import fake_gpu
 import stretto.triton
 from fake_gpu import Tensor, emulated_load
 from stretto.errors import StrettoError
+from stretto.frontends.triton import read_ttir
+from stretto.kernel.lowering.conflicts import written
 from stretto.launching import Asked, PipelineWarning, exactly
 from stretto.launching.loading import Tensor as HeldTensor
 from stretto.launching.loading import held
@@ -305,6 +307,38 @@ def test_arguments_that_do_not_fit_run_as_stock_and_others_as_ours(
     c.array[...] = 0
     kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     check_product(a, b, c)
+
+
+def test_a_tensor_that_is_written_must_not_overlap_another(stub: Stub) -> None:
+    """A schedule reads ahead; what is only read may overlap."""
+    jit = Jit()
+    kernel = stretto.triton.pipeline(jit)
+    a, b, c = matrices()
+    kernel[(1, 1)](a, a, c, 128, 128, 128, **TILES)
+    check_product(a, a, c)
+    with pytest.warns(PipelineWarning, match="`c_ptr` is written and overlaps `a_ptr`"):
+        kernel[(1, 1)](a, b, a, 128, 128, 128, **TILES)
+    inside = Tensor(c.array)
+    inside._address = a.data_ptr() + 64 * 128 * 2
+    with pytest.warns(PipelineWarning, match="overlaps `a_ptr`"):
+        stretto.triton.pipeline(jit)[(1, 1)](a, b, inside, 128, 128, 128, **TILES)
+    assert jit.launched == [(1, 1), (1, 1)]
+    assert stub.loaded[0].written == {"c_ptr"}
+
+
+@pytest.mark.parametrize(
+    ("file", "writes"),
+    [
+        ("attention_forward_d64_causal", {"o_ptr", "lse_ptr"}),
+        ("attention_backward_kv", {"dk_ptr", "dv_ptr"}),
+        ("matmul_pointers", {"c_ptr"}),
+        ("matmul_persistent", {"c_desc"}),
+        ("softmax", {"y_ptr"}),
+    ],
+)
+def test_what_a_kernel_writes_is_known(file: str, writes: set[str]) -> None:
+    (kernel,) = read_ttir(file, (ROOT / f"examples/triton/{file}.ttir").read_text("utf-8"))
+    assert set(written(kernel)) == writes
 
 
 def test_a_kernel_that_triton_does_not_compile_runs_as_stock(

@@ -25,7 +25,9 @@ def main() -> None:
     problems: dict[str, list[dict]] = {}
     for row in whole["times"]:
         problems.setdefault(row["problem"], []).append(row)
-    print("| problem, TFLOPS | Stretto | of which from cuTile | cuDNN, cuBLAS | tileiras | Triton |")
+    print(
+        "| problem, TFLOPS | Stretto | of which from cuTile | cuDNN, cuBLAS | tileiras | Triton |"
+    )
     print("|---|---|---|---|---|---|")
     for title, rows in problems.items():
         if rows[0]["flops"] is None:

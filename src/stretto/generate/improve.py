@@ -39,7 +39,7 @@ SEED = 837_832
 """Of the sequence that chooses moves: any number."""
 POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
-AGAIN = {"quick": 0, "normal": 3, "thorough": 30}
+AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
 
@@ -56,13 +56,14 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         return placement
     effort = problem.options.effort
     moves = WORK[effort] // (1 + len(board.arcs) + board.fitted)
+    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
     first = moving.starts()
     found = [first, *_leaner(problem, moving, first, moves)]
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
         moving.take(starts)
-        moving.polish(min(POLISH[effort], moves))
+        moving.polish(polish)
         best.append((moving.worth(), moving.starts()))
         if not moving.worth().spills:
             break
@@ -74,12 +75,18 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         hot, patience = WAYS[again % len(WAYS)]
         deeper = again % 2 if effort == "thorough" else 0  # one stage more may be what it takes
         moving.fit(stages + deeper, ROUND, board.ii // hot, patience)
-        moving.polish(min(POLISH[effort], moves))
+        moving.polish(polish)
         best.append((moving.worth(), moving.starts()))
         again -= 1
     least = min(worth for worth, _ in best)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
+
+
+def _looks(board: Board) -> int:
+    """What one move of `polish` looks at: dependences, nodes, lives and what they add up to."""
+    lives = len(board.room_bytes)
+    return len(board.every) + len(board.order) + lives + min(lives**2, lives + board.ii)
 
 
 def honoured(problem: Problem, placement: Partial) -> Partial | None:

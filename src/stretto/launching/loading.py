@@ -36,6 +36,12 @@ class Tensor:
         """As tensors tell their address."""
         return self.address
 
+    def span(self) -> tuple[int, int]:
+        """The first address and the one past the last."""
+        last = sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+        size = 0 if 0 in self.shape else (last + 1) * getattr(self.dtype, "itemsize", 1)
+        return self.address, self.address + size
+
     def stride(self, axis: int) -> int:
         """As tensors tell their strides."""
         return self.strides[axis]
@@ -74,14 +80,29 @@ class Loaded:
     parameters: tuple[str, ...]
     """What `arguments` wants to know."""
     options: Mapping[str, int]
+    written: frozenset[str]
+    """The parameters that the kernel writes through."""
 
     def bind(self, given: Mapping[str, Any]) -> Bound:
         """A launch on the user's arguments, by their names."""
         missing = [name for name in self.parameters if name not in given]
         if missing:
             raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
-        taken = self.arguments(*(held(given[name]) for name in self.parameters))
-        return Bound(self, taken)
+        values = {name: held(given[name]) for name in self.parameters}
+        self._check_apart(values)
+        return Bound(self, self.arguments(*values.values()))
+
+    def _check_apart(self, values: Mapping[str, Any]) -> None:
+        """What is written overlaps nothing else: a schedule loads before earlier steps store."""
+        spans: dict[str, tuple[int, int]] = {}
+        for name, value in values.items():
+            tensor = value.base if isinstance(value, TensorView) else value
+            if isinstance(tensor, Tensor):
+                spans[name] = tensor.span()
+        for one in self.written.intersection(spans):
+            for other, (begin, end) in spans.items():
+                if other != one and spans[one][0] < end and begin < spans[one][1]:
+                    raise StrettoError(f"`{one}` is written and overlaps `{other}`")
 
 
 @dataclass(slots=True)
@@ -122,4 +143,5 @@ def load(entry: Entry, key: str) -> Loaded:
     spec.loader.exec_module(module)
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
-    return Loaded(kernel, module.arguments, parameters, module.OPTIONS)
+    writes = frozenset[str](entry.document["writes"])
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes)

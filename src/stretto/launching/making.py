@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from stretto.api.emitting import emit
 from stretto.kernel import Kernel
+from stretto.kernel.lowering.conflicts import written
 from stretto.launching.asked import Asked
 from stretto.launching.reporting import described, report
 from stretto.launching.storing import Entry, Store
@@ -21,7 +22,8 @@ def make(
     if entry is None:
         machine = asked.machine
         assert isinstance(machine, Machine), "Asked.on gives it"
-        made = emit(read(), machine, mode=asked.mode, consumers=asked.consumers, depth=asked.depth)
-        entry = keep.put(key, name, made.source, *described(name, made, machine))
+        kernel = read()
+        made = emit(kernel, machine, mode=asked.mode, consumers=asked.consumers, depth=asked.depth)
+        entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     report(name, key, entry)
     return entry

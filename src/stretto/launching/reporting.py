@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ DIGITS = 12
 """Of a key in the name of a file."""
 
 
-def described(name: str, made: EmittedKernel, machine: Machine) -> tuple[str, dict[str, Any]]:
-    """Text and document of a kernel that was made."""
+def described(
+    name: str, made: EmittedKernel, machine: Machine, writes: Sequence[str]
+) -> tuple[str, dict[str, Any]]:
+    """Text and document of a kernel that was made; `writes`: the parameters it writes through."""
     emitted = made.emitted
     who = f"{made.consumers} consumer{'s' if made.consumers > 1 else ''}"
     lines = [
@@ -50,6 +52,7 @@ def described(name: str, made: EmittedKernel, machine: Machine) -> tuple[str, di
         "warps": emitted.warps,
         "maxnreg": emitted.maxnreg,
         "rings": emitted.rings,
+        "writes": list(writes),
         "notes": list(made.notes),
         "loops": [found.to_json() for found in made.analyses],
     }

@@ -8,9 +8,9 @@ computes on one that was not classified and checked first, and hands out no sche
 verified.
 """
 
+from stretto.generate.problem import PARTS
 from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare
 from stretto.solve.scheduling import (
-    PARTS,
     IllegalScheduleError,
     Progress,
     StoppedError,

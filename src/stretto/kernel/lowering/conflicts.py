@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.kernel.tree import Operation, Value
+from stretto.kernel.tree import Kernel, Operation, Value
 
 _LOADS = ("tile.load", "tile.view_load", "tile.view_gather")
 _STORES = ("tile.store", "tile.view_store", "tile.view_scatter", "tile.view_reduce")
@@ -36,6 +36,24 @@ def conflict(
             if one is None or other is None or one is other:
                 return first, second
     return None
+
+
+def written(kernel: Kernel) -> tuple[str, ...]:
+    """The parameters that a kernel writes through; all of them, where one cannot be told."""
+    makers = {value: op for op in kernel.walk() for value in op.results}
+    carried: dict[Value, Value] = {}
+    for op in kernel.walk():
+        if op.name == "scf.for":
+            carried |= _carried(op)
+    names = {parameter.value: parameter.name for parameter in kernel.parameters}
+    roots = [
+        _root(op.operands[0], makers, carried)
+        for op in kernel.walk()
+        if op.name in (*_STORES, *_BOTH)
+    ]
+    found = {names.get(root, "") if root is not None else "" for root in roots}
+    everything = dict.fromkeys(names.values())
+    return tuple(name for name in everything if "" in found or name in found)
 
 
 def _commute(first: Operation, second: Operation) -> bool:
