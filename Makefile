@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile lint format examples docs bench bench-quality bench-exact bench-speed performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu lint format examples docs bench bench-quality bench-exact bench-speed performance clean
 
 setup: $(READY)
 
@@ -47,6 +47,16 @@ test-cutile: setup $(CUTILE)/.ready
 $(CUTILE)/.ready: tests/cutile/requirements.txt
 	$(PYTHON) -m venv $(CUTILE)
 	$(CUTILE)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
+GPU := .venv/gpu
+test-gpu: setup $(GPU)/.ready
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
+
+$(GPU)/.ready: tests/gpu/requirements.txt
+	$(PYTHON) -m venv $(GPU)
+	$(GPU)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 lint: setup

@@ -54,6 +54,32 @@ def test_import_answers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "func.func @softmax" in document["mlir"]
 
 
+def test_a_kernel_is_emitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matmul = str(EXAMPLES / "matmul_descriptors.ttir")
+    file = tmp_path / "matmul.py"
+    asked = ["emit", matmul, "--to", "gluon", "--consumers", "2", "--depth", "5"]
+    assert main([*asked, "-o", str(file)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    _valid(document, "emitted")
+    assert document["source"] == file.read_text(encoding="utf-8")
+    assert (document["consumers"], document["mode"]) == (2, "specialized")
+    assert max(document["rings"].values()) == 5
+    compile(document["source"], "matmul.py", "exec")
+
+
+def test_what_cannot_be_emitted_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emit", SOFTMAX, "--mode", "specialized", "--consumers", "2"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("softmax.py:9:1: error: it cannot be split between replicas; ")
+    assert main(["emit", SOFTMAX, "--machine", "blackwell", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["success"] is False
+    assert main(["emit", SOFTMAX, "--consumers", "3"]) == 1
+    assert capsys.readouterr().err == "error: 3 consumers; h200 has 1 to 2\n"
+
+
 def test_a_kernel_runs_on_arrays_of_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

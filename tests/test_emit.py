@@ -40,10 +40,23 @@ TRITON = [f"triton/{name}" for name in kernel_cases.CASES]
 CUTILE = [f"cutile/{name}" for name in cutile_cases.CASES]
 
 
-@pytest.mark.parametrize("consumers", [1, 2])
+ROWLESS = {"triton/layer_norm", "triton/softmax", "cutile/layer_norm", "cutile/softmax"}
+"""Those without a product have no rows to split, and no use for agents."""
+
+
+@pytest.mark.parametrize("name", [name for name in (*TRITON, *CUTILE) if name not in ROWLESS])
+def test_two_consumers_do_what_numpy_does(name: str) -> None:
+    holds(name, emitted(name, 2).source)
+
+
 @pytest.mark.parametrize("name", TRITON)
-def test_a_triton_kernel_does_what_numpy_does(name: str, consumers: int) -> None:
-    holds(name, emitted(name, consumers).source)
+def test_one_consumer_does_what_numpy_does(name: str) -> None:
+    holds(name, emitted(name, 1).source)
+
+
+@pytest.mark.parametrize("name", [*TRITON, "cutile/layer_norm"])
+def test_one_group_of_warps_does_what_numpy_does(name: str) -> None:
+    holds(name, emitted(name, mode="unspecialized").source)
 
 
 # Trip counts --------------------------------------------------------------------------------------
@@ -139,10 +152,9 @@ def released_early(source: str) -> str:
         found: list[str] = []
         for line in lines:
             at = len(found)
-            while "mbarrier.arrive" in line and "mbarrier.arrive" in found[at - 1]:
-                at -= 1
-            early = "mbarrier.arrive" in line and "warpgroup_mma_wait" in found[at - 1]
-            found.insert(at - 1 if early else len(found), line)
+            if "mbarrier.arrive" in line:
+                at = max(n for n, before in enumerate(found) if "warpgroup_mma_wait" in before)
+            found.insert(at, line)
         return found
 
     return part(source, "compute_agent", change)
@@ -215,7 +227,8 @@ def test_without_a_bug_nothing_is_caught() -> None:
 def test_a_split_kernel_does_what_the_whole_does(name: str) -> None:
     case = kernel_cases.CASES[name]()
     split = partition(kernel_of(f"triton/{name}"), AGENTS)
-    found = stretto.simulate_kernel(split, case.inputs, case.grid, H200, mode="sequential")
+    found = stretto.simulate_kernel(split, case.inputs, case.grid, H200, mode="specialized")
+    assert found.success
     near(found.arrays, case.expected, case.tolerance)
 
 
@@ -252,6 +265,14 @@ def test_what_cannot_be_split_says_why() -> None:
     assert told == (
         "softmax.py:9:1: error: it cannot be split between replicas; "
         "only a kernel with a product has rows to split"
+    )
+
+
+def test_what_tma_would_read_otherwise_is_refused() -> None:
+    told = refused("cutile/softmax")
+    assert told.endswith(
+        "error: it reads neg_inf outside of the tensor, which has no Gluon yet "
+        "(TMA reads zeros there; choose among them in the kernel)"
     )
 
 

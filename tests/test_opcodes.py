@@ -211,6 +211,8 @@ TABLES = {
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
+    "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
+    "launching/reporting.py": {"smem"},  # a key of the report
     "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "materialize/origins.py": {"register"},  # a kind of view

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
+    from stretto.api.emitting import emit
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
@@ -50,6 +51,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
+    "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
@@ -98,6 +100,7 @@ __all__ = [
     "VerifyResult",
     "bounds",
     "build",
+    "emit",
     "explain",
     "import_kernel",
     "load_machine",

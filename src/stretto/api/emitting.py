@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Literal
+from typing import Any, Literal
 
 from stretto.api.kernels import is_kernel, kernels_of
 from stretto.api.read_write import read_input
@@ -29,6 +29,7 @@ from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
 DEFAULT_TARGET = "h200"
+SCHEMA = "stretto.emitted/1"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
@@ -52,6 +53,30 @@ class EmittedKernel:
     def source(self) -> str:
         """The Gluon source."""
         return self.emitted.source
+
+    def to_text(self) -> list[str]:
+        """The source, line by line."""
+        return self.source.rstrip("\n").split("\n")
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: the source, and what it was made by."""
+        made = self.emitted
+        return {
+            "schema": SCHEMA,
+            "success": True,
+            "kernel": made.name,
+            "mode": self.mode,
+            "consumers": self.consumers,
+            "warps": made.warps,
+            "maxnreg": made.maxnreg,
+            "bytes": made.smem,
+            "rings": dict(made.rings),
+            "loops": [
+                {"name": a.loop, "ii": a.ii, "stage_count": a.stage_count} for a in self.analyses
+            ],
+            "source": self.source,
+            "notes": list(self.notes),
+        }
 
     @property
     def schedules(self) -> tuple[object, ...]:

@@ -431,6 +431,21 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
     return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 
 
+def emit(arguments: argparse.Namespace) -> Reply:
+    """`stretto emit`."""
+    from stretto.api.emitting import emit as emitted
+
+    made = emitted(
+        arguments.input,
+        arguments.machine,
+        mode=arguments.mode,
+        consumers=arguments.consumers,
+        depth=arguments.depth,
+        seed=arguments.seed,
+    )
+    return Reply(made.to_json, made.to_text, list(made.notes))
+
+
 def _run_kernel(arguments: argparse.Namespace) -> Reply:
     """A whole kernel on real values."""
     from stretto.api.kernels import load_inputs, simulate_kernel
@@ -461,5 +476,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "simulate": simulate,
     "verify": verify,
     "import": import_kernel,
+    "emit": emit,
     "machines": machines,
 }

@@ -6,6 +6,7 @@ stretto explain INPUT             why not a smaller II, and what would have to c
 stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
+stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
 stretto machines [NAME]           what a machine has
 """
 
@@ -202,6 +203,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
         "kernel --machine --json --output",
     ),
+    "emit": (
+        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
+        "kernel --to target emitted --consumers --depth --seed --json --output",
+    ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
@@ -212,6 +217,8 @@ _NAMES = {
     "verified": ("schedule",),
     "simulated": ("schedule",),
     "kernel": ("input",),
+    "target": ("--machine",),
+    "emitted": ("--mode",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -306,6 +313,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         given,
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
+    ),
+    "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
+    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "emitted": {
+        "choices": ("specialized", "unspecialized"),
+        "help": "groups of warps that copy and that compute, or one that does everything "
+        "(default: specialized, where there is a product)",
+    },
+    "--consumers": _takes(
+        positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
+    ),
+    "--depth": _takes(
+        positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
     ),
     "--inputs": _takes(
         given,

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.types import Pointer, Tile
 from stretto.vocabulary.opcodes import opcode
 
@@ -118,7 +119,7 @@ class Layouts:
             row = opcode(_kind(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
-            elif _kind(operation) == "pointer.load" and isinstance(operation.results[0].type, Tile):
+            elif _kind(operation) == LOAD and isinstance(operation.results[0].type, Tile):
                 # In rows: neighbouring threads read neighbouring elements, and each is held once.
                 self._of[operation.results[0]] = self._rows(operation.results[0].type)
                 self._of[operation.operands[0]] = self._of[operation.results[0]]

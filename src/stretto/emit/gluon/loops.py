@@ -548,10 +548,10 @@ class LoopWriter:
         done, way.pending = way.pending[: upto + 1], way.pending[upto + 1 :]
         names = list(dict.fromkeys(n for f in done for n in (f.variable, *f.keep)))
         listed = ", ".join(names)
-        wait = f"warpgroup_mma_wait({len(way.pending)}, deps=({listed},))"
-        if any(f.variable in names for f in way.pending):  # it is added to all the same
-            wait = f"warpgroup_mma_init({wait})"
-        self._a.say(f"{listed} = {wait}")
+        self._a.say(f"{listed} = warpgroup_mma_wait({len(way.pending)}, deps=({listed},))")
+        for name in names:
+            if any(f.variable == name for f in way.pending):  # it is added to all the same
+                self._a.say(f"{name} = warpgroup_mma_init({name})")
 
     # Operands ------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from stretto.emit.gluon.expressions import EmitError, kind_of
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
-from stretto.kernel.types import Buffer, Pointer, Tile
+from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
@@ -241,6 +241,7 @@ def _find_views(plan: Plan, names: Names) -> None:
         kind = kind_of(operation)
         if kind == TMA_LOAD:
             view, buffer = operation.operands[0], operation.operands[-1]
+            _require_zeros(plan, view, operation)
         elif kind == TMA_STORE:
             buffer, view = operation.operands[0], operation.operands[1]
         else:
@@ -251,6 +252,16 @@ def _find_views(plan: Plan, names: Names) -> None:
             name = names.give(view.name or "desc")
             element = buffer.type.element.element
             plan.descriptors[key] = Descriptor(name, view, buffer.type.shape, element)
+
+
+def _require_zeros(plan: Plan, view: Value, load: Operation) -> None:
+    """Outside of a tensor TMA reads zeros."""
+    made = plan.maker.get(view)
+    assert isinstance(view.type, View)
+    padding = view.type.padding if made is None else made.text("padding", view.type.padding)
+    if padding not in ("zero", "undefined"):
+        told = f"it reads {padding} outside of the tensor, which has no Gluon yet"
+        raise EmitError(told, load, "TMA reads zeros there; choose among them in the kernel")
 
 
 def _find_tiles(plan: Plan, names: Names) -> None:

@@ -552,7 +552,10 @@ class _Lowering:
         made = self._uses.maker.get(value)
         while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
             made = self._uses.maker.get(made.operands[0])
-        return made is not None and made.name in ("tile.view_load", "tile.load")
+        copied = COPY in self._machine.opcodes
+        return made is not None and (
+            made.name == "tile.view_load" or (made.name == "tile.load" and copied)
+        )
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type

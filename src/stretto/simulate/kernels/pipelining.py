@@ -74,12 +74,16 @@ class LoopDomain:
         buffer = self._wiring.buffers.get(storage)
         if buffer is None or iteration < BEFORE:
             return np.float32(np.nan)
-        ref = self._reference(buffer)
-        content = None if ref is None else ref.cell.content
+        found = self._found(buffer)
+        content = found.cell.content if isinstance(found, BufferRef) else found
         return np.float32(np.nan) if content is None else content
 
+    def _found(self, buffer: Value) -> Any:
+        """A buffer; or a sum in registers, which a product adds to where it is."""
+        return self._begun.get(buffer, self._outside.get(buffer))
+
     def _reference(self, buffer: Value) -> BufferRef | None:
-        found = self._begun.get(buffer, self._outside.get(buffer))
+        found = self._found(buffer)
         return found if isinstance(found, BufferRef) else None
 
     # What operations do -----------------------------------------------------------------------

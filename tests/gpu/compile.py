@@ -1,0 +1,104 @@
+"""Every shipped kernel, emitted and compiled: `python compile.py PYTHON` (`make test-gpu`).
+
+    examples/*/KERNEL ──► Gluon (here) ──► cubin for sm_90 (by PYTHON, which has Triton)
+
+No GPU is needed. A kernel that spills registers, or of which ptxas says that it serialized products
+(C7510 and its neighbours), fails, but for those of `EXCUSED`.
+"""
+
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+from stretto.api.emitting import emit
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+WORKERS = 2
+DUPLICATES = {
+    "cutile-attention_forward_d64": "as Triton's",
+    "cutile-attention_forward_d64_causal": "as Triton's",
+    "cutile-attention_forward_d128_causal": "as Triton's",
+}
+"""Left out: the same loops from the other language."""
+REFUSED = {"cutile-softmax": "pads with -inf, and TMA with zeros"}
+"""Not emitted; `tests/test_emit.py` has what is said."""
+EXCUSED: dict[str, str] = {}
+"""Kernels that may spill, or of which ptxas may complain, and why."""
+
+
+def kernels() -> dict[str, Path]:
+    """What is compiled, by name."""
+    files = [*EXAMPLES.glob("triton/*.ttir"), *EXAMPLES.glob("cutile/*.tileirbc")]
+    found = {f"{file.parent.name}-{file.stem}": file for file in sorted(files)}
+    return {n: f for n, f in found.items() if n not in DUPLICATES and n not in REFUSED}
+
+
+def written(name: str, kernel: Path, folder: Path) -> str:
+    """One kernel's source and what it takes, in a folder."""
+    made = emit(kernel).emitted
+    (folder / f"{name}.py").write_text(made.source, encoding="utf-8")
+    meta = {
+        "kernel": f"{made.name}_kernel",
+        "parameters": made.parameters,
+        "descriptors": made.descriptors,
+        "warps": made.warps,
+        "maxnreg": made.maxnreg,
+    }
+    (folder / f"{name}.json").write_text(json.dumps(meta), encoding="utf-8")
+    return name
+
+
+def compiled(python: str, name: str, folder: Path) -> dict[str, Any]:
+    """What the compiler says of one."""
+    command = [python, str(Path(__file__).parent / "cubin.py"), str(folder / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"name": name, "error": done.stderr.strip().splitlines()[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def wrong(found: dict[str, Any]) -> str:
+    """What is wrong with a compiled kernel; nothing if empty."""
+    if "error" in found:
+        return str(found["error"])
+    told = [f"spills {found['spilled']} bytes"] if found["spilled"] else []
+    return "; ".join([*told, *found["remarks"]])
+
+
+def main(python: str) -> int:
+    """How many fail."""
+    begun = time.monotonic()
+    failed = 0
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        with Pool(WORKERS) as pool:
+            names = pool.starmap(written, [(n, f, folder) for n, f in kernels().items()])
+        with ThreadPoolExecutor(WORKERS) as threads:
+            for found in threads.map(lambda name: compiled(python, name, folder), names):
+                name, why = found["name"], wrong(found)
+                excuse = EXCUSED.get(name, "") if "error" not in found else ""
+                failed += bool(why) != bool(excuse)
+                sizes = f"{found.get('registers')} registers, {found.get('products')} products"
+                verdict = why or "ok"
+                if excuse:
+                    verdict += (
+                        f" (excused: {excuse})" if why else f": EXCUSED ({excuse}) for nothing"
+                    )
+                print(f"{name}: {sizes}: {verdict}", flush=True)
+    print(f"{len(names)} kernels, {failed} failed, {time.monotonic() - begun:.0f} s")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1]) else 0)
