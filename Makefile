@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu lint format examples docs bench bench-quality bench-exact bench-speed performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
 
 setup: $(READY)
 
@@ -99,6 +99,15 @@ bench-speed: setup
 	CXX="$(CXX)" $(BIN)/python benchmarks/speed.py $(SPEED)
 	$(if $(CORPUS),CXX="$(CXX)" $(BIN)/python benchmarks/speed_graphs.py --hatschet $(CORPUS)/hatschet \
 	  --tiles $(CORPUS)/tile-ddg $(if $(BEST),--best $(BEST)))
+
+# On a machine with a Hopper GPU, torch and Triton (PYTHON_GPU has them): emitted kernels are right, and how fast.
+PYTHON_GPU ?= python3
+build/gpu/kernels:
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/kernels.py $@
+test-on-gpu: build/gpu/kernels
+	$(PYTHON_GPU) benchmarks/gpu/measure.py $< --check
+bench-gpu: build/gpu/kernels
+	$(PYTHON_GPU) benchmarks/gpu/tileiras.py measure $< -o build/gpu/results.json
 
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup
