@@ -39,6 +39,17 @@ class Refused:
     reason: str
 
 
+@dataclass(slots=True)
+class _Variant:
+    """A kernel for one kind of arguments."""
+
+    loaded: Loaded
+    key: str
+    asked: Asked
+    checked: bool = False
+    """Whether Triton compiled it."""
+
+
 class Launcher:
     """The variants and the ready launches of a kernel."""
 
@@ -47,7 +58,7 @@ class Launcher:
         self._asked = asked
         self._strict = strict
         self._instead = instead
-        self._variants: dict[object, Loaded | Refused] = {}
+        self._variants: dict[object, _Variant | Refused] = {}
         self._ready: dict[object, Bound | Refused] = {}
         self._told: set[str] = set()
 
@@ -64,45 +75,45 @@ class Launcher:
         given: Mapping[str, Any],
     ) -> Bound | Refused:
         """A launch on the arguments given; `read` has the content and how it becomes a kernel."""
-        found: Bound | Refused
         try:
-            loaded = self._variants.get(variant)
-            if loaded is None:
-                found = self._first(variant, target, read, given)
-            elif isinstance(loaded, Refused):
-                found = loaded
-            else:
-                found = loaded.bind(given)
+            known = self._variants.get(variant)
+            if known is None:
+                known = self._variants[variant] = self._made(target, read)
+            found = known if isinstance(known, Refused) else known.loaded.bind(given)
         except Exception as error:  # arguments that no descriptor can be made for
             found = self.refuse(error)
+        else:
+            if isinstance(found, Bound) and isinstance(known, _Variant) and not known.checked:
+                found = self._check(variant, known, found)
         if exact is not None:
             if len(self._ready) >= READY:
                 self._ready.clear()
             self._ready[exact] = found
         return found
 
-    def _first(
-        self,
-        variant: object,
-        target: str,
-        read: Callable[[], tuple[bytes, Callable[[], Kernel]]],
-        given: Mapping[str, Any],
-    ) -> Bound | Refused:
-        key, asked = "", self._asked
+    def _made(
+        self, target: str, read: Callable[[], tuple[bytes, Callable[[], Kernel]]]
+    ) -> _Variant | Refused:
+        key, asked = "unread", self._asked
         try:
             content, kernel = read()
             asked = asked.on(target)
             key = asked.key(content)
-            entry = make(self._name, key, kernel, asked)
-            loaded = load(entry, key)
-            bound = loaded.bind(given)
-            bound.check()
+            return _Variant(load(make(self._name, key, kernel, asked), key), key, asked)
         except Exception as error:  # whatever it is, the user's kernel runs
             refused = self.refuse(error)
-            self._variants[variant] = refused
-            report_refused(self._name, key or "unread", asked, refused.reason)
+            report_refused(self._name, key, asked, refused.reason)
             return refused
-        self._variants[variant] = loaded
+
+    def _check(self, variant: object, known: _Variant, bound: Bound) -> Bound | Refused:
+        """Compile a variant's first launch; if that fails, it is no launch of ours any more."""
+        try:
+            bound.check()
+        except Exception as error:
+            refused = self._variants[variant] = self.refuse(error)
+            report_refused(self._name, known.key, known.asked, refused.reason)
+            return refused
+        known.checked = True
         return bound
 
     def refuse(self, error: Exception) -> Refused:
