@@ -55,11 +55,11 @@ class Tensor:
         self.array[...] = array
         self.dtype = DTYPES[str(array.dtype)]
         self.shape = array.shape
-        self._address = self.array.ctypes.data
-        Tensor.memory[self._address] = self.array
+        self.address = self.array.ctypes.data
+        Tensor.memory[self.address] = self.array
 
     def data_ptr(self) -> int:
-        return self._address
+        return self.address
 
     def stride(self, axis: int | None = None) -> Any:
         strides = tuple(s // self.array.itemsize for s in self.array.strides)

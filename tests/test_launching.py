@@ -192,9 +192,12 @@ class Stub:
         module = "stretto.triton.pipelining"
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         monkeypatch.setattr(f"{module}.current_device", lambda: (0, self.target))
-        monkeypatch.setattr(f"{module}.Specializer", lambda *_: self.specialize)
+        monkeypatch.setattr(f"{module}.Specializer", self.specializer)
         monkeypatch.setattr(f"{module}.found_triton", lambda: self)
         monkeypatch.setattr("stretto.launching.launcher.load", self.load)
+
+    def specializer(self, *_: Any) -> Callable[[Any, Any], Specialized]:
+        return self.specialize
 
     def specialize(self, args: Any, kwargs: Any) -> Specialized:
         given = dict(Jit().signature.bind(*args, **kwargs).arguments)
@@ -228,13 +231,16 @@ def check_product(a: Tensor, b: Tensor, c: Tensor) -> None:
     np.testing.assert_allclose(c.array.astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
 
 
+def _grid(meta: dict[str, int]) -> tuple[int, int]:
+    return 128 // meta["BLOCK_M"], 128 // meta["BLOCK_N"]
+
+
 def test_a_launch_computes_what_the_kernel_says(stub: Stub) -> None:
     jit = Jit()
     kernel = stretto.triton.pipeline(jit)
     for k in (128, 192):
         a, b, c = matrices(k)
-        grid = lambda meta: (128 // meta["BLOCK_M"], 128 // meta["BLOCK_N"])  # noqa: E731
-        kernel[grid](a, b, c, 128, 128, k, BLOCK_K=64)
+        kernel[_grid](a, b, c, 128, 128, k, BLOCK_K=64)
         check_product(a, b, c)
     assert (stub.read, len(stub.loaded), jit.launched) == (1, 1, [])
 
@@ -328,7 +334,7 @@ def test_a_tensor_that_is_written_must_not_overlap_another(stub: Stub) -> None:
     with pytest.warns(PipelineWarning, match="`c_ptr` is written and overlaps `a_ptr`"):
         kernel[(1, 1)](a, b, a, 128, 128, 128, **TILES)
     inside = Tensor(c.array)
-    inside._address = a.data_ptr() + 64 * 128 * 2
+    inside.address = a.data_ptr() + 64 * 128 * 2
     with pytest.warns(PipelineWarning, match="overlaps `a_ptr`"):
         stretto.triton.pipeline(jit)[(1, 1)](a, b, inside, 128, 128, 128, **TILES)
     assert jit.launched == [(1, 1), (1, 1)]

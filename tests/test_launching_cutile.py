@@ -119,8 +119,8 @@ def test_the_same_address_in_another_shape_is_another_launch(cutile: CuTile) -> 
     half_a.array, half_a.shape = np.ascontiguousarray(a.array[:, :64]), (128, 64)
     half_b.array, half_b.shape = np.ascontiguousarray(b.array[:64]), (64, 128)
     for short, whole in ((half_a, a), (half_b, b)):
-        short._address = whole._address
-        Tensor.memory[whole._address] = short.array
+        short.address = whole.address
+        Tensor.memory[whole.address] = short.array
     stretto.cutile.launch(0, (1,), kernel, (half_a, half_b, c, *CONSTANTS))
     check_product(half_a, half_b, c)
     assert len(cutile.loaded) == 1
@@ -129,7 +129,7 @@ def test_the_same_address_in_another_shape_is_another_launch(cutile: CuTile) -> 
 def test_what_cannot_be_done_runs_as_cutile_compiles_it(cutile: CuTile) -> None:
     kernel = Kernel()
     a, b, c = matrices(128, 128, 64)
-    with pytest.warns(PipelineWarning, match=r"`b` is a list, no tensor and no number"):
+    with pytest.warns(PipelineWarning, match=r"`b` is a list, no tensor and no number of 32 bits"):
         stretto.cutile.launch(0, (1,), kernel, (a, [b], c, *CONSTANTS))
     with pytest.warns(PipelineWarning, match=r"3 arguments are given, 7 are taken"):
         stretto.cutile.launch(0, (1,), kernel, (a, b, c))

@@ -108,14 +108,19 @@ def constraints(function: Any, args: Sequence[Any]) -> list[Any]:
 
 def _constraint(name: str, value: Any) -> Any:
     tile, compilation = found_cutile()
+    if hasattr(value, "data_ptr"):
+        return _array(name, value, tile, compilation)
     if isinstance(value, bool):
         return compilation.ScalarConstraint(tile.bool_)
     if isinstance(value, int) and abs(value) <= LARGEST:
         return compilation.ScalarConstraint(tile.int32)
     if isinstance(value, float):
         return compilation.ScalarConstraint(tile.float32)
-    if not hasattr(value, "data_ptr"):
-        raise StrettoError(f"`{name}` is a {type(value).__name__}, no tensor and no number")
+    kind = type(value).__name__
+    raise StrettoError(f"`{name}` is a {kind}, no tensor and no number of 32 bits")
+
+
+def _array(name: str, value: Any, tile: Any, compilation: Any) -> Any:
     shape, strides = tuple(value.shape), tuple(value.stride())
     if max((*shape, *strides), default=0) > LARGEST or min(strides, default=0) < 0:
         raise StrettoError(f"`{name}` has sizes or strides beyond 32 bits, or below 0")
