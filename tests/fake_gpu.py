@@ -101,6 +101,9 @@ class FakeGpu:
     def load_binary(self, *_: Any) -> Any:
         return "module", "function", 168, 0, 1024
 
+    def unload_module(self, module: str) -> None:
+        """Since Triton 3.9."""
+
     def launch(self, source: Any, grid: tuple[int, ...], args: Any) -> None:
         name = source.fn.fn.__name__
         if not source.fn.is_gluon():
