@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import numpy as np
@@ -48,7 +48,7 @@ def emitted(
 def _given(value: Any, view: bool) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    copy = np.array(value).view(Tensor)
+    copy = np.array(cast("Array", value)).view(Tensor)
     if not view:
         return copy
     rows = [copy.stride(axis) for axis in range(copy.ndim)]

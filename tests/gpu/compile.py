@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def main(python: str) -> int:
         with Pool(WORKERS) as pool:
             names = pool.starmap(written, [(n, f, folder) for n, f in kernels().items()])
         with ThreadPoolExecutor(WORKERS) as threads:
-            for found in threads.map(lambda name: compiled(python, name, folder), names):
+            for found in threads.map(compiled, repeat(python), names, repeat(folder)):
                 name, why = found["name"], wrong(found)
                 excuse = EXCUSED.get(name, "") if "error" not in found else ""
                 failed += bool(why) != bool(excuse)

@@ -3,8 +3,6 @@
 `python cubin.py NAME...`: NAME.py is the source, NAME.json what it takes. Run by Triton's Python.
 """
 
-# Triton has no types, and is not installed where this is checked.
-# pyright: basic, reportMissingImports=false
 # ruff: noqa: T201
 
 import importlib.util
