@@ -36,8 +36,8 @@ WAYS = ((64, 200), (32, 20), (32, 50), (32, 200))
 ROUND, LOOK = 15_000, 6_000
 """Moves of one round of `fit`, and those after which it is given up if it was nowhere near."""
 SEED = 837_832
-"""Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two others
-reach the fewest stages of attention forward, attention backward and layer norm alike."""
+"""Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
+others reach the fewest stages of attention forward, attention backward and layer norm alike."""
 POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
 AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
