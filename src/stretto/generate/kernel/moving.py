@@ -291,6 +291,8 @@ class Moving:
         for i in range(self.fitted):
             self.early[i] = self.first[i]
             self.late[i] = min(self.last[i], stages * self.ii - 1 - self.reach[i])
+            if self.early[i] > self.late[i]:
+                return False
         moved = True
         while moved:
             moved = False
