@@ -26,7 +26,6 @@ from stretto.loop.json import dump_loop
 from stretto.loop.parts import TileType
 from stretto.machine import Machine, Slot
 from stretto.solution import ScheduleAnalysis
-from stretto.solve import scheduling
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -204,7 +203,7 @@ def test_what_is_proved_stands_when_a_second_look_comes_too_late(
             raise OverdueError(1.0)
         return serial(problem)
 
-    monkeypatch.setattr(scheduling, "serial", late)
+    monkeypatch.setattr("stretto.generate.ladder.serial.serial", late)
     proof = ProofOptions("ii", Limits(work=1e-9))
     found = solve.schedule_prepared(solve.prepare(loop, machine), "auto", None, None, proof)
     assert len(calls) > 1

@@ -27,7 +27,6 @@ from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError
 from stretto.exact import SEED, WORKERS, Limits
 from stretto.loop import Loop, LoopError, Note, check, texts
-from stretto.loop.pins import with_pins
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import Prepared, prepare
 
@@ -56,6 +55,8 @@ def with_pins_of(ready: Prepared, pins: Iterable[str]) -> Prepared:
     asked = tuple(pins)
     if not asked:
         return ready
+    from stretto.loop.pins import with_pins  # noqa: PLC0415 - few loops are given any
+
     loop = with_pins(ready.loop, asked)
     faults = check(loop, ready.machine)
     if faults:

@@ -21,8 +21,6 @@ from stretto.generate.kernel.core import Core, core_of
 from stretto.generate.kernel.moving import Moving
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
-from stretto.generate.seating.cost import inversions
-from stretto.generate.seating.evaluators import bank_cost, bank_pressure, seating_of
 from stretto.generate.seating.partial import Partial
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
@@ -121,6 +119,13 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
 
 def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     """What the cost vector says of placements that are worth the same."""
+    from stretto.generate.seating.cost import inversions  # noqa: PLC0415 - few are
+    from stretto.generate.seating.evaluators import (  # noqa: PLC0415
+        bank_cost,
+        bank_pressure,
+        seating_of,
+    )
+
     seats = seating_of(placement)
     return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 

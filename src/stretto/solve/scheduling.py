@@ -16,7 +16,6 @@ from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
 from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
-from stretto.generate.ladder.serial import SerialError, SerialResult, serial
 from stretto.generate.problem import EFFORTS, PARTS, Options, Problem, for_search
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
@@ -38,6 +37,7 @@ from stretto.solution.views import analyse
 from stretto.verify import Violation, verify
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.serial import SerialResult
     from stretto.generate.search import Found
 
 Progress = Callable[[Refusal | int | Event], None]
@@ -352,6 +352,8 @@ def _serial_schedule(job: Job) -> tuple[int, SerialResult | Refusal]:
 
     Made where it is asked for: what is found at the bound needs neither.
     """
+    from stretto.generate.ladder.serial import SerialError, serial  # noqa: PLC0415
+
     problem = job.problem
     try:
         result = serial(problem)

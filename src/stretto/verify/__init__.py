@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import dependence, depth, fusion, group, order, pin, pool, slot, storage, table
+from stretto.verify import dependence, fusion, order, place, pool, slot, storage, table
 from stretto.verify.layout import RULES, Layout, Rule, Violation
 
 __all__ = ["RULES", "Rule", "Violation", "verify"]
@@ -35,11 +35,11 @@ VALIDATORS: tuple[Validator, ...] = (
     dependence.dependence,
     slot.slot,
     pool.pool,
-    depth.depth,
-    group.group,
+    place.depth,
+    place.group,
     storage.storage,
     fusion.fusion,
-    pin.pin,
+    place.pin,
     table.table,
 )
 

@@ -7,8 +7,12 @@
 // BOTH:   nv_tileas.async.pipeline.program {
 // BOTH:     %q_tile.ring = {{.*}}create_ring {storage = "q_tile"
 // BOTH:     %dk_acc.ring = {{.*}}create_ring(%dk_acc : {{.*}}) {storage = "dk_acc", fixed
-// ONE:      %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "dk"}]
-// AGENTS:   %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "kq"}, {op = "dk"}]
+// BOTH:     %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "kq"}, {op = "dk"}]
+
+// Who is in the same stage of one stream needs no pipe; between agents there is one.
+
+// ONE-NOT:  %Pipe_dq_tile
+// ONE:      %Order_write_dq = {{.*}}create_mutex {holder = "write_dq", {{.*}}, private}
 // AGENTS:   %Pipe_dq_tile = {{.*}}producers = ["write_dq"], consumers = [{op = "store_dq"}]
 
 // ONE:      nv_tile.program.section = "prologue", nv_tile.program.step = 0
