@@ -634,7 +634,7 @@ def _holding() -> Iterator[Mutant]:
     yield _mutant(
         "group: leaders",
         "leader_gid joins nothing.",
-        changed(f"{VERIFY}.group.groups", _by_gid_alone),
+        changed(f"{VERIFY}.place.groups", _by_gid_alone),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -101,12 +102,21 @@ def test_a_formulation_of_its_own_agrees_on_every_small_ii() -> None:
     assert refuted > len(SEEDS)
 
 
+def _pinned(seed: int) -> Tiny:
+    """A problem with its first operation pinned to a start."""
+    tiny = tiny_problem(seed, MAX_OPS)
+    first, *rest = tiny.loop.ops
+    told = replace(first, constraint=replace(first.constraint, start=1 + seed % 3))
+    return replace(tiny, loop=replace(tiny.loop, ops=(told, *rest)))
+
+
 def test_every_rule_binds_somewhere() -> None:
     """Each kind of reason forbids the II below some optimum, and fusion lowers some optimum."""
     kinds: set[str] = set()
     fused = 0
-    for seed in SEEDS[:120]:
-        tiny = tiny_problem(seed, MAX_OPS)
+    problems = [tiny_problem(seed, MAX_OPS) for seed in SEEDS[:120]]
+    problems += [_pinned(seed) for seed in SEEDS[:20]]
+    for tiny in problems:
         best = solved(tiny).schedule
         if best is None or best.ii == 1:
             continue
