@@ -94,6 +94,11 @@ class EmitError(StrettoError):
     def __init__(self, why: str, operation: Operation | None = None, hint: str = "") -> None:
         where = "" if operation is None else f"{operation.location}: error: "
         super().__init__(f"{where}{why}" + (f" ({hint})" if hint else ""))
+        self._placed = operation is not None
+
+    def lines(self, file: str) -> tuple[str, ...]:
+        """Itself, where it begins with its place."""
+        return (str(self),) if self._placed else (f"{file}: error: {self}",)
 
 
 def kind_of(operation: Operation) -> str:
