@@ -33,7 +33,6 @@ def export(folder):
     from cuda.tile.compilation import (
         ArrayConstraint,
         CallingConvention,
-        ConstantConstraint,
         KernelSignature,
         ScalarConstraint,
         export_kernel,
@@ -41,7 +40,6 @@ def export(folder):
 
     import attention_forward
 
-    del ConstantConstraint
     folder.mkdir(parents=True, exist_ok=True)
     array = ArrayConstraint(
         ct.float16,

@@ -95,6 +95,14 @@ class Operation:
             yield from region.walk()
 
 
+_OURS = "nv_tileas."
+
+
+def kind_of(operation: Operation) -> str:
+    """The opcode of an operation of a lowered kernel."""
+    return operation.name.removeprefix(_OURS)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
     """Operations one after the other; control flow is structured, so one block is enough."""

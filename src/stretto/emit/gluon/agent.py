@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stretto.emit.gluon.expressions import EmitError, dtype, kind_of, literal, wrapped
+from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
     SMEM_READ,
@@ -30,6 +30,7 @@ from stretto.kernel.lowering.written import (
     TMA_STORE,
     WORK_TILE,
 )
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stretto.errors import StrettoError
 from stretto.kernel import Attribute, Operation
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type
 
 DTYPES = {
@@ -99,11 +100,6 @@ class EmitError(StrettoError):
     def lines(self, file: str) -> tuple[str, ...]:
         """Itself, where it begins with its place."""
         return (str(self),) if self._placed else (f"{file}: error: {self}",)
-
-
-def kind_of(operation: Operation) -> str:
-    """Its opcode."""
-    return operation.name.removeprefix("nv_tileas.")
 
 
 def dtype(type: Type) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import LOAD
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile
 from stretto.vocabulary.opcodes import opcode
 
@@ -116,10 +117,10 @@ class Layouts:
         self._of: dict[Value, Layout] = {}
         operations = list(kernel.walk())
         for operation in operations:
-            row = opcode(_kind(operation))
+            row = opcode(kind_of(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
-            elif _kind(operation) == LOAD and isinstance(operation.results[0].type, Tile):
+            elif kind_of(operation) == LOAD and isinstance(operation.results[0].type, Tile):
                 # In rows: neighbouring threads read neighbouring elements, and each is held once.
                 self._of[operation.results[0]] = self._rows(operation.results[0].type)
                 self._of[operation.operands[0]] = self._of[operation.results[0]]
@@ -174,7 +175,7 @@ class Layouts:
             self._of.setdefault(value, layout)
 
     def _sliced(self, operation: Operation) -> None:
-        kind = _kind(operation)
+        kind = kind_of(operation)
         if kind.startswith("reduce."):
             axis = operation.integer("axis")
             self._pair(operation.operands[0], operation.results[0], axis)
@@ -195,13 +196,9 @@ class Layouts:
             self._put(larger, found.parent)
 
 
-def _kind(operation: Operation) -> str:
-    return operation.name.removeprefix("nv_tileas.")
-
-
 def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
     """Tiles that are laid out alike."""
-    kind = _kind(operation)
+    kind = kind_of(operation)
     match kind:
         case "scf.for":
             (body,) = operation.regions

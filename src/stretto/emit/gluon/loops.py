@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from stretto.emit.gluon.agent import AgentWriter
-from stretto.emit.gluon.expressions import EmitError, expression, kind_of, literal, wrapped
+from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
@@ -90,7 +91,6 @@ class LoopWriter:
         self._stage = {i.op: i.at.stage for i in self._issues}
         self._before()
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
-        self._back = {}
         long = Way(dict(self._stage))
         flying = self._flying(long)
         if stream.first == stream.last and not flying:
@@ -201,16 +201,14 @@ class LoopWriter:
         with self._a.lines.block(f"for {way.step} in range({self._n}):"):
             self._a.enter()
             self._step(way, order, comment=False)
-            self._a.leave()  # pyright: ignore[reportPrivateUsage]
-        self._finish(way, order)
+            self._a.leave()
 
     def _flying(self, way: Way) -> bool:
         """Whether products are in flight at the end of a step."""
         pending: list[tuple[str, int]] = []
         for _ in range(self._stream.last + 2 if self._stream else 0):
             for i in self._issues:
-                row = opcode(i_kind := kind_of(self._wiring.operations[i.op]))
-                del i_kind
+                row = opcode(kind_of(self._wiring.operations[i.op]))
                 if row.accumulator is not None:
                     pending.append((i.op, 0))
                 elif row.awaits:
@@ -236,14 +234,14 @@ class LoopWriter:
             self._step(way, self._issues)
             first += 1
         way.at = None
-        way.step = a.names.give("step") if False else "step"
+        way.step = "step"
         a.say("# kernel")
         before = [(f.op, f.age) for f in way.pending]
         end = f"{self._n} + {stream.first}" if stream.first else self._n
         with a.lines.block(f"for step in range({first}, {end}):"):
-            a.enter()  # pyright: ignore[reportPrivateUsage]
+            a.enter()
             self._step(way, self._issues)
-            a.leave()  # pyright: ignore[reportPrivateUsage]
+            a.leave()
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
         for step in range(stream.first, stream.last):
@@ -253,7 +251,6 @@ class LoopWriter:
             self._step(way, now)
         if way.pending:
             self._retire(way, len(way.pending) - 1)
-        self._finish(way, self._issues)
 
     # Rings ---------------------------------------------------------------------------------------
 
@@ -298,9 +295,6 @@ class LoopWriter:
                 self._positions[name, stage] = (slot, phase)
         self._rings = rings
         self._set_back(way, order)
-
-    def _finish(self, way: Way, order: Sequence[Issue]) -> None:
-        del way, order
 
     def _first_and_last(self, ring: Ring) -> tuple[str, str]:
         """Of the agent's readers of a ring: who comes first, and who is done last."""
@@ -463,12 +457,11 @@ class LoopWriter:
             shown = a.loaded(operation, self._by_value(way, i, operation))
             a.say(f"{self._variable(operation.results[0])} = {shown.text}")
         elif kind == TMA_STORE:
-            _, view, *coordinates = operation.operands
+            view = operation.operands[1]
             numbers = [
                 n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)
             ]
             at = ", ".join(self._operand(way, i, n).text for n in numbers)
-            del coordinates
             descriptor = a.descriptor(view, operation.operands[0])
             a.say(f"tma_store({descriptor}, [{at}], {self._shared(way, i, 0)})")
             a.stores = True
@@ -571,7 +564,6 @@ class LoopWriter:
 
     def _operand(self, way: Way, i: Issue, number: int) -> Shown:
         operation = self._wiring.operations[i.op]
-        value = operation.operands[number]
         wire = self._wiring.wires[i.op][number]
         if isinstance(wire, Outer):
             return self._outer(wire.value)
@@ -584,9 +576,9 @@ class LoopWriter:
                 shown = Shown(self._counter(way.iteration(way.stages[i.op] + source.path.distance)))
             else:
                 shown = self._outer(outside)
-            return self._through(source.path, shown, value)
+            return self._through(source.path, shown)
         if isinstance(source, Through | Direct):
-            return self._through(source.path, self._register(way, i, source.path), value)
+            return self._through(source.path, self._register(way, i, source.path))
         raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
 
     def _outer(self, value: Value) -> Shown:
@@ -598,9 +590,8 @@ class LoopWriter:
             return seen_through(made, self._outer(made.operands[0]), self._a.layouts)
         return self._a.value(value)
 
-    def _through(self, path: Path, shown: Shown, value: Value) -> Shown:
+    def _through(self, path: Path, shown: Shown) -> Shown:
         """What a reader sees through views."""
-        del value
         for view in reversed(path.views):
             shown = seen_through(self._wiring.operations[view], shown, self._a.layouts)
         return shown

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stretto.emit.gluon.expressions import EmitError, kind_of
+from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.machine import Machine
 from stretto.materialize import Program

@@ -11,7 +11,6 @@ from stretto.emit.gluon.expressions import (
     WIDTHS,
     EmitError,
     expression,
-    kind_of,
     literal,
     wrapped,
 )
@@ -20,6 +19,7 @@ from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
 from stretto.emit.gluon.text import Lines
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, View
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import STAGING

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import EmitError, dtype, expression, kind_of, wrapped
+from stretto.emit.gluon.expressions import EmitError, dtype, expression, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts, Slice
 from stretto.kernel import Operation
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Tile
 
 
@@ -96,6 +97,3 @@ def computed(operation: Operation, operands: Sequence[Shown], layouts: Layouts) 
 def _spreads(operation: Operation, tiles: Sequence[Shown]) -> bool:
     """Whether two parts that meet make the whole: a column and a row."""
     return len({tile.text.rpartition("[")[2] for tile in tiles}) > 1 and bool(operation.operands)
-
-
-Resolve = Callable[[int], Shown]

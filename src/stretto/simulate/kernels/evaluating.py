@@ -15,18 +15,13 @@ import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
 from stretto.materialize import Persistent
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
 from stretto.simulate.kernels.memory import Address, Heap, TensorView, box
 
 Datum = Any
-_OURS = "nv_tileas."
-
-
-def kind_of(operation: Operation) -> str:
-    """The opcode of an operation."""
-    return operation.name.removeprefix(_OURS)
 
 
 class Evaluator:

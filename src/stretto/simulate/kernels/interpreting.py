@@ -15,11 +15,12 @@ import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Region, Value
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, View
 from stretto.materialize import Program
 from stretto.simulate.execution import run_program
 from stretto.simulate.kernels.arrays import Array, fitted
-from stretto.simulate.kernels.evaluating import Evaluator, kind_of
+from stretto.simulate.kernels.evaluating import Evaluator
 from stretto.simulate.kernels.memory import Address, BufferRef, Cell, Heap, TensorView
 from stretto.simulate.kernels.pipelining import LoopDomain
 from stretto.simulate.kernels.wiring import LoopWiring
