@@ -469,6 +469,17 @@ def machines(arguments: argparse.Namespace) -> Reply:
     return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
 
 
+def elsewhere(module: str) -> Callable[[argparse.Namespace], Reply]:
+    """The command that a module of its own runs, loaded when it is asked for."""
+
+    def run(arguments: argparse.Namespace) -> Reply:
+        from importlib import import_module
+
+        return import_module(f"stretto.cli.{module}").run(arguments)
+
+    return run
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "schedule": schedule,
     "bounds": bounds,
