@@ -142,7 +142,7 @@ def ask(name: str, task: GeneratorTask) -> Schedule | str:
     if isinstance(found, str):
         return found.strip() or "it gives no reason"
     fault = _fault(found, task.loop)
-    if fault or not isinstance(found, Schedule):
+    if fault:
         raise StrettoError(f"generator `{name}` returned {fault}", task.loop.name)
     return found
 
