@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
+    from stretto.api.converting import Conversion, convert
     from stretto.api.emitting import emit
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
@@ -53,6 +54,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
+    "stretto.api.converting": ("Conversion", "convert"),
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
@@ -78,6 +80,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Bounds",
     "BoundsResult",
+    "Conversion",
     "DocumentError",
     "ExplainResult",
     "GeneratorTask",
@@ -106,6 +109,7 @@ __all__ = [
     "VerifyResult",
     "bounds",
     "build",
+    "convert",
     "emit",
     "explain",
     "generate_loops",

@@ -7,6 +7,7 @@ stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
+stretto convert INPUT OUT         a loop in another format
 stretto machines [NAME]           what a machine has
 """
 
@@ -27,8 +28,9 @@ from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR with nv_tileas operations, a loop
-(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in
-its content."""
+(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, a graph of HatScheT (.graphml, its
+_RM.xml beside it), a modulo problem of CIRCT (ssp), or - for stdin; what it is shows in its
+content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -164,6 +166,11 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("INPUT and SCHEDULE cannot both be -")
     if arguments.command == "simulate" and arguments.schedule and arguments.generator:
         parser.error("SCHEDULE is given, so --generator has none to make")
+    if arguments.command == "convert" and arguments.to_file == "-":
+        if arguments.json:
+            parser.error("OUT is -, so --json has nowhere to go")
+        if arguments.to is None:
+            parser.error("OUT is -, so --to must name the format")
     return arguments
 
 
@@ -179,7 +186,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
-        command.set_defaults(parser=command)
+        command.set_defaults(parser=command, output=None)
         for option in options.split():
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
         if name == "simulate":
@@ -221,6 +228,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
         "kernel --to target emitted --consumers --depth --seed --json --output",
     ),
+    "convert": (
+        "Writes a loop in another format, and tells what that cannot say of it.",
+        "input to_file converted --machine --loop --json",
+    ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
@@ -233,6 +244,7 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "converted": ("--to",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -332,6 +344,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
     "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
+    "converted": {
+        "choices": ("json", "mlir", "graphml", "ssp"),
+        "help": "the format (default: what OUT ends in; graphml writes OUT_RM.xml beside it)",
+    },
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "
