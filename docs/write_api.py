@@ -91,6 +91,7 @@ def _unquoted(row: str) -> str:
     annotation, equals, default = rest.rpartition(" = ")
     if not equals:
         annotation, default = default, ""
+    default = default.replace("'", '"')
     return f"{name}: {annotation.strip(chr(39))}{equals}{default}"
 
 
