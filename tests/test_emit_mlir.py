@@ -28,10 +28,10 @@ def imported(folder: Path, kernel: Path | Kernel, consumers: int = 1) -> Path:
     return file
 
 
-def once(file: Path, **asked: int) -> EmittedKernel:
+def once(file: Path) -> EmittedKernel:
     """Of the first stage count that is tried."""
     with patch.dict(STAGES, {mode: stages[:1] for mode, stages in STAGES.items()}):
-        return emit(file, **asked)
+        return emit(file)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,7 +105,7 @@ def test_a_module_says_how_many_warps_run_it(tmp_path: Path) -> None:
     assert emit(imported(tmp_path, kernel)).emitted.warps == 8
 
 
-# Schedules that stand in a module ------------------------------------------------------------------
+# Schedules that stand in a module -----------------------------------------------------------------
 
 
 def scheduled(folder: Path, *options: str) -> Path:
