@@ -57,7 +57,7 @@ class BoundsReport(Told):
             "machine": self.machine,
             "success": self.success,
             "bounds": bounds_to_json(self.bounds),
-            "remedies": [{"change": r.text, "mii": r.mii} for r in self.remedies],
+            "remedies": [remedy_to_json(remedy) for remedy in self.remedies],
             "ties": [limit(witness) for witness in self.ties],
             "warnings": list(self.warnings),
         }
@@ -83,6 +83,22 @@ class BoundsReport(Told):
         *others, last = dict.fromkeys(limit(witness) for witness in self.ties)
         who = f"{', '.join(others)} and {last}" if others else "several recurrences"
         return f"no single change would do; {who} each ask for {self.bounds.mii}"
+
+
+def remedy_to_json(remedy: Remedy) -> dict[str, Any]:
+    """A change as data, and in words."""
+    return {
+        "change": remedy.text,
+        "mii": remedy.mii,
+        "kind": remedy.kind,
+        "effort": remedy.effort,
+        "target": remedy.target,
+        "before": remedy.before,
+        "after": remedy.after,
+        "unit": remedy.unit,
+        "ops": list(remedy.ops),
+        "next": remedy.next,
+    }
 
 
 def sentence(name: BoundName, witness: Witness) -> str:
