@@ -222,11 +222,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
-        "kernel --machine --json --output",
+        "kernel --machine split --json --output",
     ),
     "emit": (
-        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        "kernel --to target emitted --consumers --depth --seed --json --output",
+        "Writes a kernel as Gluon source, pipelined by its schedules.",
+        "whole --to target emitted --consumers --depth --seed --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -245,6 +245,8 @@ _NAMES = {
     "target": ("--machine",),
     "emitted": ("--mode",),
     "converted": ("--to",),
+    "whole": ("input",),
+    "split": ("--consumers",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -342,13 +344,24 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
     ),
+    "whole": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, a kernel in MLIR as "
+        "stretto import writes it (schedules on its loops are kept to), or - for stdin",
+    ),
+    "split": _takes(
+        positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
+    ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
-    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
     "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
     "converted": {
         "choices": ("json", "mlir", "graphml", "ssp"),
         "help": "the format (default: what OUT ends in; graphml writes OUT_RM.xml beside it)",
     },
+    "target": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+    ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "
