@@ -488,5 +488,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "batch": elsewhere("batch"),
     "machines": machines,
 }

@@ -20,7 +20,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import BinaryIO
 
 from stretto.errors import DocumentError, StrettoError
@@ -49,6 +48,8 @@ class Unit:
     """Why there is no data."""
     index: int | None = None
     """Which of its loops; None: it is not known yet how many it has."""
+    of: int = 1
+    """How many it has."""
 
     @property
     def source(self) -> str:
@@ -61,9 +62,9 @@ class Unit:
         found.update(self.data)
         return found.hexdigest()[:16]
 
-    def at(self, index: int) -> Unit:
-        """One of its loops."""
-        return replace(self, index=index)
+    def loops(self, count: int) -> Iterator[Unit]:
+        """Each of its loops, of which it has so many."""
+        return (replace(self, index=index, of=count) for index in range(count))
 
 
 class Inputs:
@@ -89,7 +90,10 @@ class Inputs:
                 known = False
                 continue
             found = False
+            within = os.path.isdir(one)
             for file in _files(os.fspath(one)):
+                if within and not file.endswith(SUFFIXES):
+                    continue
                 found = True
                 try:
                     self.size += os.stat(file).st_size
@@ -97,7 +101,7 @@ class Inputs:
                     raise DocumentError(file, "", f"cannot be read: {reason(error)}") from None
             if not found:
                 kinds = ", ".join(SUFFIXES)
-                hint = f"a folder is searched for {kinds}" if os.path.isdir(one) else ""
+                hint = f"a folder is searched for {kinds}" if within else ""
                 raise DocumentError(os.fspath(one), "", "has no file with loops", hint)
         if not known:
             self.size = 0
@@ -195,7 +199,7 @@ def _files(name: str) -> Iterator[str]:
         for folder, inner, files in os.walk(name):
             inner[:] = sorted(one for one in inner if not one.startswith("."))
             for file in sorted(files):
-                if file.endswith(SUFFIXES) and not file.startswith("."):
+                if not file.startswith("."):
                     yield os.path.join(folder, file)
     elif os.path.lexists(name) or not glob.has_magic(name):
         yield name
@@ -207,8 +211,8 @@ def _files(name: str) -> Iterator[str]:
 
 def _may_hold_loops(file: str) -> bool:
     """Whether a file of a folder is worth reading: other documents are in JSON too."""
-    if Path(file).suffix != ".json":
-        return True
+    if not file.endswith(".json"):
+        return file.endswith(SUFFIXES)
     try:
         with open(file, "rb") as opened:
             return _LOOPS.search(opened.read(_HEAD)) is not None

@@ -1,8 +1,8 @@
 """A store of answers: a loop that was solved once is not solved again.
 
-    loop + machine + options + this Stretto ──► key ──► answers-1.sqlite ──► verified again ──► answer
-                                                             │ nothing, or not whole
-                                                             └──► solved, and kept
+    loop + machine + options + Stretto ──► key ──► answers-1.sqlite ──► verified again ──► answer
+                                                        │ nothing, or not whole
+                                                        └──► solved, and kept
 
 An entry has the best that is known under its key, and how long it was sought. It only ever
 improves: a smaller II, then a proof, a higher bound, more objectives proved. One that was cut off
@@ -99,14 +99,14 @@ def answer(
 
 def key_of(ready: Prepared, options: Mapping[str, Any]) -> str:
     """What an answer depends on, as one number: the problem, the options, and Stretto itself."""
-    given = _bound(options)
+    given = bound_options(options)
     problem = json.dumps([loop_to_json(ready.loop), texts(ready.notes), given], ensure_ascii=False)
     found = hashlib.sha256(f"{FORMAT}\0{package_sum()}\0{_sum_of(ready.machine)}\0".encode())
     found.update(problem.encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 
-def _bound(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+def bound_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All options, those that were not given at their defaults."""
     known = _defaults()
     for name in options:

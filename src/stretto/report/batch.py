@@ -23,9 +23,10 @@ SCHEMA = "stretto.batch/1"
 TOLD = 10
 """Failures that a summary tells; the rows have them all."""
 COLUMNS = (
-    "number source index loop success machine generator rule ops ii mii limiter lower_bound optimal "
-    "stages pipeline_depth smem tmem registers overdue kept seconds error"
-).split()
+    *("number", "source", "index", "loop", "success", "machine", "generator", "ops", "ii", "mii"),
+    *("limiter", "lower_bound", "optimal", "stages", "pipeline_depth", "smem", "tmem"),
+    *("registers", "overdue", "kept", "seconds", "error"),
+)
 """Of the table: what a row says in one word."""
 
 
