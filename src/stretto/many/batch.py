@@ -60,9 +60,9 @@ def batch(
 
     Loops run on `jobs` processes (default: one a core), on a `concurrent.futures.Executor`, or on
     the Dask cluster of ``dask://HOST:PORT``. One that fails, crashes, or does not answer is a row
-    (stretto.batch-row/1) with errors. `time_limit` is in seconds for each loop; `memory_limit` in megabytes for each
+    with errors. `time_limit` is in seconds for each loop, `memory_limit` in megabytes for each
     process. Answers are kept (`cache`: False, not; a path, in that file). `options` are those of
-    `schedule`.
+    `schedule`. A row is an object of stretto.batch-row/1.
     """
     target = load_machine(machine) if isinstance(machine, str) else machine
     store = AnswerStore(None if cache is True else Path(cache)) if cache else None

@@ -53,8 +53,12 @@ class Answer:
 # In the worker ----------------------------------------------------------------------------
 
 
-def serve_tasks(connection: Connection, function: bytes, memory: int | None) -> None:
+def serve_tasks(
+    connection: Connection, function: bytes, memory: int | None, environment: dict[str, str]
+) -> None:
     """The life of a worker: answer tasks until the pipe ends."""
+    os.environ.clear()  # that of the fork server is as old as it is
+    os.environ.update(environment)
     if hasattr(signal, "pthread_sigmask"):
         # Ctrl-C goes to every process of the terminal; it is the parent's to answer.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -255,7 +259,7 @@ class Processes:
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        arguments = (theirs, self._function, self._memory)
+        arguments = (theirs, self._function, self._memory, dict(os.environ))
         process = self._context.Process(target=serve_tasks, args=arguments, daemon=True)
         process.start()
         theirs.close()

@@ -19,6 +19,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,7 +33,8 @@ from stretto.api.solving import ScheduleResult, schedule
 from stretto.caching import cache_folder, package_sum
 from stretto.document import Cursor, parse_json
 from stretto.errors import StrettoError
-from stretto.limits import ITERATION_CYCLES
+from stretto.generate import GENERATORS
+from stretto.limits import ITERATION_CYCLES, STORE_BYTES
 from stretto.loop import texts
 from stretto.loop.json import loop_to_json
 from stretto.machine import Machine
@@ -52,8 +54,8 @@ MACHINES = 64
 
 _TABLE = """create table if not exists answers (
     key text primary key, rank text not null, effort real not null,
-    document text not null, sum text not null
-) without rowid"""
+    document blob not null, sum text not null
+)"""
 
 _PUT = """insert into answers values (?, ?, ?, ?, ?) on conflict (key) do update set
     document = case when excluded.rank > rank then excluded.document else document end,
@@ -83,7 +85,8 @@ def answer(
     `options` are those of `stretto.schedule`; without a store it is nothing else.
     """
     asked = dict(options or {})
-    if store is None:
+    if store is None or asked.get("generator", "auto") not in GENERATORS:
+        # Who else makes schedules may be another tomorrow, and is no part of the key.
         return Answer(schedule(ready, time_limit=time_limit, **asked), kept=False)
     key = key_of(ready, asked)
     known = store.get(key, ready, asked.get("max_stages"))
@@ -169,6 +172,7 @@ class AnswerStore:
     def __init__(self, file: Path | None = None) -> None:
         self._given = file
         self._local = threading.local()
+        self._off = self._full = False
         self.trouble = ""
         """Why nothing is kept any more; "": all is well."""
 
@@ -182,15 +186,15 @@ class AnswerStore:
 
     def get(self, key: str, ready: Prepared, max_stages: int | None = None) -> Known | None:
         """The entry of a key, if it is whole and its schedule is legal."""
-        row: tuple[float, str, str] | None = self._try(
+        row: tuple[float, bytes, str] | None = self._try(
             lambda c: c.execute(
                 "select effort, document, sum from answers where key = ?", (key,)
             ).fetchone()
         )
         if row is None:
             return None
-        effort, text, total = row
-        result = _read(text, total, ready, max_stages)
+        effort, data, total = row
+        result = _read(data, total, ready, max_stages)
         if result is None:
             where = "delete from answers where key = ? and sum = ?"
             self._try(lambda c: c.execute(where, (key, total)))
@@ -199,18 +203,24 @@ class AnswerStore:
 
     def put(self, key: str, found: ScheduleResult, effort: float = inf) -> None:
         """Keep an answer, where it is better than the one that is kept."""
+        if self._full:
+            return
         entry = analysis_to_json(found.analysis, found.problem.loop, found.problem.machine)
-        text = json.dumps({"overdue": found.overdue, "schedule": entry}, ensure_ascii=True)
-        row = (key, rank(found), effort, text, _sum(text))
+        document = {"overdue": found.overdue, "schedule": entry}
+        data = zlib.compress(json.dumps(document).encode())
+        row = (key, rank(found), effort, data, _sum(data))
         self._try(lambda c: c.execute(_PUT, row))
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        if self.trouble:
+        if self._off:
             return None
         try:
             return work(self._connection())
         except (sqlite3.Error, OSError) as error:
-            self.trouble = f"the store of answers, {self.file}, is of no use: {error}"
+            self._full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            self._off = not self._full
+            does = "takes no more" if self._full else "is of no use"
+            self.trouble = f"the store of answers, {self.file}, {does}: {error}; it may be removed"
             return None
 
     def _connection(self) -> sqlite3.Connection:
@@ -221,25 +231,29 @@ class AnswerStore:
         connection = sqlite3.connect(self.file, timeout=PATIENCE, isolation_level=None)
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
+        (page,) = connection.execute("pragma page_size").fetchone()
+        connection.execute(f"pragma max_page_count = {STORE_BYTES // page}")
         connection.execute(_TABLE)
         self._local.connection = connection
         return connection
 
 
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
-def _read(text: str, total: str, ready: Prepared, max_stages: int | None) -> ScheduleResult | None:
+def _read(
+    data: bytes, total: str, ready: Prepared, max_stages: int | None
+) -> ScheduleResult | None:
     """A kept answer; None where it is damaged, or the verifier refuses it."""
-    if _sum(text) != total:
-        return None
     try:
-        top = parse_json("answer", text)
+        if _sum(data) != total:
+            return None
+        top = parse_json("answer", zlib.decompress(data).decode())
         entry = top.get("schedule")
         found = read_schedule(entry, {ready.loop.name: ready.loop})
         overdue = top.opt("overdue", Cursor.boolean, False)
-    except StrettoError:
+    except (StrettoError, TypeError, ValueError, zlib.error):
         return None
     if found.loop != ready.loop.name or found.machine != ready.machine.name:
         return None

@@ -79,12 +79,20 @@ class Work:
                 ready = prepare(loop, self.machine or _named_by(loop, source.file))
             found = answer(ready, self.store, time_limit=self.time_limit, options=self.options)
         except StrettoError as error:
-            return Worked(failed(name, list(error.lines(unit.source))))
+            return Worked(failed(name, [_placed(unit, text) for text in error.lines(unit.source)]))
         told = texts((*about(source, name), *found.result.warnings))
         if not unit.index:
             told = [*texts(about(source, "")), *told]
         row = scheduled(found.result, found.kept, told)
         return Worked(row, self.store.trouble if self.store is not None else "")
+
+
+def _placed(unit: Unit, error: str) -> str:
+    """An error with its place; the line of a unit that is one is that of its file."""
+    alone = f"{unit.source}:1:"
+    if unit.line is None or not error.startswith(alone):
+        return error
+    return f"{unit.source}:{error.removeprefix(alone)}"
 
 
 _last: list[tuple[tuple[bytes, Machine | None], Source]] = []

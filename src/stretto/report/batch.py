@@ -132,7 +132,8 @@ class BatchSummary:
             self.overdue += row["overdue"]
             self.kept += row["kept"] and not before
         elif len(self.failures) < TOLD:
-            self.failures.append(f"{row['source']}: {row['errors'][0]}")
+            source, error = row["source"], row["errors"][0]
+            self.failures.append(error if error.startswith(source) else f"{source}: {error}")
 
     def to_json(self) -> dict[str, Any]:
         """The document of `stretto batch --json`."""
