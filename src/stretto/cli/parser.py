@@ -225,11 +225,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
-        "kernel --machine --json --output",
+        "kernel --machine split --json --output",
     ),
     "emit": (
-        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        "kernel --to target emitted --consumers --depth --seed --json --output",
+        "Writes a kernel as Gluon source, pipelined by its schedules.",
+        "whole --to target emitted --consumers --depth --seed --json --output",
     ),
     "batch": (
         "Schedules and verifies every loop of many inputs: one JSON line each, as they come.",
@@ -251,6 +251,8 @@ _NAMES = {
     "--jobs": ("-j", "--jobs"),
     "loop-limit": ("--time-limit",),
     "progress": ("-v", "--verbose"),
+    "whole": ("input",),
+    "split": ("--consumers",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -348,8 +350,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
     ),
+    "whole": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, a kernel in MLIR as "
+        "stretto import writes it (schedules on its loops are kept to), or - for stdin",
+    ),
+    "split": _takes(
+        positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
+    ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
-    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "target": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+    ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "

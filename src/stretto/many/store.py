@@ -38,6 +38,7 @@ from stretto.limits import ITERATION_CYCLES, STORE_BYTES
 from stretto.loop import texts
 from stretto.loop.json import loop_to_json
 from stretto.machine import Machine
+from stretto.machine.digest import digest
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import analysis_to_json, read_schedule
@@ -138,8 +139,7 @@ def _sum_of(machine: Machine) -> str:
     if known is None:
         if len(_sums) >= MACHINES:
             _sums.clear()
-        found = hashlib.sha256(repr(machine).encode("utf-8", "surrogatepass")).hexdigest()
-        known = _sums[id(machine)] = machine, found
+        known = _sums[id(machine)] = machine, digest(machine)
     return known[1]
 
 

@@ -22,6 +22,7 @@ from stretto.errors import DocumentError, MachineError, StrettoError
 from stretto.frontends import Source
 from stretto.loop import Loop, texts
 from stretto.machine import Machine, load_machine
+from stretto.machine.digest import digest
 from stretto.many.inputs import Unit
 from stretto.many.store import AnswerStore, answer
 from stretto.report.batch import failed, scheduled
@@ -60,7 +61,8 @@ class Work:
     def settings(self) -> str:
         """What rows depend on besides their units, as one number."""
         given = sorted((name, repr(value)) for name, value in self.options.items())
-        asked = f"{package_sum()}\0{self.machine!r}\0{given}\0{self.time_limit}"
+        machine = "" if self.machine is None else digest(self.machine)
+        asked = f"{package_sum()}\0{machine}\0{given}\0{self.time_limit}"
         return sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def __call__(self, unit: Unit) -> Worked | Several:
