@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
+    from stretto.many.batch import batch
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
@@ -70,6 +71,7 @@ _HOMES = {
     "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
+    "stretto.many.batch": ("batch",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
@@ -107,6 +109,7 @@ __all__ = [
     "StoppedError",
     "StrettoError",
     "VerifyResult",
+    "batch",
     "bounds",
     "build",
     "convert",

@@ -19,7 +19,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -96,22 +96,24 @@ def _standard_input(limit: int) -> bytes | str:
     return stream.read(limit + 1) if buffer is None else buffer.read(limit + 1)
 
 
-def write_text(name: str, text: str) -> None:
-    """Into a file, or on stdout: whole or not at all where that is possible.
+def write_text(name: str, text: str | Iterable[str]) -> None:
+    """Into a file, or on stdout: whole or not at all where that is possible; one text or its parts.
 
     A device or a pipe is written to as it stands, and a symbolic link is followed: neither is
     replaced by a file.
     """
+    parts = [text] if isinstance(text, str) else text
     if name == STANDARD:
-        write_out(text)
+        for part in parts:
+            write_out(part)
         return
     try:
         mode = _mode(name)
         if mode is None or stat.S_ISREG(mode):
-            _replace(Path(os.path.realpath(name)), text, mode)
+            _replace(Path(os.path.realpath(name)), parts, mode)
         else:
             with Path(name).open("w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
+                file.writelines(parts)
     except OSError as error:
         raise StrettoError(f"cannot write {name}: {reason(error)}") from None
 
@@ -124,13 +126,13 @@ def _mode(name: str) -> int | None:
         return None
 
 
-def _replace(target: Path, text: str, mode: int | None) -> None:
+def _replace(target: Path, parts: Iterable[str], mode: int | None) -> None:
     """Write beside the target, then move: it has its old contents or all of the new ones."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:99], suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+            file.writelines(parts)
         part.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         part.replace(target)
     except BaseException:  # Ctrl-C too

@@ -497,5 +497,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "import": import_kernel,
     "emit": emit,
     "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
     "machines": machines,
 }

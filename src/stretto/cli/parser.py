@@ -8,6 +8,7 @@ stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequentia
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
 stretto convert INPUT OUT         a loop in another format
+stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto machines [NAME]           what a machine has
 """
 
@@ -22,7 +23,7 @@ from typing import Any, NoReturn
 from stretto import __version__
 from stretto.errors import StrettoError, UsageError
 from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
-from stretto.files import write_out
+from stretto.files import STANDARD, write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
@@ -171,6 +172,10 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             parser.error("OUT is -, so --json has nowhere to go")
         if arguments.to is None:
             parser.error("OUT is -, so --to must name the format")
+    if arguments.command == "batch" and arguments.rows in (None, STANDARD):
+        for option in ("json", "csv"):
+            if getattr(arguments, option):
+                parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
     return arguments
 
 
@@ -197,6 +202,11 @@ def make_parser() -> Parser:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_ASKED = (
+    "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
+    "--no-fuse --strict --without --effort"
+)
+_MANY = "--jobs --executor --no-cache"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -232,6 +242,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Writes a loop in another format, and tells what that cannot say of it.",
         "input to_file converted --machine --loop --json",
     ),
+    "batch": (
+        "Schedules and verifies every loop of many inputs: one JSON line each, as they come.",
+        f"inputs --machine rows --csv {_MANY} loop-limit --memory-limit {_ASKED} --json progress",
+    ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
@@ -245,6 +259,10 @@ _NAMES = {
     "target": ("--machine",),
     "emitted": ("--mode",),
     "converted": ("--to",),
+    "rows": ("-o", "--output"),
+    "--jobs": ("-j", "--jobs"),
+    "loop-limit": ("--time-limit",),
+    "progress": ("-v", "--verbose"),
     "whole": ("input",),
     "split": ("--consumers",),
 }
@@ -381,6 +399,30 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
+    "inputs": _takes(
+        given,
+        "INPUT",
+        "a file of any format, a folder, a pattern, a file with a document a line, or -",
+        nargs="+",
+    ),
+    "rows": _takes(
+        given,
+        "FILE.jsonl",
+        "write the rows to FILE instead of stdout; where it has rows already, go on after them",
+        dest="rows",
+    ),
+    "--csv": _takes(given, "FILE.csv", "at the end, write the rows as a table too"),
+    "--jobs": _takes(positive, "N", "processes on this machine (default: one a core)"),
+    "--executor": _takes(given, "dask://HOST:PORT", "run on a Dask cluster instead"),
+    "--no-cache": _flag("neither take answers from the store nor keep them there"),
+    "loop-limit": _takes(
+        amount,
+        "S",
+        "end the work on a loop after S seconds, with its best verified schedule (default: 60)",
+        default=60.0,
+    ),
+    "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
+    "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
     "--json": _flag("print one JSON document"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),
