@@ -103,6 +103,14 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
+def agents(text: str) -> list[tuple[str, str]]:
+    """Operations, each with the agent that issues it."""
+    found = [tuple(pair.strip() for pair in part.split("=")) for part in text.split(",")]
+    if any(len(pair) != 2 or not all(pair) for pair in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not OP=AGENT, or several with commas")
+    return [(pair[0], pair[1]) for pair in found]
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -205,7 +213,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        "whole --to target emitted --consumers --depth --seed --json --output",
+        "whole --to target emitted --consumers --agents --depth --seed --json --output",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
@@ -336,6 +344,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
+    ),
+    "--agents": _takes(
+        agents,
+        "OP=AGENT,...",
+        "which agent issues an operation of a loop, where it is not to be the machine's choice "
+        "(k=compute: the group that computes issues that copy)",
+        action="append",
+        default=[],
     ),
     "--depth": _takes(
         positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
