@@ -135,6 +135,9 @@ def emit(
     if mode is None:
         mode = "specialized" if given.has_products else "unspecialized"
     counts = given.counts(mode, consumers)
+    if agents and len(counts) > 1:
+        hint = "operations are named once rows are split: say how many consumers there are"
+        raise StrettoError(f"agents are given, and 1 to {counts[-1]} consumers are tried; {hint}")
     made: list[EmittedKernel] = []
     refused: list[StrettoError] = []
     for count, stages in itertools.product(counts, STAGES[mode]):
