@@ -148,6 +148,20 @@ class Objectives:
         return iter(NAMES)
 
 
+class Generators:
+    """Who can make schedules: ours, and those of installed packages, which are asked last."""
+
+    OURS = ("auto", "serial", "cost-based", "exact")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.OURS or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        from stretto.generate.outside import outside_names
+
+        return iter((*self.OURS, *outside_names()))
+
+
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
@@ -256,9 +270,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
-        "choices": ("auto", "serial", "cost-based", "exact"),
+        "choices": Generators(),
+        "metavar": "NAME",
         "default": "auto",
-        "help": "who makes the schedule (default: auto, by the loop); exact: with a proof",
+        "help": "who makes the schedule: %(choices)s (default: auto, by the loop); exact: with a "
+        "proof",
     },
     "--prove": _flag("have the solver prove the schedule that was found, or improve on it"),
     "--objective": {
