@@ -366,7 +366,9 @@ def main(extra=nothing_more):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--only", default="", help="of attention, tutorial, gemm, backward, norm")
+    parser.add_argument(
+        "--only", default="", help="of attention, tutorial, gemm, causal, backward, norm"
+    )
     parser.add_argument("--tutorial", type=Path, help="Triton's 06-fused-attention.py, to compare")
     parser.add_argument("--check", action="store_true", help="whether they are right, no more")
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
@@ -396,10 +398,11 @@ def main(extra=nothing_more):
 
     parts = {
         "attention": lambda: attention(asked.folder, good, rows, extra),
-        "tutorial": lambda: tutorial_forward(asked.folder, good, rows, asked.tutorial),
         "gemm": lambda: gemm(asked.folder, good, rows),
-        "backward": lambda: backward(asked.folder, good, rows, asked.tutorial),
         "norm": lambda: norm(asked.folder, good, rows),
+        "causal": lambda: backward(asked.folder, good, rows, asked.tutorial, True),
+        "backward": lambda: backward(asked.folder, good, rows, asked.tutorial, False),
+        "tutorial": lambda: tutorial_forward(asked.folder, good, rows, asked.tutorial),
     }
     for name, run in parts.items():
         if not asked.only or name in asked.only.split(","):
