@@ -81,6 +81,11 @@ def read(
 
 def read_loops(file: str, text: str | bytes, machine: Machine | str | None = None) -> Source:
     """All loops of a text."""
+    found = _loops(file, text, machine)
+    return replace(found, text=text) if isinstance(text, str) else found
+
+
+def _loops(file: str, text: str | bytes, machine: Machine | str | None) -> Source:
     target = load_machine(machine) if isinstance(machine, str) else machine
     if isinstance(text, bytes) or is_ttir(file, text):
         from stretto.api.kernels import kernel_source, kernels_of  # noqa: PLC0415 - few inputs are
@@ -143,9 +148,7 @@ def _json(what: Loop | Program | Result) -> str:
         return dump_loop(what)
     if not isinstance(what, Result) or not what.SCHEMA:
         raise StrettoError("a program is written as MLIR, not as JSON", _loop_of(what).name)
-    entry = what.to_json()
-    document = {"schema": what.SCHEMA, "success": entry["success"], "loops": [entry]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(what.to_document(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _loop_of(program: Program | Result) -> Loop:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.errors import DocumentError, listed
 from stretto.loop import Loop, Note
@@ -41,6 +41,8 @@ class Source:
     loops: tuple[Loop, ...]
     notes: tuple[Note, ...] = ()
     """What was noted while it was read, of its loops and of those that were not read."""
+    text: str = field(default="", compare=False, repr=False)
+    """What was read, where it is text."""
 
     def __iter__(self) -> Iterator[Loop]:
         return iter(self.loops)
