@@ -178,7 +178,7 @@ def _make(targets: list[str]) -> None:
 def _pip(words: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     match words:
-        case ["install", what] if found := re.fullmatch(r"stretto(?:\[(\w+)\])?|\.", what):
+        case ["install", what] if found := re.fullmatch(r"(?:stretto|\.)(?:\[(\w+)\])?", what):
             if found[1] and found[1] not in project["optional-dependencies"]:
                 raise PageError(f"pip install {what}: there is no such extra")
         case _:
