@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import stretto
@@ -25,13 +26,13 @@ CYCLES = 10_000
 def picture() -> str:
     """The whole file."""
     (loop,) = stretto.read(LOOP)
-    plain = stretto.schedule(loop, generator="serial")
-    found = stretto.schedule(loop)
-    proved = ", proved optimal" if found.proof.optimal else ""
+    plain = stretto.schedule(loop, generator="serial").to_json()
+    found = stretto.schedule(loop).to_json()
+    proved = ", proved optimal" if found["proof"]["optimal"] else ""
     height = TOP + len(SLOTS) * (ROW + GAP)
     panels = [
-        *_panel(plain, 0, f"as written: an iteration every {plain.ii:,} cycles"),
-        *_panel(found, height + 8, f"scheduled: a new one every {found.ii:,} cycles{proved}"),
+        *_panel(plain, 0, f"as written: an iteration every {plain['ii']:,} cycles"),
+        *_panel(found, height + 8, f"scheduled: a new one every {found['ii']:,} cycles{proved}"),
     ]
     size = f"{LEFT + WIDTH + 12} {2 * height + 24}"
     return "\n".join(
@@ -46,7 +47,7 @@ def picture() -> str:
     )
 
 
-def _panel(found: stretto.ScheduleResult, top: int, title: str) -> Iterator[str]:
+def _panel(found: dict[str, Any], top: int, title: str) -> Iterator[str]:
     yield f'<text x="{LEFT}" y="{top + 22}" font-weight="600">{escape(title)}</text>'
     for row, (slot, what) in enumerate(SLOTS.items()):
         y = top + TOP + row * (ROW + GAP)
@@ -60,14 +61,14 @@ def _panel(found: stretto.ScheduleResult, top: int, title: str) -> Iterator[str]
             yield f"<rect {shape}>{tip}</rect>"
 
 
-def _held(found: stretto.ScheduleResult, slot: str) -> Iterator[tuple[int, tuple[int, int, str]]]:
+def _held(found: dict[str, Any], slot: str) -> Iterator[tuple[int, tuple[int, int, str]]]:
     """When iterations hold a slot, as far as the picture goes."""
-    for op in found.to_json()["ops"]:
+    for op in found["ops"]:
         for use in op["uses"]:
             if use["slot"] != slot:
                 continue
-            for iteration in range(CYCLES // found.ii + 1):
-                begin = op["start"] + use["offset"] + iteration * found.ii
+            for iteration in range(CYCLES // found["ii"] + 1):
+                begin = op["start"] + use["offset"] + iteration * found["ii"]
                 end = min(begin + use["duration"], CYCLES)
                 if begin < end:
                     yield iteration, (begin, end, op["name"])
