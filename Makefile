@@ -73,11 +73,12 @@ format: setup
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
 
-# docs/api.md from signatures and docstrings, then all pages as a site that opens from disk; a broken
+# docs/api.md from signatures and docstrings, the first picture from the schedule that it shows, then all pages as a site that opens from disk; a broken
 # link fails, and so does a page that would load something from elsewhere.
 DOCS := .venv/docs
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
+	$(BIN)/python docs/draw_overlap.py
 	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
 	$(BIN)/python docs/check_site.py build/site
 	@echo "build/site/index.html"
