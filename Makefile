@@ -92,9 +92,19 @@ format: setup
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
 
-# Rewrite docs/api.md from signatures and docstrings.
-docs: setup
+# docs/api.md from signatures and docstrings, then all pages as a site that opens from disk; a broken
+# link fails, and so does a page that would load something from elsewhere.
+DOCS := .venv/docs
+docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
+	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
+	$(BIN)/python docs/check_site.py build/site
+	@echo "build/site/index.html"
+
+$(DOCS)/.ready: docs/requirements.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 # Ratios against the naive twins, measured side by side; writes benchmarks/results/.
 bench: setup

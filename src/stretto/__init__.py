@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
     from stretto.frontends import Source
     from stretto.frontends.builder import LoopBuilder, build
+    from stretto.frontends.random_loops import generate_loops
+    from stretto.generate.outside import GeneratorTask, register_generator
     from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
-    from stretto.solution import Bounds, ScheduleAnalysis
+    from stretto.solution import Bounds, Schedule, ScheduleAnalysis
     from stretto.solve import IllegalScheduleError, StoppedError
 else:
     ModuleType = type(sys)
@@ -61,12 +63,14 @@ _HOMES = {
     "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
     "stretto.frontends": ("Source",),
     "stretto.frontends.builder": ("LoopBuilder", "build"),
+    "stretto.frontends.random_loops": ("generate_loops",),
+    "stretto.generate.outside": ("GeneratorTask", "register_generator"),
     "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
-    "stretto.solution": ("Bounds", "ScheduleAnalysis"),
+    "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
     "stretto.solve": ("IllegalScheduleError", "StoppedError"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -76,6 +80,7 @@ __all__ = [
     "BoundsResult",
     "DocumentError",
     "ExplainResult",
+    "GeneratorTask",
     "IllegalScheduleError",
     "InfeasibleError",
     "Kernel",
@@ -91,6 +96,7 @@ __all__ = [
     "OverdueError",
     "Prepared",
     "Program",
+    "Schedule",
     "ScheduleAnalysis",
     "ScheduleResult",
     "SimulateResult",
@@ -102,12 +108,14 @@ __all__ = [
     "build",
     "emit",
     "explain",
+    "generate_loops",
     "import_kernel",
     "load_machine",
     "machine_names",
     "materialize",
     "prepare",
     "read",
+    "register_generator",
     "schedule",
     "simulate",
     "simulate_kernel",

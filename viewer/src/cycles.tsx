@@ -1,7 +1,7 @@
 // II × slot: who holds what in each cycle of the steady state, equal cycles drawn together.
 
 import { useMemo } from "preact/hooks";
-import { cellsOf, percent } from "./geometry";
+import { cellsOf, percent, slotsOf } from "./geometry";
 import { Name } from "./name";
 import type { Loop } from "./report";
 import { Rows } from "./rows";
@@ -9,6 +9,7 @@ import { number, opOf, selected } from "./state";
 
 export const Cycles = ({ loop }: { loop: Loop }) => {
   const rows = useMemo(() => cellsOf(loop), [loop]);
+  const slots = slotsOf(loop);
   const pools = loop.pools;
   const op = opOf(selected.value);
   const first = op?.uses.find((use) => use.duration > 0);
@@ -17,7 +18,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
   const heads = (
     <tr aria-rowindex={1}>
       <th scope="col">cycles</th>
-      {loop.slots.map((slot) => (
+      {slots.map((slot) => (
         <th key={slot.name} scope="col" class={slot.limiting ? "limiting" : ""}>
           {slot.name}{" "}
           <small>
@@ -38,7 +39,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
     return (
       <>
         <th scope="row">{to - from > 1 ? `${from} – ${to - 1}` : from}</th>
-        {loop.slots.map((slot) => {
+        {slots.map((slot) => {
           const there = held.get(slot.name) ?? [];
           const tint = there.length ? `tint${(opOf(there[0])?.stage ?? 0) % 6}` : "";
           return (
@@ -63,7 +64,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
       <Rows
         label="Who holds each slot in each cycle of the steady state"
         heads={heads}
-        columns={1 + loop.slots.length + pools.length}
+        columns={1 + slots.length + pools.length}
         count={rows.length}
         shown={shown}
         row={row}

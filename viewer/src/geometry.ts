@@ -3,7 +3,7 @@
 //   ops × iterations ──► bars [start + II·i + offset, + duration) on the row of their slot or agent
 //   storages         ──► bars [begin + II·i, + lifetime) on the lane of copy i mod ring depth
 
-import type { Loop, Measured, Op } from "./report";
+import type { Loop, Measured, Op, Slot } from "./report";
 
 export interface Bar {
   row: number;
@@ -92,8 +92,17 @@ export const unrolled = (loop: Loop, by: "slot" | "agent", count: number): Pictu
   return { rows, bars };
 };
 
+/** Every slot that is held: those with a limit, as listed, then the others. */
+export const slotsOf = (loop: Loop): Slot[] => {
+  const listed = new Set(loop.slots.map((slot) => slot.name));
+  const held = new Set(loop.ops.flatMap((op) => op.uses.map((use) => use.slot)));
+  const free = [...held].filter((name) => !listed.has(name));
+  const open = { capacity: null, held: 0, utilization: null, limiting: false };
+  return [...loop.slots, ...free.map((name) => ({ name, id: 0, ...open }))];
+};
+
 const slotRows = (loop: Loop): Row[] => {
-  const rows = loop.slots.map((slot) => {
+  const rows = slotsOf(loop).map((slot) => {
     const used = slot.utilization === null ? "no limit" : percent(slot.utilization);
     return rowOf(slot.name, used, slot.limiting);
   });

@@ -434,7 +434,7 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
     """`stretto import`."""
     from stretto.api.kernels import import_kernel as imported
 
-    text, notes = imported(arguments.input, arguments.machine)
+    text, notes = imported(arguments.input, arguments.machine, consumers=arguments.consumers or 1)
     document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
     return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 

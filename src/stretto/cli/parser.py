@@ -140,6 +140,20 @@ class Objectives:
         return iter(NAMES)
 
 
+class Generators:
+    """Who can make schedules: ours, and those of installed packages, which are asked last."""
+
+    OURS = ("auto", "serial", "cost-based", "exact")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.OURS or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        from stretto.generate.outside import outside_names
+
+        return iter((*self.OURS, *outside_names()))
+
+
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
@@ -201,11 +215,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
-        "kernel --machine --json --output",
+        "kernel --machine split --json --output",
     ),
     "emit": (
-        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        "kernel --to target emitted --consumers --depth --seed --json --output",
+        "Writes a kernel as Gluon source, pipelined by its schedules.",
+        "whole --to target emitted --consumers --depth --seed --json --output",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
@@ -219,6 +233,8 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "whole": ("input",),
+    "split": ("--consumers",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -246,9 +262,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
-        "choices": ("auto", "serial", "cost-based", "exact"),
+        "choices": Generators(),
+        "metavar": "NAME",
         "default": "auto",
-        "help": "who makes the schedule (default: auto, by the loop); exact: with a proof",
+        "help": "who makes the schedule: %(choices)s (default: auto, by the loop); exact: with a "
+        "proof",
     },
     "--prove": _flag("have the solver prove the schedule that was found, or improve on it"),
     "--objective": {
@@ -314,8 +332,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
     ),
+    "whole": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, a kernel in MLIR as "
+        "stretto import writes it (schedules on its loops are kept to), or - for stdin",
+    ),
+    "split": _takes(
+        positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
+    ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
-    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "target": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+    ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "

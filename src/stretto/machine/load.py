@@ -55,6 +55,9 @@ FORMULA_WANTED = {
 }
 
 
+WRITTEN = "<machine>"
+"""What a machine is called that stands in the loop itself."""
+
 _NO_FOLDER = ("<", "/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """How files begin that are none: stdin, texts, pipes of a shell."""
 
@@ -66,11 +69,14 @@ def machine_names() -> tuple[str, ...]:
 
 
 def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Machine:
-    """A machine that ships, by name, or a user's own, by the path of its TOML file.
+    """A machine that ships, by name; a user's own, by the path of its TOML file; or TOML itself.
 
-    It is read once: a file is read again when it has changed, or the environment has.
+    It is read once: a file is read again when it has changed, or the environment has. A name of
+    several lines is the text of a machine file, as loops have it that bring their machine along.
     """
     environment = os.environ if environment is None else environment
+    if "\n" in name:
+        return once(name, SHIPS, environment, partial(read_machine, WRITTEN, name))
     if name in machine_names():
         target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
 
@@ -95,7 +101,7 @@ def machine_beside(file: str, name: str) -> str:
     A machine that ships stays a name. A path is relative to the folder of the document, or to the
     working directory where a document has none, as on stdin.
     """
-    if name in machine_names() or file.startswith(_NO_FOLDER):
+    if "\n" in name or name in machine_names() or file.startswith(_NO_FOLDER):
         return name
     path = os.path.join(os.path.dirname(file), name)
     return path if name.endswith(".toml") or os.path.exists(path) else name
@@ -458,6 +464,8 @@ class _Loaded:
 
 
 _LOADED: dict[str, _Loaded] = {}
+KEPT = 256
+"""Machines that are kept; loops that bring theirs along may be any number."""
 
 
 def stamp(name: str) -> Stamp | None:
@@ -485,5 +493,7 @@ def once(
     asked = _Asked(environment)
     machine = read(asked)
     if made is not None:
+        if len(_LOADED) >= KEPT:
+            _LOADED.clear()
         _LOADED[name] = _Loaded(machine, made, asked.answers)
     return machine

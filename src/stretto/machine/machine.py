@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from stretto.errors import StrettoError
 from stretto.machine.formula import Formula
 
 WORD_BITS = 64
@@ -289,6 +290,14 @@ class Machine:
     def agents_of_products(self) -> Agent:
         """Who issues products."""
         return next(agent for agent in self.agents if "mma" in agent.issues)
+
+    def replicas_of_products(self, count: int) -> tuple[str, ...]:
+        """So many that share the rows of a kernel; StrettoError where there are not as many."""
+        most = self.agents_of_products().replicas if self.agents else 1
+        if not 1 <= count <= most:
+            known = f"1 to {most}" if most > 1 else "1"
+            raise StrettoError(f"{count} consumers; {self.name} has {known}")
+        return tuple(self.agents_of_products().replica(n) for n in range(count))
 
     def cost(self, name: str) -> int:
         """A weight of the cost order; 0 where the machine states none."""

@@ -178,8 +178,13 @@ def make_plan(
 ) -> Plan:
     """What a kernel and its programs ask for."""
     plan = Plan(kernel, {loop.operation: loop for loop in loops}, workers, machine)
+    known = {worker.name for worker in workers}
     for operation in kernel.walk():
         plan.maker.update(dict.fromkeys(operation.results, operation))
+        said = operation.text("agent")
+        if said and said not in known and len(workers) > 1:
+            told = f"it stands on agent `{said}`, which runs no part of the kernel"
+            raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
