@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-STEADY = 3
-"""Iterations that are drawn beyond those that fill the pipeline."""
+STEADY = 2
+"""Iterations that are drawn beyond those that are in flight at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Span:
 
 def iterations_of(entry: dict[str, Any]) -> int:
     """As many iterations as show the prologue, a steady state and the epilogue."""
-    return entry["stage_count"] + STEADY
+    reach = max(op["start"] + op["completion"] for op in entry["ops"])
+    return -(-reach // entry["ii"]) + STEADY
 
 
 def holds(entry: dict[str, Any], iterations: int) -> list[Span]:
