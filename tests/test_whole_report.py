@@ -13,7 +13,7 @@ import pytest
 import stretto
 from stretto.api.solving import ScheduleResult
 from stretto.solution.json import parse_schedules
-from stretto.solution.loads import prediction, slot_loads
+from stretto.solution.views import prediction, slot_loads
 
 _TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 VALIDATOR: Any = jsonschema.Draft202012Validator(json.loads(_TEXT))

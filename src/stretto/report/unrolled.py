@@ -9,6 +9,7 @@ Made of an entry of a document (`stretto.schedule/1`), so that no picture can di
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,20 +79,21 @@ def _groups(entry: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _group_holds(group: list[dict[str, Any]]) -> list[Span]:
-    """Each use once, as long as the longest of its members."""
+    """Each use once: the first of a slot with the first of it, the second with the second."""
     found: dict[tuple[str, int], Span] = {}
     names = tuple(op["name"] for op in group)
     for op in group:
-        for use in op["uses"]:
+        numbers: Counter[str] = Counter()
+        for use in sorted(op["uses"], key=lambda use: use["offset"]):
             if not use["duration"]:
                 continue
-            begin = op["start"] + use["offset"]
-            key = (use["slot"], begin)
-            known = found.get(key)
-            end, amount = begin + use["duration"], use["occupancy"]
-            if known is not None:
-                end, amount = max(end, known.end), max(amount, known.amount)
-            found[key] = Span(use["slot"], names, 0, begin, end, amount)
+            slot, begin = use["slot"], op["start"] + use["offset"]
+            span = Span(slot, names, 0, begin, begin + use["duration"], use["occupancy"])
+            key = (slot, numbers[slot])
+            numbers[slot] += 1
+            known = found.get(key, span)
+            begin, end = min(begin, known.begin), max(span.end, known.end)
+            found[key] = Span(slot, names, 0, begin, end, max(span.amount, known.amount))
     return list(found.values())
 
 
