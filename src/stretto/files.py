@@ -96,8 +96,8 @@ def _standard_input(limit: int) -> bytes | str:
     return stream.read(limit + 1) if buffer is None else buffer.read(limit + 1)
 
 
-def write_text(name: str, text: str) -> None:
-    """Into a file, or on stdout: whole or not at all where that is possible.
+def write_text(name: str, text: str | bytes) -> None:
+    """Into a file, or on stdout: whole or not at all where that is possible. Bytes as they are.
 
     A device or a pipe is written to as it stands, and a symbolic link is followed: neither is
     replaced by a file.
@@ -105,13 +105,14 @@ def write_text(name: str, text: str) -> None:
     if name == STANDARD:
         write_out(text)
         return
+    data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         mode = _mode(name)
         if mode is None or stat.S_ISREG(mode):
-            _replace(Path(os.path.realpath(name)), text, mode)
+            _replace(Path(os.path.realpath(name)), data, mode)
         else:
-            with Path(name).open("w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
+            with Path(name).open("wb") as file:
+                file.write(data)
     except OSError as error:
         raise StrettoError(f"cannot write {name}: {reason(error)}") from None
 
@@ -124,13 +125,13 @@ def _mode(name: str) -> int | None:
         return None
 
 
-def _replace(target: Path, text: str, mode: int | None) -> None:
+def _replace(target: Path, data: bytes, mode: int | None) -> None:
     """Write beside the target, then move: it has its old contents or all of the new ones."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:99], suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         part.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         part.replace(target)
     except BaseException:  # Ctrl-C too
@@ -153,13 +154,17 @@ class OutputError(Exception):
     """Standard output takes no more; the text is the reason."""
 
 
-def write_out(text: str) -> None:
+def write_out(text: str | bytes) -> None:
     """Print on standard output, all of it and now: OutputError where that fails."""
     stream = cast("TextIO | None", sys.stdout)
     if stream is None:
         raise OutputError("it is closed")
     try:
-        stream.write(text)
+        if isinstance(text, str):
+            stream.write(text)
+        else:
+            stream.flush()
+            stream.buffer.write(text)
         stream.flush()
     except BrokenPipeError:
         raise

@@ -166,6 +166,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
     parser: Parser = arguments.parser
+    arguments.json = arguments.format == "json"
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if "schedule" in arguments and arguments.input == arguments.schedule == "-":
@@ -189,10 +190,23 @@ def make_parser() -> Parser:
         command = commands.add_parser(name, help=told, description=told)
         command.set_defaults(parser=command)
         for option in options.split():
+            if option == "--json":
+                _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
+
+
+def _add_format(command: Parser, name: str) -> None:
+    """How a command answers: every one that knows JSON knows text, some know more."""
+    forms = FORMS.get(name, ())
+    command.add_argument(
+        "--format",
+        choices=("text", "json", *forms),
+        default="text",
+        help="how to answer (default: text)",
+    )
 
 
 _PROBLEM = "input --machine --loop --max-stages"
@@ -232,6 +246,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
+
+FORMS = {"schedule": ("csv", "html", "trace", "svg")}
+"""How a command can answer besides text and JSON."""
 
 _NAMES = {
     "--output": ("-o", "--output"),
@@ -380,7 +397,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
-    "--json": _flag("print one JSON document"),
+    "--json": {
+        "action": "store_const",
+        "const": "json",
+        "dest": "format",
+        "help": "print one JSON document: --format json",
+    },
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),
 }
