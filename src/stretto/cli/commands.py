@@ -497,5 +497,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
     "machines": machines,
 }
