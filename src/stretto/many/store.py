@@ -104,7 +104,7 @@ def answer(
 
 def _kept(known: Known, asked: Mapping[str, Any], time_limit: float | None) -> Answer:
     """What is known, as the answer to what is asked now."""
-    options = {**asked, "pins": [], "time_limit": time_limit}
+    options: dict[str, Any] = {**asked, "pins": [], "time_limit": time_limit}
     return Answer(replace(known.result, options=options), kept=True)
 
 
