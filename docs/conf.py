@@ -22,6 +22,7 @@ extensions = ["myst_parser"]
 root_doc = "index"
 exclude_patterns = ["requirements.txt"]
 myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]  # `…` in an excerpt
 html_theme = "furo"
 html_title = f"Stretto {release}"
 html_copy_source = False

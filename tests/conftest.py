@@ -1,4 +1,4 @@
-"""Hypothesis profiles: quick in CI, many more examples in `make test-deep`. A cache of their own."""
+"""Hypothesis profiles: quick in CI, many more examples in `make test-deep`; caches of their own."""
 
 import os
 from collections.abc import Iterator

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -106,8 +108,8 @@ def test_a_run_before_is_compared_with(
 
 
 def _row(name: str, **more: Any) -> BenchRow:
-    found: dict[str, Any] = {"ops": 5, "mii": 10, "ii": 10, "optimal": True, "seconds": 0.01}
-    return BenchRow("s", name, name, **{"success": True, "verified": True, **found, **more})
+    row = BenchRow("s", name, name, True, 5, 10, 10, optimal=True, verified=True, seconds=0.01)
+    return replace(row, **more)
 
 
 def test_every_way_to_be_worse_or_better_is_told() -> None:
@@ -180,7 +182,7 @@ def test_generators_of_others_are_measured_as_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(outside.install(tmp_path)))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     gemm = str(EXAMPLES / "gemm.json")
     assert main(["bench", gemm, "--generator", "one-by-one", "--repeat", "1", "--json"]) == 0
     (row,) = _valid(capsys.readouterr().out)["loops"]

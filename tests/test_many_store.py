@@ -82,6 +82,15 @@ def test_whatever_an_answer_depends_on_is_in_its_key(monkeypatch: pytest.MonkeyP
     assert key_of(READY, {}) not in keys
 
 
+def test_pins_are_part_of_the_loop_that_is_kept_and_verified(store: AnswerStore) -> None:
+    free = answer(READY, store)
+    options = {"pins": ["read=start:60"]}
+    first, second = (answer(READY, store, options=options) for _ in range(2))
+    assert (first.kept, second.kept) == (False, True)
+    assert second.result.starts["read"] == 60 != free.result.starts["read"]
+    assert told(first.result) == told(second.result)
+
+
 def test_an_option_at_its_default_is_no_other_question() -> None:
     assert key_of(READY, {"prove": False, "without": ()}) == key_of(READY, {})
     assert key_of(READY, {"without": ["rau", "improve"]}) == key_of(

@@ -449,6 +449,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=arguments.consumers,
         depth=arguments.depth,
+        agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))

@@ -107,6 +107,14 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
+def agents(text: str) -> list[tuple[str, str]]:
+    """Operations, each with the agent that issues it."""
+    found = [tuple(pair.strip() for pair in part.split("=")) for part in text.split(",")]
+    if any(len(pair) != 2 or not all(pair) for pair in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not OP=AGENT, or several with commas")
+    return [(pair[0], pair[1]) for pair in found]
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -162,6 +170,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
     parser: Parser = arguments.parser
+    arguments.json = arguments.format == "json"
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if "schedule" in arguments and arguments.input == arguments.schedule == "-":
@@ -196,10 +205,23 @@ def make_parser() -> Parser:
         command = commands.add_parser(name, help=told, description=told)
         command.set_defaults(parser=command, output=None)
         for option in options.split():
+            if option == "--json":
+                _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
+
+
+def _add_format(command: Parser, name: str) -> None:
+    """How a command answers: every one that knows JSON knows text, some know more."""
+    forms = FORMS.get(name, ())
+    command.add_argument(
+        "--format",
+        choices=("text", "json", *forms),
+        default="text",
+        help="how to answer (default: text)",
+    )
 
 
 _PROBLEM = "input --machine --loop --max-stages"
@@ -240,7 +262,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        "whole --to target emitted --consumers --depth --seed --json --output",
+        "whole --to target emitted --consumers --agents --depth --seed --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -257,6 +279,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
+
+FORMS = {"schedule": ("csv", "html", "trace", "svg")}
+"""How a command can answer besides text and JSON."""
 
 _NAMES = {
     "--output": ("-o", "--output"),
@@ -397,6 +422,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
     ),
+    "--agents": _takes(
+        agents,
+        "OP=AGENT,...",
+        "which agent issues an operation of a loop, where it is not to be the machine's choice "
+        "(k=compute: the group that computes issues that copy)",
+        action="append",
+        default=[],
+    ),
     "--depth": _takes(
         positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
     ),
@@ -408,6 +441,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
+    "--json": {
+        "action": "store_const",
+        "const": "json",
+        "dest": "format",
+        "help": "print one JSON document: --format json",
+    },
     "inputs": _takes(
         given,
         "INPUT",
@@ -450,7 +489,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
     "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
-    "--json": _flag("print one JSON document"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),
 }

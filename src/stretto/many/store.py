@@ -28,7 +28,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stretto.api import fields_of
+from stretto.api import fields_of, with_pins_of
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.caching import cache_folder, package_sum
 from stretto.document import Cursor, parse_json
@@ -85,20 +85,27 @@ def answer(
 
     `options` are those of `stretto.schedule`; without a store it is nothing else.
     """
-    asked = dict(options or {})
-    if store is None or asked.get("generator", "auto") not in GENERATORS:
+    asked = bound_options(options or {})
+    ready = with_pins_of(ready, asked.pop("pins"))
+    if store is None or asked["generator"] not in GENERATORS:
         # Who else makes schedules may be another tomorrow, and is no part of the key.
         return Answer(schedule(ready, time_limit=time_limit, **asked), kept=False)
     key = key_of(ready, asked)
-    known = store.get(key, ready, asked.get("max_stages"))
+    known = store.get(key, ready, asked["max_stages"])
     if known is not None and known.effort >= (inf if time_limit is None else time_limit):
-        return Answer(known.result, kept=True)
+        return _kept(known, asked, time_limit)
     found = schedule(ready, time_limit=time_limit, **asked)
     effort = time_limit if found.overdue and time_limit is not None else inf
     store.put(key, found, effort)
     if known is not None and rank(known.result) > rank(found):
-        return Answer(known.result, kept=True)
+        return _kept(known, asked, time_limit)
     return Answer(found, kept=False)
+
+
+def _kept(known: Known, asked: Mapping[str, Any], time_limit: float | None) -> Answer:
+    """What is known, as the answer to what is asked now."""
+    options: dict[str, Any] = {**asked, "pins": [], "time_limit": time_limit}
+    return Answer(replace(known.result, options=options), kept=True)
 
 
 def key_of(ready: Prepared, options: Mapping[str, Any]) -> str:
@@ -110,16 +117,14 @@ def key_of(ready: Prepared, options: Mapping[str, Any]) -> str:
     return found.hexdigest()
 
 
-def bound_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """All options, those that were not given at their defaults."""
+def bound_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All options, those that were not given at their defaults; StrettoError for another."""
     known = _defaults()
     for name in options:
         if name not in known:
             raise StrettoError(f"no option `{name}`; known: {', '.join(known)}")
     merged = {**known, **options}
-    for name in ("pins", "without"):
-        merged[name] = sorted(merged[name]) if name == "without" else list(merged[name])
-    return [(name, repr(merged[name])) for name in known]
+    return {**merged, "pins": list(merged["pins"]), "without": sorted(merged["without"])}
 
 
 @cache

@@ -18,8 +18,8 @@ from statistics import mean, median
 from typing import Any
 
 from stretto.report import columns, cut, wrapped
+from stretto.report.leaflet import folded, leaflet, paragraphs, table
 from stretto.report.plots import Axis, Plot, Point, power_law
-from stretto.report.sheet import folded, paragraphs, sheet, table
 
 SCHEMA = "stretto.bench/1"
 TOLD = 20
@@ -235,7 +235,7 @@ class BenchReport:
         sections.append(("loops", folded(f"{len(rows)} loops", table(head, rows, marks))))
         if self.notes:
             sections.append(("notes", paragraphs(self.notes)))
-        return sheet("stretto bench", sections)
+        return leaflet("stretto bench", sections)
 
 
 HEAD = (

@@ -21,9 +21,8 @@ from stretto.machine.digest import digest
 from stretto.report.bounds import remedy_to_json
 from stretto.solution import ScheduleAnalysis, limit, spilling
 from stretto.solution.json import analysis_to_json
-from stretto.solution.loads import Load, pool_loads, prediction, slot_loads
 from stretto.solution.margins import Margin, margins, slack
-from stretto.solution.views import profile, register_lives
+from stretto.solution.views import Load, pool_loads, prediction, profile, register_lives, slot_loads
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 if TYPE_CHECKING:
