@@ -83,9 +83,13 @@ def bench(
         raise StrettoError("there is no loop in what was given")
     peers, notes = _published(tasks, found)
     found = [replace(row, peer=peers.get(row.key)) for row in found]
-    asked = {"machine": None if target is None else target.name, "repeat": repeat, **options}
-    asked = {name: list(v) if isinstance(v, tuple) else v for name, v in asked.items()}
-    report = BenchReport(tuple(found), None, tuple(notes), {"time_limit": time_limit, **asked})
+    asked: dict[str, Any] = {
+        "machine": None if target is None else target.name,
+        "repeat": repeat,
+        "time_limit": time_limit,
+        **options,
+    }
+    report = BenchReport(tuple(found), None, tuple(notes), asked)
     if before is None:
         return report
     assert compare is not None
