@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.many.batch import batch
     from stretto.many.bench import bench
+    from stretto.many.sweep import sweep
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
@@ -74,6 +75,7 @@ _HOMES = {
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.many.batch": ("batch",),
     "stretto.many.bench": ("bench",),
+    "stretto.many.sweep": ("sweep",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
@@ -129,6 +131,7 @@ __all__ = [
     "schedule",
     "simulate",
     "simulate_kernel",
+    "sweep",
     "verify",
     "write",
 ]

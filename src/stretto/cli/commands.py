@@ -500,5 +500,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),
+    "sweep": elsewhere("sweep"),
     "machines": machines,
 }
