@@ -3,12 +3,12 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES
 
 
 @cython.final
 cdef class Moving:
-    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried
+    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, head, waiting, heavy, lack
     cdef public i64 seed
@@ -46,6 +46,7 @@ cdef class Moving:
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
     cdef void recount(self) noexcept
+    cdef void tally(self, i64 made) noexcept
     cdef void count(self, i64 op) noexcept
     cdef void weigh(self) noexcept
     cdef bint step(self) noexcept

@@ -33,6 +33,8 @@ AIMED = 30
 """Of a hundred moves, those that begin with a missed dependence."""
 HOPE = 6
 """What `fit` still misses when it is nowhere near: more than such a part of the II."""
+PUSHES = 16
+"""Nodes that a move of `fit` may push out of the way, on the mean."""
 HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
@@ -162,6 +164,8 @@ class Moving:
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
         self.plain = 0
         """What `missed` counts, not weighed."""
+        self.pushed = 0
+        """Nodes that had to move out of the way so far."""
         self.tried = 0
         """Moves made so far."""
         for s in range(len(held)):
@@ -283,6 +287,7 @@ class Moving:
                     continue
                 y = self.seg_op[other]
                 budget -= 1
+                self.pushed += 1
                 if y == op or budget <= 0:
                     return False
                 gap = self.near(self.held_from(other) - self.held_from(s))
@@ -430,8 +435,10 @@ class Moving:
         self.recount()
         current = self.missed()
         lowest, nearest, idle = current, self.plain, 0
+        end = self.pushed + PUSHES * moves
         for k in range(moves):
-            if current == 0 or (k == look and k > 0 and nearest > self.ii // HOPE):
+            nowhere = k == look and k > 0 and nearest > self.ii // HOPE
+            if current == 0 or self.pushed > end or nowhere:
                 break
             self.tried += 1
             idle += 1
@@ -444,8 +451,7 @@ class Moving:
                 self.undo()
                 continue
             made = self.logged
-            for m in range(made):
-                self.count(self.log_op[m])
+            self.tally(made)
             reached = self.missed()
             nearest = min(nearest, self.plain)
             if reached <= current or reached <= current + self.below(LIGHT * hot + 1):
@@ -454,8 +460,7 @@ class Moving:
                     lowest, idle = reached, 0
             else:
                 self.undo()
-                for m in range(made):
-                    self.count(self.log_op[m])
+                self.tally(made)
         return current == 0 and self.accept()
 
     def missed(self) -> int:
@@ -480,6 +485,11 @@ class Moving:
             self.astray[i] = 0
         for i in range(self.fitted):
             self.count(i)
+
+    def tally(self, made: int) -> None:
+        """Count anew after a move of so many, or after it was undone."""
+        for m in range(made):
+            self.count(self.log_op[m])
 
     def count(self, op: int) -> None:
         """Count anew what a node's dependences and its window miss."""
