@@ -77,9 +77,10 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
         rows.append(str(parameter))
     rows = [_unquoted(row) for row in rows]
     result = _unquoted(str(signature.return_annotation))
-    if len(rows) < 3:
-        return f"stretto.{name}({', '.join(rows)}) -> {result}"
-    return f"stretto.{name}(\n" + "".join(f"    {row},\n" for row in rows) + f") -> {result}"
+    line = f"def {name}({', '.join(rows)}) -> {result}: ..."
+    if len(rows) < 3 and len(line) <= 100:
+        return line
+    return f"def {name}(\n" + "".join(f"    {row},\n" for row in rows) + f") -> {result}: ..."
 
 
 def _unquoted(row: str) -> str:
@@ -90,6 +91,7 @@ def _unquoted(row: str) -> str:
     annotation, equals, default = rest.rpartition(" = ")
     if not equals:
         annotation, default = default, ""
+    default = default.replace("'", '"')
     return f"{name}: {annotation.strip(chr(39))}{equals}{default}"
 
 

@@ -1,30 +1,45 @@
 """Kernels out: from the files their users have to source that runs on a GPU.
 
-kernel.ttir ──► split between replicas ──► lowered ──► scheduled ──► programs ──► Gluon
+kernel.ttir ──► split between replicas ──► lowered ──┬► scheduled ──► programs ──► Gluon
+kernel.mlir ─────────────────────────────────────────┘
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Literal
 
+from stretto.api import fields_of
+from stretto.api.checking import legal
 from stretto.api.kernels import is_kernel, kernels_of
-from stretto.api.read_write import read_input
+from stretto.api.read_write import is_mlir, read_input
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
-from stretto.errors import DocumentError, StrettoError
-from stretto.ir.kernels.running import RunnableKernel, runnable_kernels
+from stretto.errors import DocumentError, StrettoError, listed
+from stretto.ir import read_schedules
+from stretto.ir.diagnostics import MlirError
+from stretto.ir.kernels.running import (
+    RunnableKernel,
+    RunnableLoop,
+    runnable_kernels,
+    runnable_text,
+)
+from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
-from stretto.resources.prepare import prepare
+from stretto.resources.prepare import Prepared, prepare
+from stretto.solution import counted
+from stretto.verify import verify as violations_of
+from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
@@ -91,45 +106,50 @@ def emit(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    agents: Mapping[str, str] | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
+
+    A kernel that `stretto import` has lowered to MLIR is taken as it is: its machine, its agents,
+    and the schedules that stand on its loops, if they are legal.
 
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings that TMA fills get slots beyond those
     that their schedule asks for, up to `depth`; left out, as many as shared memory has room for.
+    `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
+    the group of warps that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
     """
-    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
+    given = _read(kernel, machine)
+    target = given.machine
     if not target.agents:
         told = f"machine {target.name} does not say who issues what"
         raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
-    compute = target.agents_of_products()
-    _require(target, compute.replicas, mode, consumers, depth)
-    whole = _read(kernel)
+    _require(target, mode, consumers, depth)
     if mode is None:
-        products = any(op.name == "tile.dot" for op in whole.walk())
-        mode = "specialized" if products else "unspecialized"
-    counts = (1,)
-    if mode == "specialized":
-        counts = (consumers,) if consumers else tuple(range(1, compute.replicas + 1))
+        mode = "specialized" if given.has_products else "unspecialized"
+    counts = given.counts(mode, consumers)
+    if agents and len(counts) > 1:
+        hint = "operations are named once rows are split: say how many consumers there are"
+        raise StrettoError(f"agents are given, and 1 to {counts[-1]} consumers are tried; {hint}")
     made: list[EmittedKernel] = []
     refused: list[StrettoError] = []
     for count, stages in itertools.product(counts, STAGES[mode]):
         try:
-            found = _emit(whole, target, mode, count, stages, depth, seed)
+            found = _emit(given, mode, count, stages, depth, agents or {}, seed)
         except (EmitError, KernelError) as error:
             refused.append(error)
             continue
         if found is not None and all(found.schedules != other.schedules for other in made):
             made.append(found)
     if not made:
-        raise refused[0] if refused else EmitError(f"no loop of `{whole.name}` has a schedule")
+        raise refused[0] if refused else EmitError(f"no loop of `{given.name}` has a schedule")
     if accept is not None:
         for candidate in sorted(made, key=_length):
             if accept(candidate.emitted):
@@ -138,11 +158,11 @@ def emit(
 
 
 def _require(
-    machine: Machine, most: int, mode: EmitMode | None, consumers: int | None, depth: int | None
+    machine: Machine, mode: EmitMode | None, consumers: int | None, depth: int | None
 ) -> None:
     """That what is asked for can be; StrettoError where it cannot."""
-    if consumers is not None and not 1 <= consumers <= most:
-        raise StrettoError(f"{consumers} consumers; {machine.name} has 1 to {most}")
+    if consumers is not None:
+        machine.replicas_of_products(consumers)
     if consumers not in (None, 1) and mode == "unspecialized":
         told = f"{consumers} consumers in mode {mode}"
         raise StrettoError(f"{told}, in which one group of warps does everything")
@@ -154,46 +174,178 @@ def _length(made: EmittedKernel) -> tuple[int, int]:
     return sum(a.ii or 0 for a in made.analyses), -made.consumers
 
 
-def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
+# What is given ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """A kernel of tiles, which is split and lowered as often as it is tried."""
+
+    kernel: Kernel
+    machine: Machine
+    schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def has_products(self) -> bool:
+        return any(op.name == "tile.dot" for op in self.kernel.walk())
+
+    def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
+        if mode == "unspecialized":
+            return (1,)
+        most = self.machine.agents_of_products().replicas
+        return (consumers,) if consumers else tuple(range(1, most + 1))
+
+    def ready(self, agents: Sequence[str]) -> RunnableKernel:
+        split = partition(self.kernel, agents)
+        return runnable_kernels(self.kernel.location.file, (split,), self.machine)[0]
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A kernel that is lowered and split already, and the schedules that stand on its loops."""
+
+    file: str
+    kernel: RunnableKernel
+    machine: Machine
+    schedules: Mapping[str, PublishedLoop]
+
+    @property
+    def name(self) -> str:
+        return self.kernel.kernel.name
+
+    @property
+    def has_products(self) -> bool:
+        return any(opcode(kind_of(op)).accumulator for op in self.kernel.kernel.walk())
+
+    def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
+        compute = self.machine.agents_of_products()
+        named = {op.text("agent") for op in self.kernel.kernel.walk()}
+        split = max(n + 1 for n in range(compute.replicas) if not n or compute.replica(n) in named)
+        if consumers not in (None, split):
+            hint = f"stretto import --consumers {consumers} splits it between {consumers}"
+            told = f"has its rows in {counted(split, 'part')}, not in {consumers}"
+            raise DocumentError(self.file, "", told, hint)
+        return (1,) if mode == "unspecialized" else (split,)
+
+    def ready(self, _: Sequence[str]) -> RunnableKernel:
+        return self.kernel
+
+
+_Given = _Tiles | _Lowered
+
+
+def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -> _Given:
+    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if isinstance(kernel, Kernel):
-        return kernel
+        return _Tiles(kernel, target)
     file, text = read_input(fspath(kernel))
-    if not is_kernel(file, text):
-        hint = "expected a .ttir or a .tileirbc file"
+    if is_kernel(file, text):
+        found = kernels_of(file, text)
+        if len(found) != 1:
+            raise _several(file, len(found))
+        return _Tiles(found[0], target)
+    if not is_mlir(text):
+        hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
-    found = kernels_of(file, text)
+    return _read_lowered(file, text, None if machine is None else target)
+
+
+def _several(file: str, count: int) -> DocumentError:
+    told = f"has {counted(count, 'kernel')}" if count else "has no kernel"
+    return DocumentError(file, "", told, "give one at a time" if count else "")
+
+
+def _read_lowered(file: str, text: str, machine: Machine | None) -> _Lowered:
+    found = runnable_text(file, text, machine)
     if len(found) != 1:
-        raise DocumentError(file, "", f"has {len(found)} kernels", "give one at a time")
-    return found[0]
+        raise _several(file, len(found))
+    (kernel,) = found
+    own = {loop.machine.name: loop.machine for loop in kernel.loops}
+    if machine is None and len(own) > 1:
+        told = f"has loops for {listed(own)}"
+        raise DocumentError(file, "", told, "say for which it is emitted with --machine")
+    target = machine or next(iter(own.values()), None) or load_machine(DEFAULT_TARGET)
+    schedules = {
+        item.loop.name: item
+        for item in read_schedules(file, text, target)
+        if item.analysis is not None
+    }
+    return _Lowered(file, kernel, target, schedules)
+
+
+# Ways to emit it -------------------------------------------------------------------------------
 
 
 def _emit(
-    kernel: Kernel,
-    machine: Machine,
+    given: _Given,
     mode: EmitMode,
     consumers: int,
     stages: int,
     depth: int | None,
+    placed: Mapping[str, str],
     seed: int,
 ) -> EmittedKernel | None:
-    compute = machine.agents_of_products()
-    agents = [compute.replica(n) for n in range(consumers)]
-    (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
+    machine = given.machine
+    agents = machine.replicas_of_products(consumers)
+    ready = given.ready(agents)
+    if placed:
+        ready = _with_agents(ready, placed, machine, agents)
     looped: list[Looped] = []
     analyses: list[ScheduleResult] = []
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
         prepared = prepare(loop.wiring.loop, room)
-        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        known = given.schedules.get(prepared.loop.name)
+        if known is None:
+            analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        else:
+            analysis = _kept(known, prepared)
         if not analysis.success:
             return None
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
-    workers = _workers(ready, machine, agents, mode)
-    title = _title(kernel, machine, analyses, consumers)
+    workers = _workers(ready, machine, agents, mode, placed.values())
+    title = _title(ready.kernel, machine, analyses, consumers)
     emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+
+
+def _with_agents(
+    ready: RunnableKernel, placed: Mapping[str, str], machine: Machine, replicas: Sequence[str]
+) -> RunnableKernel:
+    """Operations of its loops given to agents; StrettoError where there is no such."""
+    compute = machine.agents_of_products()
+    known = [a.name for a in machine.agents if a is not compute] + list(replicas)
+    names = [op.name for loop in ready.loops for op in loop.wiring.loop.ops]
+    for op, agent in placed.items():
+        if op not in names:
+            raise StrettoError(f"no operation `{op}` in a loop; there are: {listed(names)}")
+        if agent not in known:
+            raise StrettoError(f"no agent `{agent}` for `{op}`; there are: {listed(known)}")
+    loops: list[RunnableLoop] = []
+    for one in ready.loops:
+        loop = one.wiring.loop
+        ops = tuple(replace(op, agent=placed.get(op.name, op.agent)) for op in loop.ops)
+        loops.append(replace(one, wiring=replace(one.wiring, loop=replace(loop, ops=ops))))
+    return replace(ready, loops=tuple(loops))
+
+
+def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
+    """The schedule that stands on a loop; MlirError, with every violation, where it is not legal.
+
+    Its figures are worked out anew: the rest of the kernel takes shared memory as well.
+    """
+    assert known.analysis is not None
+    wrong = violations_of(ready.loop, ready.machine, known.analysis)
+    if wrong:
+        raise MlirError([known.diagnose(violation) for violation in wrong])
+    found = legal(ready, known.analysis)
+    return ScheduleResult(**fields_of(found), problem=ready)
 
 
 def _worth(made: EmittedKernel) -> tuple[int, int, int]:
@@ -233,7 +385,11 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
 
 
 def _workers(
-    ready: RunnableKernel, machine: Machine, agents: Sequence[str], mode: EmitMode
+    ready: RunnableKernel,
+    machine: Machine,
+    agents: Sequence[str],
+    mode: EmitMode,
+    asked: Iterable[str],
 ) -> list[Worker]:
     compute = machine.agents_of_products()
     rows = [
@@ -248,8 +404,13 @@ def _workers(
         return [Worker("all", max(warps, ready.kernel.warps or 0), 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
-    assert copy is not None
-    return [*found, Worker(copy.name, copy.warps, copy.registers)]
+    wanted = {*asked, "" if copy is None else copy.name}
+    found += [
+        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        for agent in machine.agents
+        if agent.name in wanted and agent is not compute
+    ]
+    return sorted(found, key=lambda worker: copy is not None and worker.name == copy.name)
 
 
 def _title(

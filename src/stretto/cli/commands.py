@@ -434,7 +434,7 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
     """`stretto import`."""
     from stretto.api.kernels import import_kernel as imported
 
-    text, notes = imported(arguments.input, arguments.machine)
+    text, notes = imported(arguments.input, arguments.machine, consumers=arguments.consumers or 1)
     document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
     return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 
@@ -449,6 +449,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=arguments.consumers,
         depth=arguments.depth,
+        agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))
@@ -496,5 +497,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
     "machines": machines,
 }

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     starting.release()
     try:
         reply = COMMANDS[arguments.command](arguments)
-        target = arguments.output or STANDARD
+        target = getattr(arguments, "output", None) or STANDARD
         _write(target, _render(reply, arguments.format, target))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")

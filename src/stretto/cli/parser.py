@@ -7,6 +7,8 @@ stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
+stretto convert INPUT OUT         a loop in another format
+stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto machines [NAME]           what a machine has
 """
 
@@ -21,14 +23,15 @@ from typing import Any, NoReturn
 from stretto import __version__
 from stretto.errors import StrettoError, UsageError
 from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
-from stretto.files import write_out
+from stretto.files import STANDARD, write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR with nv_tileas operations, a loop
-(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in
-its content."""
+(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, a graph of HatScheT (.graphml, its
+_RM.xml beside it), a modulo problem of CIRCT (ssp), or - for stdin; what it is shows in its
+content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -103,6 +106,14 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
+def agents(text: str) -> list[tuple[str, str]]:
+    """Operations, each with the agent that issues it."""
+    found = [tuple(pair.strip() for pair in part.split("=")) for part in text.split(",")]
+    if any(len(pair) != 2 or not all(pair) for pair in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not OP=AGENT, or several with commas")
+    return [(pair[0], pair[1]) for pair in found]
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -140,6 +151,20 @@ class Objectives:
         return iter(NAMES)
 
 
+class Generators:
+    """Who can make schedules: ours, and those of installed packages, which are asked last."""
+
+    OURS = ("auto", "serial", "cost-based", "exact")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.OURS or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        from stretto.generate.outside import outside_names
+
+        return iter((*self.OURS, *outside_names()))
+
+
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
@@ -151,6 +176,15 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("INPUT and SCHEDULE cannot both be -")
     if arguments.command == "simulate" and arguments.schedule and arguments.generator:
         parser.error("SCHEDULE is given, so --generator has none to make")
+    if arguments.command == "convert" and arguments.to_file == "-":
+        if arguments.json:
+            parser.error("OUT is -, so --json has nowhere to go")
+        if arguments.to is None:
+            parser.error("OUT is -, so --to must name the format")
+    if arguments.command == "batch" and arguments.rows in (None, STANDARD):
+        for option in ("json", "csv"):
+            if getattr(arguments, option):
+                parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
     return arguments
 
 
@@ -166,7 +200,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
-        command.set_defaults(parser=command)
+        command.set_defaults(parser=command, output=None)
         for option in options.split():
             if option == "--json":
                 _add_format(command, name)
@@ -190,6 +224,11 @@ def _add_format(command: Parser, name: str) -> None:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_ASKED = (
+    "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
+    "--no-fuse --strict --without --effort"
+)
+_MANY = "--jobs --executor --no-cache"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -215,11 +254,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
-        "kernel --machine --json --output",
+        "kernel --machine split --json --output",
     ),
     "emit": (
-        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        "kernel --to target emitted --consumers --depth --seed --json --output",
+        "Writes a kernel as Gluon source, pipelined by its schedules.",
+        "whole --to target emitted --consumers --agents --depth --seed --json --output",
+    ),
+    "convert": (
+        "Writes a loop in another format, and tells what that cannot say of it.",
+        "input to_file converted --machine --loop --json",
+    ),
+    "batch": (
+        "Schedules and verifies every loop of many inputs: one JSON line each, as they come.",
+        f"inputs --machine rows --csv {_MANY} loop-limit --memory-limit {_ASKED} --json progress",
     ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
@@ -236,6 +283,13 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "converted": ("--to",),
+    "rows": ("-o", "--output"),
+    "--jobs": ("-j", "--jobs"),
+    "loop-limit": ("--time-limit",),
+    "progress": ("-v", "--verbose"),
+    "whole": ("input",),
+    "split": ("--consumers",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -263,9 +317,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
-        "choices": ("auto", "serial", "cost-based", "exact"),
+        "choices": Generators(),
+        "metavar": "NAME",
         "default": "auto",
-        "help": "who makes the schedule (default: auto, by the loop); exact: with a proof",
+        "help": "who makes the schedule: %(choices)s (default: auto, by the loop); exact: with a "
+        "proof",
     },
     "--prove": _flag("have the solver prove the schedule that was found, or improve on it"),
     "--objective": {
@@ -331,8 +387,24 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
     ),
+    "whole": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, a kernel in MLIR as "
+        "stretto import writes it (schedules on its loops are kept to), or - for stdin",
+    ),
+    "split": _takes(
+        positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
+    ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
-    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
+    "converted": {
+        "choices": ("json", "mlir", "graphml", "ssp"),
+        "help": "the format (default: what OUT ends in; graphml writes OUT_RM.xml beside it)",
+    },
+    "target": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+    ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "
@@ -340,6 +412,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
+    ),
+    "--agents": _takes(
+        agents,
+        "OP=AGENT,...",
+        "which agent issues an operation of a loop, where it is not to be the machine's choice "
+        "(k=compute: the group that computes issues that copy)",
+        action="append",
+        default=[],
     ),
     "--depth": _takes(
         positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
@@ -358,6 +438,30 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "format",
         "help": "print one JSON document: --format json",
     },
+    "inputs": _takes(
+        given,
+        "INPUT",
+        "a file of any format, a folder, a pattern, a file with a document a line, or -",
+        nargs="+",
+    ),
+    "rows": _takes(
+        given,
+        "FILE.jsonl",
+        "write the rows to FILE instead of stdout; where it has rows already, go on after them",
+        dest="rows",
+    ),
+    "--csv": _takes(given, "FILE.csv", "at the end, write the rows as a table too"),
+    "--jobs": _takes(positive, "N", "processes on this machine (default: one a core)"),
+    "--executor": _takes(given, "dask://HOST:PORT", "run on a Dask cluster instead"),
+    "--no-cache": _flag("neither take answers from the store nor keep them there"),
+    "loop-limit": _takes(
+        amount,
+        "S",
+        "end the work on a loop after S seconds, with its best verified schedule (default: 60)",
+        default=60.0,
+    ),
+    "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
+    "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),
 }
