@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.many.batch import batch
+    from stretto.many.bench import bench
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
@@ -72,6 +73,7 @@ _HOMES = {
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.many.batch": ("batch",),
+    "stretto.many.bench": ("bench",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
@@ -110,6 +112,7 @@ __all__ = [
     "StrettoError",
     "VerifyResult",
     "batch",
+    "bench",
     "bounds",
     "build",
     "convert",

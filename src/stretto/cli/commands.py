@@ -499,5 +499,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "emit": emit,
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
+    "bench": elsewhere("bench"),
     "machines": machines,
 }

@@ -9,6 +9,7 @@ stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
+stretto bench PATH...             how good and how fast, over suites of loops
 stretto machines [NAME]           what a machine has
 """
 
@@ -181,6 +182,8 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             parser.error("OUT is -, so --json has nowhere to go")
         if arguments.to is None:
             parser.error("OUT is -, so --to must name the format")
+    if arguments.command == "bench" and not arguments.paths and not arguments.random:
+        parser.error("nothing to measure: give a PATH, or --random N")
     if arguments.command == "batch" and arguments.rows in (None, STANDARD):
         for option in ("json", "csv"):
             if getattr(arguments, option):
@@ -229,6 +232,7 @@ _ASKED = (
     "--no-fuse --strict --without --effort"
 )
 _MANY = "--jobs --executor --no-cache"
+_BENCH = "--compare --slower --repeat --html bench-jobs"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -268,6 +272,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Schedules and verifies every loop of many inputs: one JSON line each, as they come.",
         f"inputs --machine rows --csv {_MANY} loop-limit --memory-limit {_ASKED} --json progress",
     ),
+    "bench": (
+        "How good and how fast schedules are, suite by suite, and what is worse than it was.",
+        f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
+    ),
     "machines": ("Lists the machines, or shows one.", "name --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
@@ -288,6 +296,7 @@ _NAMES = {
     "--jobs": ("-j", "--jobs"),
     "loop-limit": ("--time-limit",),
     "progress": ("-v", "--verbose"),
+    "bench-jobs": ("-j", "--jobs"),
     "whole": ("input",),
     "split": ("--consumers",),
 }
@@ -459,6 +468,24 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "S",
         "end the work on a loop after S seconds, with its best verified schedule (default: 60)",
         default=60.0,
+    ),
+    "paths": _takes(
+        given, "PATH", "a file, a folder or a pattern; folders below a folder are suites", nargs="*"
+    ),
+    "--random": _takes(positive, "N", "N random loops too, of --seed"),
+    "--compare": _takes(given, "OLD.json", "a run before: list what is worse (exit code 1)"),
+    "--slower": _takes(
+        amount,
+        "F",
+        "with --compare, call a median F times what it was worse (default: 1.5)",
+        default=1.5,
+    ),
+    "--repeat": _takes(
+        positive, "N", "schedule each loop N times; the best time counts (default: 3)", default=3
+    ),
+    "--html": _takes(given, "FILE.html", "write a page with plots, too"),
+    "bench-jobs": _takes(
+        positive, "N", "processes on this machine (default: 1, so that times are true)"
     ),
     "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
     "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
