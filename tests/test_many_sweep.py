@@ -308,6 +308,19 @@ def test_a_function_that_returns_something_else_is_refused(tmp_path: Path) -> No
         stretto.sweep(f"{file.with_name('broken.py')}:make")
 
 
+def test_what_a_function_prints_is_no_part_of_the_answer(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "loud.py"
+    file.write_text(
+        f"import stretto\nprint('loading')\n\ndef make(x):\n    print('making')\n"
+        f"    return stretto.read({GEMM!r})[0]\n\ndef clock(x):\n    print('tick')\n    return x\n"
+    )
+    arguments = ["sweep", "--function", f"{file}:make", "--grid", "x=1,2", "--no-cache", "--json"]
+    assert main([*arguments, "--measure", f"{file}:clock"]) == 0
+    _valid(capfd.readouterr().out)
+
+
 # Measured ---------------------------------------------------------------------------------
 
 

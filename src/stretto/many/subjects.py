@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -93,7 +94,8 @@ class Subject:
         except TypeError as error:
             raise StrettoError(f"{self} cannot be called so: {error}") from None
         try:
-            found = function(**arguments)
+            with redirect_stdout(sys.stderr):
+                found = function(**arguments)
         except StrettoError:
             raise
         except Exception as error:
@@ -246,7 +248,8 @@ def load_object(file: str, name: str) -> object:
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))  # its neighbours, as where it is run
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # what a command prints is its own
+            spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
         hint = " (pip install stretto[gpu])" if (error.name or "").startswith("triton") else ""
         raise StrettoError(f"{file}: error: {error}{hint}") from error

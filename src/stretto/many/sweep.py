@@ -11,8 +11,10 @@ schedule: (trips - 1) × II, and the length of one iteration.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from os import PathLike, fspath
@@ -264,7 +266,8 @@ def measured(
     notes: list[str] = []
     for row in report.ranked[:top]:
         try:
-            found[row.number] = float(measure(**row.values))
+            with redirect_stdout(sys.stderr):
+                found[row.number] = float(measure(**row.values))
         except StrettoError as error:
             notes.append(f"{row.label} was not measured: {error}")
         except Exception as error:
