@@ -497,4 +497,5 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "import": import_kernel,
     "emit": emit,
     "machines": machines,
+    "view": elsewhere("view"),
 }
