@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -170,9 +170,8 @@ def moved(entry: dict[str, Any], starts: dict[str, int]) -> stretto.ScheduleAnal
     from stretto.solution.json import read_schedule  # noqa: PLC0415
 
     row = {"name": NAME, "success": True, "ii": entry["ii"], "ops": placed(starts)}
-    return read_schedule(
-        Cursor("moved", "$", row), {NAME: stretto.prepare(stretto.read(FORWARD)[0]).loop}
-    )
+    ready = stretto.prepare(stretto.read(FORWARD)[0])
+    return read_schedule(Cursor("moved", "$", row), {NAME: ready.loop})
 
 
 def test_what_can_be_changed_is_listed_with_its_path(workshop: Workshop) -> None:
@@ -235,15 +234,14 @@ def schedule_with(option: str) -> dict[str, int]:
 
 
 @contextmanager
-def serving(workshop: Workshop) -> Iterator[Server]:
+def serving(workshop: Workshop) -> Generator[Server]:
     server = Server(workshop)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
         yield server
     finally:
-        server.shutdown()
-        server.server_close()
+        server.stop()
         thread.join()
 
 
@@ -306,14 +304,15 @@ def test_nobody_else_gets_anything(server: Server, path: str, headers: dict[str,
 
 def test_a_question_that_makes_no_sense_is_answered_in_words(server: Server) -> None:
     where = f"/{server.token}/solve"
-    for body, told in (
+    questions: tuple[tuple[object, str], ...] = (
         ([], "expected a table"),
         ({}, "$.loop: error: is missing"),
         ({"loop": "other"}, "there is no loop `other`"),
         ({"loop": NAME, "chnage": {}}, "unknown key"),
         ({"loop": NAME, "change": {"pins": "qk"}}, "expected a list"),
         ({"loop": NAME, "change": {"latencies": {"qk": -1}}}, "expected a whole number"),
-    ):
+    )
+    for body, told in questions:
         code, text = asked(server, where, body)
         assert code == 200
         assert told in json.loads(text)["errors"][0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
 
 from stretto.cli.commands import Reply
 from stretto.files import write_out
@@ -29,19 +28,14 @@ def run(arguments: argparse.Namespace) -> Reply:
     }
     workshop = Workshop.opened(arguments.input, arguments.machine, arguments.loop, options)
     server = Server(workshop, arguments.port)
-    serving = threading.Thread(target=server.serve_forever, daemon=True)
-    serving.start()
     try:
         write_out(f"{server.address}\n")
         sys.stdout.flush()
         if not arguments.no_browser:
             _open(server.address)
-        serving.join()
+        server.run()
     except KeyboardInterrupt:
-        pass
-    finally:
-        server.shutdown()
-        server.server_close()
+        pass  # the way to end it
     return Reply(dict, list)
 
 

@@ -9,7 +9,11 @@
 Whoever does not know the token learns nothing, not even that there is a page. A question must come
 from the page itself: another site that guesses the port has another origin, and one that has a name
 of its own for 127.0.0.1 has another host. The server writes no file; what is saved, the browser
-saves. Questions are answered one at a time.
+saves.
+
+    threads, one a connection ──► a queue of questions ──► `run`, in the thread of Ctrl-C
+
+Questions are answered one at a time, where a command would answer them: in the main thread.
 """
 
 from __future__ import annotations
@@ -19,8 +23,11 @@ import secrets
 import socket
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from typing import Any, cast
 
 from stretto.document import Cursor, parse_json
@@ -53,7 +60,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, workshop: Workshop, port: int = 0) -> None:
         self.workshop = workshop
         self.token = secrets.token_urlsafe(24)
-        self.work = threading.Lock()
+        self._questions: SimpleQueue[_Question | None] = SimpleQueue()
         self.first = self._page()
         try:
             super().__init__((HOST, port), Handler)
@@ -71,6 +78,27 @@ class Server(ThreadingHTTPServer):
         """What to open."""
         return f"http://{HOST}:{self.port}/{self.token}/"
 
+    def run(self) -> None:
+        """Answer until `stop` is called, or Ctrl-C raises KeyboardInterrupt here."""
+        listening = threading.Thread(target=self.serve_forever, daemon=True)
+        listening.start()
+        try:
+            while (question := self._questions.get()) is not None:
+                question.answer()
+        finally:
+            self.shutdown()
+            self.server_close()
+
+    def stop(self) -> None:
+        """End `run`, from any thread."""
+        self._questions.put(None)
+
+    def asked(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What comes of work in the thread of `run`; for the threads of connections."""
+        question = _Question(work)
+        self._questions.put(question)
+        return question.future.result()
+
     def _page(self) -> str:
         document = self.workshop.document()
         knobs = [
@@ -82,6 +110,21 @@ class Server(ThreadingHTTPServer):
         """A browser that has gone away is no news."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError | socket.timeout):
             super().handle_error(request, client_address)
+
+
+class _Question:
+    """Work for another thread, and the answer to come."""
+
+    def __init__(self, work: Callable[[], dict[str, Any]]) -> None:
+        self._work = work
+        self.future: Future[dict[str, Any]] = Future()
+
+    def answer(self) -> None:
+        """Work; what goes wrong is told to whoever asked."""
+        try:
+            self.future.set_result(self._work())
+        except Exception as error:
+            self.future.set_exception(error)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -122,8 +165,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answered(self, asked: str, data: bytes) -> dict[str, Any]:
         try:
             top = parse_json(PAGE, data.decode("utf-8"))
-            with self._house.work:
-                return QUESTIONS[asked](self._house.workshop, top)
+            return self._house.asked(lambda: QUESTIONS[asked](self._house.workshop, top))
         except StrettoError as error:
             return {"errors": list(error.lines(self._house.workshop.file))}
         except UnicodeDecodeError:
