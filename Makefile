@@ -16,11 +16,12 @@ $(READY): pyproject.toml requirements.txt hatch_build.py $(COMPILED)
 	touch $@
 
 demo: setup
-	$(BIN)/stretto bounds examples/four_op.json
-	$(BIN)/stretto schedule examples/attention_forward.mlir --prove
+	$(BIN)/stretto schedule examples/attention_forward.mlir
+	@mkdir -p build
+	$(BIN)/stretto schedule examples/attention_forward.mlir --format html -o build/attention.html
+	$(BIN)/stretto simulate examples/attention_forward.mlir --mode specialized --iterations 6
 	$(BIN)/stretto explain examples/over_smem.json
-	$(BIN)/stretto verify examples/four_op.json examples/four_op.schedule.json
-	$(BIN)/stretto simulate examples/gemm.mlir --mode specialized --iterations 9
+	@echo "The schedule of attention to look at, in any browser: build/attention.html"
 
 test: setup
 	$(BIN)/python -m pytest -n 2
@@ -92,11 +93,14 @@ format: setup
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
 
-# docs/api.md from signatures and docstrings, then all pages as a site that opens from disk; a broken
+# docs/api.md from signatures and docstrings, the first picture from the schedule that it shows, a
+# viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
 # link fails, and so does a page that would load something from elsewhere.
 DOCS := .venv/docs
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
+	$(BIN)/python docs/draw_overlap.py
+	$(BIN)/python docs/write_gallery.py build/gallery
 	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
 	$(BIN)/python docs/check_site.py build/site
 	@echo "build/site/index.html"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+GALLERY = HERE.parent / "build" / "gallery"  # docs/write_gallery.py wrote it
 
 project = "Stretto"
 release = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
@@ -20,11 +21,15 @@ release = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf
 ]
 extensions = ["myst_parser"]
 root_doc = "index"
-exclude_patterns = ["requirements.txt"]
+exclude_patterns = ["requirements.txt", "site"]
 myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]  # `…` in an excerpt
 html_theme = "furo"
 html_title = f"Stretto {release}"
 html_copy_source = False
+html_extra_path = [str(GALLERY / "pages")]
+html_static_path = ["site"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 
 NEEDS = {"gpu": "needs Triton and a GPU"}
@@ -54,8 +59,12 @@ def _sidebar(text: str) -> str:
 
 
 def _read(_app: object, page: str, source: list[str]) -> None:
+    if page in ("search", "genindex"):
+        raise ValueError(f"{page}.md: Sphinx has a page of this name, and would write over it")
     if page == root_doc:
         source[0] += "\n\n" + _sidebar(source[0]) + "\n"
+    if page == "gallery":
+        source[0] += "\n" + (GALLERY / "table.md").read_text(encoding="utf-8")
     source[0] = _captioned(source[0])
 
 

@@ -19,7 +19,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -96,23 +96,26 @@ def _standard_input(limit: int) -> bytes | str:
     return stream.read(limit + 1) if buffer is None else buffer.read(limit + 1)
 
 
-def write_text(name: str, text: str | bytes) -> None:
-    """Into a file, or on stdout: whole or not at all where that is possible. Bytes as they are.
+def write_text(name: str, text: str | bytes | Iterable[str]) -> None:
+    """Into a file, or on stdout: whole or not at all where that is possible.
+
+    A text, its parts as they come, or bytes as they are.
 
     A device or a pipe is written to as it stands, and a symbolic link is followed: neither is
     replaced by a file.
     """
+    parts = [text] if isinstance(text, str | bytes) else text
     if name == STANDARD:
-        write_out(text)
+        for part in parts:
+            write_out(part)
         return
-    data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         mode = _mode(name)
         if mode is None or stat.S_ISREG(mode):
-            _replace(Path(os.path.realpath(name)), data, mode)
+            _replace(Path(os.path.realpath(name)), parts, mode)
         else:
             with Path(name).open("wb") as file:
-                file.write(data)
+                file.writelines(map(_as_bytes, parts))
     except OSError as error:
         raise StrettoError(f"cannot write {name}: {reason(error)}") from None
 
@@ -125,13 +128,17 @@ def _mode(name: str) -> int | None:
         return None
 
 
-def _replace(target: Path, data: bytes, mode: int | None) -> None:
+def _as_bytes(part: str | bytes) -> bytes:
+    return part.encode("utf-8", "backslashreplace") if isinstance(part, str) else part
+
+
+def _replace(target: Path, parts: Iterable[str | bytes], mode: int | None) -> None:
     """Write beside the target, then move: it has its old contents or all of the new ones."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:99], suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(map(_as_bytes, parts))
         part.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         part.replace(target)
     except BaseException:  # Ctrl-C too

@@ -7,7 +7,7 @@ kernel.mlir ──────────────────────�
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Literal
@@ -22,7 +22,12 @@ from stretto.emit.gluon import Looped, Worker
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.ir import read_schedules
 from stretto.ir.diagnostics import MlirError
-from stretto.ir.kernels.running import RunnableKernel, runnable_kernels, runnable_text
+from stretto.ir.kernels.running import (
+    RunnableKernel,
+    RunnableLoop,
+    runnable_kernels,
+    runnable_text,
+)
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
@@ -101,6 +106,7 @@ def emit(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    agents: Mapping[str, str] | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
 ) -> EmittedKernel:
@@ -114,6 +120,8 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings that TMA fills get slots beyond those
     that their schedule asks for, up to `depth`; left out, as many as shared memory has room for.
+    `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
+    the group of warps that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
@@ -127,11 +135,14 @@ def emit(
     if mode is None:
         mode = "specialized" if given.has_products else "unspecialized"
     counts = given.counts(mode, consumers)
+    if agents and len(counts) > 1:
+        hint = "operations are named once rows are split: say how many consumers there are"
+        raise StrettoError(f"agents are given, and 1 to {counts[-1]} consumers are tried; {hint}")
     made: list[EmittedKernel] = []
     refused: list[StrettoError] = []
     for count, stages in itertools.product(counts, STAGES[mode]):
         try:
-            found = _emit(given, mode, count, stages, depth, seed)
+            found = _emit(given, mode, count, stages, depth, agents or {}, seed)
         except (EmitError, KernelError) as error:
             refused.append(error)
             continue
@@ -275,11 +286,14 @@ def _emit(
     consumers: int,
     stages: int,
     depth: int | None,
+    placed: Mapping[str, str],
     seed: int,
 ) -> EmittedKernel | None:
     machine = given.machine
     agents = machine.replicas_of_products(consumers)
     ready = given.ready(agents)
+    if placed:
+        ready = _with_agents(ready, placed, machine, agents)
     looped: list[Looped] = []
     analyses: list[ScheduleResult] = []
     for loop in ready.loops:
@@ -295,10 +309,30 @@ def _emit(
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
         looped.append(Looped(loop.operation, loop.wiring, program))
         analyses.append(analysis)
-    workers = _workers(ready, machine, agents, mode)
+    workers = _workers(ready, machine, agents, mode, placed.values())
     title = _title(ready.kernel, machine, analyses, consumers)
     emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+
+
+def _with_agents(
+    ready: RunnableKernel, placed: Mapping[str, str], machine: Machine, replicas: Sequence[str]
+) -> RunnableKernel:
+    """Operations of its loops given to agents; StrettoError where there is no such."""
+    compute = machine.agents_of_products()
+    known = [a.name for a in machine.agents if a is not compute] + list(replicas)
+    names = [op.name for loop in ready.loops for op in loop.wiring.loop.ops]
+    for op, agent in placed.items():
+        if op not in names:
+            raise StrettoError(f"no operation `{op}` in a loop; there are: {listed(names)}")
+        if agent not in known:
+            raise StrettoError(f"no agent `{agent}` for `{op}`; there are: {listed(known)}")
+    loops: list[RunnableLoop] = []
+    for one in ready.loops:
+        loop = one.wiring.loop
+        ops = tuple(replace(op, agent=placed.get(op.name, op.agent)) for op in loop.ops)
+        loops.append(replace(one, wiring=replace(one.wiring, loop=replace(loop, ops=ops))))
+    return replace(ready, loops=tuple(loops))
 
 
 def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
@@ -351,7 +385,11 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
 
 
 def _workers(
-    ready: RunnableKernel, machine: Machine, agents: Sequence[str], mode: EmitMode
+    ready: RunnableKernel,
+    machine: Machine,
+    agents: Sequence[str],
+    mode: EmitMode,
+    asked: Iterable[str],
 ) -> list[Worker]:
     compute = machine.agents_of_products()
     rows = [
@@ -366,8 +404,13 @@ def _workers(
         return [Worker("all", max(warps, ready.kernel.warps or 0), 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
-    assert copy is not None
-    return [*found, Worker(copy.name, copy.warps, copy.registers)]
+    wanted = {*asked, "" if copy is None else copy.name}
+    found += [
+        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        for agent in machine.agents
+        if agent.name in wanted and agent is not compute
+    ]
+    return sorted(found, key=lambda worker: copy is not None and worker.name == copy.name)
 
 
 def _title(

@@ -449,6 +449,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=arguments.consumers,
         depth=arguments.depth,
+        agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))
@@ -496,6 +497,9 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
+    "bench": elsewhere("bench"),
     "machines": machines,
     "view": elsewhere("view"),
 }

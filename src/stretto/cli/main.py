@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     starting.release()
     try:
         reply = COMMANDS[arguments.command](arguments)
-        _write(arguments.output or STANDARD, _render(reply, arguments.format))
+        _write(getattr(arguments, "output", None) or STANDARD, _render(reply, arguments.format))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")
         return _fail(list(error.lines(file)), FAILED, arguments.json)

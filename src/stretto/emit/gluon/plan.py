@@ -44,6 +44,8 @@ class Worker:
     name: str
     warps: int
     registers: int
+    computes: bool = True
+    """Whether it has tiles in registers; else it issues copies, and no more."""
 
     @property
     def function(self) -> str:
@@ -70,6 +72,11 @@ class Ring:
     def full(self) -> bool:
         """Whether somebody has to be told that a slot is full."""
         return self.by_tma
+
+    @property
+    def own(self) -> bool:
+        """Whether the agent that fills it reads it as well."""
+        return self.producer in self.consumers
 
     @property
     def free(self) -> bool:
