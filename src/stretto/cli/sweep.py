@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         arguments.function or arguments.input,
         dict(arguments.axes),
         arguments.machine,
-        settings=dict(arguments.set),
+        settings=dict(arguments.settings),
         rings=dict(arguments.ring),
         max_stages=arguments.stages,
         consumers=arguments.split,
