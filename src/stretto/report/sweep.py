@@ -237,7 +237,7 @@ class SweepReport:
         return [*lines, f"  and {more:,} reasons more"] if more > 0 else lines
 
     def plots(self) -> tuple[Plot, ...]:
-        """The first figure over SMEM, registers and stages; the front is pointed out."""
+        """The first figure over SMEM, registers and stages, as far as these differ."""
         done = [row for row in self.rows if row.success]
         front = {row.number for row in self.front}
 
@@ -257,13 +257,14 @@ class SweepReport:
             return Plot(title, *axes, points, series, joined=True)
 
         first = self.figures[0]
+        told = {"smem": "bytes of shared memory", "registers": "registers", "stages": "stages"}
+        differ = [name for name in told if len({row.figure(name) for row in done}) > 1]
         found = [
-            plot("smem", first, f"{_NAMES.get(first, first)} against bytes of shared memory"),
-            plot("registers", first, f"{_NAMES.get(first, first)} against registers"),
-            plot("stages", first, f"{_NAMES.get(first, first)} against stages"),
+            plot(across, first, f"{_NAMES.get(first, first)} against {told[across]}")
+            for across in differ or ["smem"]
         ]
         if first != "ii":
-            found.append(plot("smem", "ii", "II against bytes of shared memory"))
+            found.append(plot("smem", "ii", f"II against {told['smem']}"))
         return tuple(found)
 
     def to_svg(self) -> str:
