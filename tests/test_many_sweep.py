@@ -280,6 +280,8 @@ AT_ONCE: list[tuple[list[str], int, str]] = [
     ([GEMM, "--trips", "keys +"], 1, "trips: "),
     ([GEMM, "--grid", "keys"], 2, "is no axis"),
     ([GEMM, "--ring", "a_tile=0"], 1, "whole numbers from 1 are needed"),
+    ([GEMM, "--measure", "clock"], 1, "error: cannot be read as a file of Python"),
+    ([GEMM, "--measure", f"{EXAMPLES / 'gemm.py'}:__doc__"], 1, "is str; expected a function"),
     ([GEMM, "--signature", "x"], 2, "is no NAME=TYPE"),
     ([], 2, "give either an INPUT or --function"),
     ([GEMM, "--function", ATTENTION], 2, "give either an INPUT or --function"),

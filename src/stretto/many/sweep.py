@@ -107,6 +107,7 @@ def sweep(
         AnswerStore() if cache else None,
     )
     work.check()
+    clock = None if measure is None else _clock(measure)
     began = perf_counter()
     rows: list[SweepRow] = []
     limit = None if time_limit is None else time_limit + LATEST + 30.0
@@ -122,7 +123,7 @@ def sweep(
     rows.sort(key=lambda row: row.number)
     asked = {"machine": machine, "trips": trips, "blocks": blocks, "sms": sms, **options}
     found = SweepReport(str(what), tuple(rows), chosen, perf_counter() - began, (), asked)
-    return found if measure is None else measured(found, measure, top)
+    return found if clock is None else measured(found, clock, top)
 
 
 def _figures(front: Iterable[str]) -> tuple[str, ...]:
@@ -253,21 +254,28 @@ def predicted(row: SweepRow, found: ScheduleResult, sms: int | None) -> SweepRow
 # Measured ---------------------------------------------------------------------------------
 
 
+def _clock(measure: str | Callable[..., float]) -> Callable[..., float]:
+    """The function that measures, found before there is anything to measure."""
+    if not isinstance(measure, str):
+        return measure
+    file, _, name = measure.rpartition(":")
+    found = load_object(file, name)
+    if not callable(found):
+        raise StrettoError(f"{measure} is {type(found).__name__}; expected a function")
+    return cast("Callable[..., float]", found)
+
+
 def measured(
     report: SweepReport, measure: str | Callable[..., float], top: int = TOP
 ) -> SweepReport:
     """The report with what a function says of the configurations that are predicted fastest."""
-    if isinstance(measure, str):
-        file, _, name = measure.rpartition(":")
-        measure = load_object(file, name)  # pyright: ignore[reportAssignmentType] - looked at below
-    if not callable(measure):
-        raise StrettoError(f"measure is {measure!r}; expected a function")
+    clock = _clock(measure)
     found: dict[int, float] = {}
     notes: list[str] = []
     for row in report.ranked[:top]:
         try:
             with redirect_stdout(sys.stderr):
-                found[row.number] = float(measure(**row.values))
+                found[row.number] = float(clock(**row.values))
         except StrettoError as error:
             notes.append(f"{row.label} was not measured: {error}")
         except Exception as error:
