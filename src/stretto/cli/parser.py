@@ -11,6 +11,7 @@ stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
 stretto compare A [B]             two schedules side by side
+stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 """
 
