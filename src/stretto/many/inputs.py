@@ -28,7 +28,7 @@ from stretto.limits import FILE_BYTES
 from stretto.loop import Loop
 from stretto.loop.json import loop_to_json
 
-SUFFIXES = (".json", ".jsonl", ".mlir", ".ttir", ".tileirbc")
+SUFFIXES = (".json", ".jsonl", ".mlir", ".ttir", ".tileirbc", ".graphml", ".ssp")
 """Of files in folders that may hold loops; a file that is named is read whatever it is called."""
 _LOOPS = re.compile(rb'"schema"\s*:\s*"stretto\.loop/|"schema_version"\s*:')
 _HEAD = 4096

@@ -317,13 +317,12 @@ class Moving:
         """The first segment that a segment cannot share its column with; -1: it fits."""
         column, op = self.seg_col[s], self.seg_op[s]
         amount, limit = self.seg_amt[s], self.limit[column]
-        count, held = self.meeting(s), amount
+        count, held = self.meeting(s), 0
         for k in range(count):
             other = self.met[k]
-            if self.seg_op[other] != op:
-                if amount + self.seg_amt[other] > limit:
-                    return other
-                held += self.seg_amt[other]
+            if self.seg_op[other] != op and amount + self.seg_amt[other] > limit:
+                return other
+            held += self.seg_amt[other]  # what is tied to it moves with it, and counts
         return -1 if held <= limit else self.crowd(s, count)
 
     def crowd(self, s: int, count: int) -> int:
