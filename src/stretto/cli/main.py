@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         starting.load("stretto.solve", "stretto.api.read_write")
     starting.release()
     try:
+        if getattr(arguments, "set", None):
+            from stretto.cli.changing import change_machine
+
+            change_machine(arguments)
         reply = COMMANDS[arguments.command](arguments)
         target = getattr(arguments, "output", None) or STANDARD
         _write(target, _render(reply, arguments.format, target))

@@ -10,6 +10,7 @@ stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelin
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
+stretto compare A [B]             two schedules side by side
 stretto machines [NAME]           what a machine has
 """
 
@@ -133,6 +134,17 @@ def pin(text: str) -> str:
     return text
 
 
+def setting(text: str) -> str:
+    """A value of a machine's file that is to be another."""
+    from stretto.machine.settings import parse_setting
+
+    try:
+        parse_setting(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def part(text: str) -> str:
     """A rung or an arm of the cost-based generator."""
     # Known only to the generator, which is not loaded unless asked about.
@@ -173,6 +185,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments.json = arguments.format == "json"
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    _check_files(arguments, parser)
+    _check_options(arguments, parser)
+    return arguments
+
+
+def _check_files(arguments: argparse.Namespace, parser: Parser) -> None:
+    """What is read and written fits together."""
     if "schedule" in arguments and arguments.input == arguments.schedule == "-":
         parser.error("INPUT and SCHEDULE cannot both be -")
     if arguments.command == "simulate" and arguments.schedule and arguments.generator:
@@ -182,13 +201,21 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             parser.error("OUT is -, so --json has nowhere to go")
         if arguments.to is None:
             parser.error("OUT is -, so --to must name the format")
+
+
+def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
+    """Options that need each other."""
+    if arguments.command == "machines":
+        if not arguments.name and (arguments.toml or arguments.set):
+            parser.error("--toml and --set need the NAME of a machine")
+        if arguments.toml and arguments.json:
+            parser.error("--toml prints TOML, not JSON")
     if arguments.command == "bench" and not arguments.paths and not arguments.random:
         parser.error("nothing to measure: give a PATH, or --random N")
     if arguments.command == "batch" and arguments.rows in (None, STANDARD):
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
-    return arguments
 
 
 def make_parser() -> Parser:
@@ -208,6 +235,8 @@ def make_parser() -> Parser:
             if option == "--json":
                 _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
+            if option in ("--machine", "target", "name"):
+                command.add_argument("--set", **_OPTIONS["--set"])
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
@@ -276,7 +305,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "How good and how fast schedules are, suite by suite, and what is worse than it was.",
         f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
-    "machines": ("Lists the machines, or shows one.", "name --json --output"),
+    "compare": (
+        "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
+        "input other --a --b --json --output",
+    ),
+    "machines": ("Lists the machines, or shows one.", "name --toml --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
@@ -315,6 +348,9 @@ def _flag(help: str) -> dict[str, Any]:
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
+    "other": _takes(given, "B", "the other input or schedule (default: the same)", nargs="?"),
+    "--a": _takes(str, "OPTIONS", "options of `stretto schedule` for the first", default=""),
+    "--b": _takes(str, "OPTIONS", "and for the second", default=""),
     "name": _takes(given, "NAME|FILE.toml", "show this machine", nargs="?"),
     "verified": _takes(given, "SCHEDULE", f"{_SCHEDULE})", nargs="?"),
     "simulated": _takes(given, "SCHEDULE", f"{_SCHEDULE}, else a new one)", nargs="?"),
@@ -323,6 +359,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "NAME|FILE.toml",
         "the machine (default: the one the loop names, else blackwell)",
     ),
+    "--set": _takes(
+        setting,
+        "PATH=VALUE",
+        "change the machine: a value of its file, such as budgets.smem.bytes=65536",
+        action="append",
+        default=[],
+    ),
+    "--toml": _flag("print its file, whole, which loads back equal"),
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
