@@ -12,6 +12,7 @@ stretto batch INPUT...            every loop of many inputs, one JSON line each,
 stretto bench PATH...             how good and how fast, over suites of loops
 stretto sweep INPUT               every configuration of a kernel or a machine: front, and fastest
 stretto compare A [B]             two schedules side by side
+stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 """
 
