@@ -54,7 +54,7 @@ def test_one_consumer_does_what_numpy_does(name: str) -> None:
     holds(name, emitted(name, 1).source)
 
 
-@pytest.mark.parametrize("name", [*TRITON, "cutile/layer_norm"])
+@pytest.mark.parametrize("name", [*TRITON, "cutile/layer_norm", "cutile/softmax"])
 def test_one_group_of_warps_does_what_numpy_does(name: str) -> None:
     holds(name, emitted(name, mode="unspecialized").source)
 
@@ -265,14 +265,6 @@ def test_what_cannot_be_split_says_why() -> None:
     assert told == (
         "softmax.py:9:1: error: it cannot be split between replicas; "
         "only a kernel with a product has rows to split"
-    )
-
-
-def test_what_tma_would_read_otherwise_is_refused() -> None:
-    told = refused("cutile/softmax")
-    assert told.endswith(
-        "error: it reads neg_inf outside of the tensor, which has no Gluon yet "
-        "(TMA reads zeros there; choose among them in the kernel)"
     )
 
 
