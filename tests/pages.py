@@ -2,7 +2,7 @@
 
 ```console          `$ command` and what it prints; `…` stands for what differs from run to run
 ```pycon            `>>> line` and what it prints
-```python           runs, in order within the page; what it prints is not shown
+```python           runs, in order within the page, `stretto` being imported
 ```python gpu       needs Triton and a GPU: syntax, names and keywords of stretto are checked
 ```sh               commands; those of stretto run, of others target, file or extra is looked for
 ```json toml mlir   read as what they are: documents of ours, machines, modules
@@ -35,9 +35,10 @@ from typing import Any
 import jsonschema
 from markdown_it import MarkdownIt
 
+import stretto
 from documents import parse_loop
-from stretto.cli.main import main as stretto
-from stretto.ir.opt.__main__ import main as stretto_opt
+from stretto.cli.main import main as stretto_main
+from stretto.ir.opt.__main__ import main as stretto_opt_main
 from stretto.machine import read_machine
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +66,7 @@ class Page:
 
     name: str
     folder: Path
-    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page", "stretto": stretto})
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -130,7 +131,7 @@ def alike(lines: list[str], shown: list[str]) -> bool:
 def command(line: str) -> tuple[int, str]:
     """Run a command line of ours in this process; its exit code and all it prints."""
     program, *arguments = shlex.split(line, comments=True)
-    tool = {"stretto": stretto, "stretto-opt": stretto_opt}.get(program)
+    tool = {"stretto": stretto_main, "stretto-opt": stretto_opt_main}.get(program)
     if tool is None:
         raise PageError(f"{program}: only stretto and stretto-opt are run")
     out = io.StringIO()
@@ -177,7 +178,7 @@ def _make(targets: list[str]) -> None:
 def _pip(words: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     match words:
-        case ["install", what] if found := re.fullmatch(r"stretto(?:\[(\w+)\])?|\.", what):
+        case ["install", what] if found := re.fullmatch(r"(?:stretto|\.)(?:\[(\w+)\])?", what):
             if found[1] and found[1] not in project["optional-dependencies"]:
                 raise PageError(f"pip install {what}: there is no such extra")
         case _:
@@ -273,7 +274,8 @@ def _json(_page: Page, block: Block) -> None:
 
 
 def _toml(_page: Page, block: Block) -> None:
-    read_machine("machine.toml", block.text, {})
+    if "project" not in tomllib.loads(block.text):  # that of a package, else a machine
+        read_machine("machine.toml", block.text, {})
 
 
 def _mlir(page: Page, block: Block) -> None:

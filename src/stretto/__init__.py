@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
+    from stretto.api.converting import Conversion, convert
     from stretto.api.emitting import emit
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
+    from stretto.many.batch import batch
+    from stretto.many.bench import bench
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
@@ -53,6 +56,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
+    "stretto.api.converting": ("Conversion", "convert"),
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
@@ -68,6 +72,8 @@ _HOMES = {
     "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
+    "stretto.many.batch": ("batch",),
+    "stretto.many.bench": ("bench",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
@@ -78,6 +84,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Bounds",
     "BoundsResult",
+    "Conversion",
     "DocumentError",
     "ExplainResult",
     "GeneratorTask",
@@ -104,8 +111,11 @@ __all__ = [
     "StoppedError",
     "StrettoError",
     "VerifyResult",
+    "batch",
+    "bench",
     "bounds",
     "build",
+    "convert",
     "emit",
     "explain",
     "generate_loops",

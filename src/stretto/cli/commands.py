@@ -497,5 +497,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
+    "bench": elsewhere("bench"),
     "machines": machines,
 }

@@ -13,4 +13,4 @@ from stretto.machine.machine import Machine
 
 def digest(machine: Machine) -> str:
     """Of everything that a machine states."""
-    return "sha256:" + sha256(repr(replace(machine, file="")).encode()).hexdigest()
+    return "sha256:" + sha256(repr(replace(machine, file="", extends="")).encode()).hexdigest()

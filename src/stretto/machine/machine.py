@@ -242,6 +242,8 @@ class Machine:
     """What every result on this machine must say, such as a lifted budget."""
     file: str = field(default="", compare=False)
     """Where it stands, for messages."""
+    extends: str = field(default="", compare=False)
+    """The machine that its file says it changes, if any."""
 
     @cached_property
     def _slots_by_name(self) -> dict[str, Slot]:
