@@ -507,4 +507,5 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "bench": elsewhere("bench"),
     "compare": elsewhere("compare"),
     "machines": machines,
+    "view": elsewhere("view"),
 }

@@ -11,6 +11,7 @@ stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
 stretto compare A [B]             two schedules side by side
+stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 """
 
@@ -123,15 +124,29 @@ def given(text: str) -> str:
     return text
 
 
-def pin(text: str) -> str:
-    """Where an operation is to stand."""
+def pins(text: str) -> list[str]:
+    """Where an operation is to stand; of a file, a line each."""
     from stretto.loop.pins import parse_pin
 
     try:
-        parse_pin(text)
+        asked = _lines(text[1:]) if text.startswith("@") else [text]
+        for each in asked:
+            parse_pin(each)
     except StrettoError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return text
+    return asked
+
+
+def _lines(file: str) -> list[str]:
+    from stretto.files import read_text
+
+    lines = [line.strip() for line in read_text(file)[1].splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def port(text: str) -> int:
+    """Where a server listens; 0: anywhere."""
+    return _no_more(natural(text), 65535)
 
 
 def setting(text: str) -> str:
@@ -237,6 +252,8 @@ def make_parser() -> Parser:
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
             if option in ("--machine", "target", "name"):
                 command.add_argument("--set", **_OPTIONS["--set"])
+        if "--json" not in options.split():
+            command.set_defaults(format="text", output=None)
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
@@ -308,6 +325,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": (
         "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
         "input other --a --b --json --output",
+    ),
+    "view": (
+        "Shows schedules in a browser, where they can be changed: what if? Ends with Ctrl-C.",
+        f"{_PROBLEM} --generator --no-fuse --pin --effort --time-limit --port --no-browser",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --json --output"),
 }
@@ -410,10 +431,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--no-fuse": _flag("do not let operations fuse"),
     "--strict": _flag("fail where a constraint is not honoured, or registers spill"),
     "--pin": _takes(
-        pin,
-        "OP=WHAT:N",
-        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP",
-        action="append",
+        pins,
+        "OP=WHAT:N|@FILE",
+        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP; "
+        "of a file, a line each",
+        action="extend",
         default=[],
     ),
     "--without": _takes(
@@ -485,6 +507,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
+    "--port": _takes(port, "N", "listen on this port (default: 0, any that is free)", default=0),
+    "--no-browser": _flag("print the address and open no browser"),
     "--json": {
         "action": "store_const",
         "const": "json",
