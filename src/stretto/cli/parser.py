@@ -19,6 +19,7 @@ stretto machines [NAME]           what a machine has
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
@@ -267,6 +268,10 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
+    elif arguments.command == "batch" and arguments.csv is not None:
+        table, rows = map(os.path.realpath, (arguments.csv, arguments.rows))
+        if table == rows:
+            parser.error("--csv would replace the rows: -o names the same file")
 
 
 def make_parser() -> Parser:

@@ -31,6 +31,7 @@ from stretto.loop.json import loop_to_json
 SUFFIXES = (".json", ".jsonl", ".mlir", ".ttir", ".tileirbc", ".graphml", ".ssp")
 """Of files in folders that may hold loops; a file that is named is read whatever it is called."""
 _LOOPS = re.compile(rb'"schema"\s*:\s*"stretto\.loop/|"schema_version"\s*:')
+_ROWS = re.compile(rb'\{\s*"schema"\s*:\s*"stretto\.batch-row/')
 _HEAD = 4096
 """Bytes of a JSON file in a folder in which it says that it is loops."""
 
@@ -58,7 +59,8 @@ class Unit:
 
     def id(self, settings: str) -> str:
         """Of its row: the same place, content and settings give the same."""
-        found = hashlib.sha256(f"{settings}\0{self.source}\0{self.index or 0}\0".encode())
+        place = f"{settings}\0{self.source}\0{self.index or 0}\0"
+        found = hashlib.sha256(place.encode("utf-8", "surrogatepass"))
         found.update(self.data)
         return found.hexdigest()[:16]
 
@@ -98,6 +100,8 @@ class Inputs:
                 try:
                     self.size += os.stat(file).st_size
                 except OSError as error:
+                    if within:
+                        continue  # a row says why
                     raise DocumentError(file, "", f"cannot be read: {reason(error)}") from None
             if not found:
                 kinds = ", ".join(SUFFIXES)
@@ -105,6 +109,17 @@ class Inputs:
                 raise DocumentError(os.fspath(one), "", "has no file with loops", hint)
         if not known:
             self.size = 0
+
+    def leave_out(self, output: str) -> None:
+        """Do not read the file that the rows go to, which may lie in a folder that is searched."""
+        given = self._given if isinstance(self._given, list) else []
+        named = (os.fspath(one) for one in given if not isinstance(one, Loop))
+        same = _identity(output)
+        if same is None:
+            return
+        if any(not os.path.isdir(one) and _identity(one) == same for one in named):
+            raise StrettoError(f"{output} is an input, and cannot take the rows; give another -o")
+        self._seen.add(same)
 
     def __iter__(self) -> Iterator[Unit]:
         number = 0
@@ -133,11 +148,9 @@ class Inputs:
 
     def _again(self, file: str) -> bool:
         """Whether it came before, under this name or another."""
-        try:
-            status = os.stat(file)
-        except OSError:
+        same = _identity(file)
+        if same is None:
             return False  # whoever reads it says why
-        same = status.st_dev, status.st_ino
         if same in self._seen:
             return True
         self._seen.add(same)
@@ -193,6 +206,15 @@ class Inputs:
         return Unit(0, name, number, b"", str(told))
 
 
+def _identity(file: str) -> tuple[int, int] | None:
+    """What a file is, under whatever name; None where there is none."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _files(name: str) -> Iterator[str]:
     """What a path or a pattern stands for, in order."""
     if os.path.isdir(name):
@@ -211,13 +233,18 @@ def _files(name: str) -> Iterator[str]:
 
 def _may_hold_loops(file: str) -> bool:
     """Whether a file of a folder is worth reading: other documents are in JSON too."""
-    if not file.endswith(".json"):
+    if not file.endswith((".json", ".jsonl")):
         return file.endswith(SUFFIXES)
+    if not os.path.isfile(file):
+        return True  # whoever reads it says why; to open a pipe would wait for its writer
     try:
         with open(file, "rb") as opened:
-            return _LOOPS.search(opened.read(_HEAD)) is not None
+            head = opened.read(_HEAD)
     except OSError:
-        return True  # whoever reads it says why
+        return True  # likewise
+    if file.endswith(".jsonl"):
+        return _ROWS.match(head) is None
+    return _LOOPS.search(head) is not None
 
 
 def _is_document(line: bytes) -> bool:

@@ -65,10 +65,10 @@ def serve_tasks(
     else:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what a task prints must not end up among the rows
-    if memory is not None:
-        _limit_memory(memory)
     waiting: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, waiting), daemon=True).start()
+    if memory is not None:
+        _limit_memory(memory)
     try:
         work: Callable[[Any], Any] = pickle.loads(function)
     except Exception as error:
