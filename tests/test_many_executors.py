@@ -212,4 +212,5 @@ def test_processes_leave_with_the_one_that_started_them(number: int, tmp_path: P
             assert int(parent.stdout.readline()) != parent.pid
         parent.send_signal(number)
         # The pipes end when the last process that has them is gone, not before.
-        parent.communicate(timeout=20)
+        _, told = parent.communicate(timeout=20)
+        assert "BrokenPipeError" not in told

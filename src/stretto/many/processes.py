@@ -84,7 +84,10 @@ def serve_tasks(
             data = pickle.dumps(Answer(*answer, seconds))
         except Exception as error:
             data = pickle.dumps(Answer(None, told(error), seconds))
-        connection.send_bytes(data)
+        try:
+            connection.send_bytes(data)
+        except OSError:  # nobody is left to hear it
+            os._exit(0)
 
 
 def _receive(connection: Connection, waiting: SimpleQueue[bytes]) -> None:
