@@ -12,7 +12,6 @@ import sys
 from stretto.cli.commands import Reply
 from stretto.files import write_out
 
-
 PATIENCE = 5.0
 """Seconds that somebody who looks at a page waits for an answer, unless they say otherwise."""
 
