@@ -164,12 +164,12 @@ class Shaky(Executor):
     def submit(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, function: Callable[..., Any], /, *given: Any
     ) -> Future[Any]:
-        (task,) = given
+        ((task,),) = given
         future: Future[Any] = Future()
         if task == 3 or (self.seen[-1:] == [3] and task not in self.seen):
             future.set_exception(KilledWorker(f"task {task}"))
         else:
-            future.set_result(function(task))
+            future.set_result(function([task]))
         self.seen.append(task)
         return future
 
