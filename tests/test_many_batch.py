@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -169,6 +170,35 @@ def test_blank_lines_are_passed_over_and_a_bad_line_is_a_row(tmp_path: Path) -> 
         f"{file}:4:30: error: not JSON: Unterminated string starting at"
     ]
     assert rows[f"{file}:6"]["errors"][0].startswith(f"{file}:6: $: error: is no loop")
+
+
+def test_what_is_written_among_the_inputs_is_not_read(lines: Path, tmp_path: Path) -> None:
+    out = lines.parent / "rows.jsonl"
+    (tmp_path / "older.jsonl").write_text('{"schema": "stretto.batch-row/1"}\n' * 2)
+    assert len(list(stretto.batch([tmp_path], out, jobs=2))) == 60
+    assert complete(rows_of(out))
+    assert list(stretto.batch([tmp_path], out, jobs=2)) == []
+
+
+def test_what_a_shell_hands_over_is_read_line_by_line(lines: Path) -> None:
+    program = " ".join(map(shlex.quote, COMMAND))
+    command = f"{program} <(head -3 {shlex.quote(str(lines))}) -j 1 --no-cache"
+    shell = ["bash", "-c", command]
+    found = subprocess.run(shell, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["loop"] for line in found.stdout.splitlines()] == [
+        loop.name for loop in LOOPS[:3]
+    ]
+
+
+def test_a_file_whose_name_is_no_text_is_a_file(tmp_path: Path) -> None:
+    name = os.fsdecode(b"l\xff.json")
+    (tmp_path / name).write_text(dump_loop(LOOPS[0]))
+    out = tmp_path / "rows"
+    for fresh in (1, 0):
+        assert len(list(stretto.batch([tmp_path], out, jobs=1))) == fresh
+        (row,) = rows_of(out)
+        assert row["success"]
+        assert row["source"].endswith(name)
 
 
 def test_loops_at_hand_are_inputs() -> None:
@@ -473,6 +503,11 @@ def test_the_table_is_in_the_order_of_the_inputs(tmp_path: Path) -> None:
     assert rows[0]["error"].startswith(f"{bad}: ")
     assert found[1] == ("gemm", "256", "true", "true", "4")
     assert [row["loop"] for row in rows[2:]] == ["k.0", "k.1", "four_op"]
+
+
+def test_rows_and_table_are_two_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "examples", "-o", "x", "--csv", "x"]) == 2
+    assert "-o and --csv are the same file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [["--json"], ["--csv", "rows.csv"]])

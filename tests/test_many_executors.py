@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from stretto.errors import DocumentError, StrettoError
+from stretto.many import cluster
 from stretto.many.executors import UNDER_WAY, Done, cores, run_tasks
 
 
@@ -179,12 +180,33 @@ def test_who_was_on_a_worker_that_died_is_tried_alone_before_it_is_blamed() -> N
     found = list(run_tasks(square, range(6), executor))
     assert sorted(done.task for done in found) == list(range(6))
     assert errors(found) == {3: "error: KilledWorker: task 3"}
-    assert executor.seen == [0, 1, 2, 3, 4, 5, 3, 4]
+    assert sorted(executor.seen) == [0, 1, 2, 3, 3, 4, 4, 5]
 
 
 def test_an_executor_that_nobody_knows_is_refused() -> None:
     with pytest.raises(StrettoError, match="no executor `ray://x`; known: dask://HOST:PORT"):
         list(run_tasks(square, [1], "ray://x"))
+
+
+def test_a_cluster_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(StrettoError, match=r"needs the extra: pip install 'stretto\[dask\]'"):
+        list(run_tasks(square, [1], "dask://127.0.0.1:8786"))
+
+
+@pytest.mark.parametrize(
+    ("has", "told"), [("0.0.1", "has stretto 0.0.1; here"), (ImportError("none"), "has no stretto")]
+)
+def test_a_worker_with_another_stretto_is_named(has: object, told: str) -> None:
+    class Client:
+        def wait_for_workers(self, count: int, timeout: float) -> None: ...
+
+        def run(self, function: Callable[[], str], on_error: str) -> dict[str, object]:
+            assert on_error == "return"
+            return {"tcp://a:1": function(), "tcp://b:2": has}
+
+    with pytest.raises(StrettoError, match=f"the Dask worker tcp://b:2 {told}"):
+        cluster.same_everywhere(Client(), "a:8786")
 
 
 SCRIPT = """

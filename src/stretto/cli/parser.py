@@ -188,6 +188,8 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
+    elif arguments.command == "batch" and arguments.csv == arguments.rows:
+        parser.error("-o and --csv are the same file")
     return arguments
 
 
