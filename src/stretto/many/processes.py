@@ -29,7 +29,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from stretto.errors import StrettoError
 
@@ -65,8 +65,6 @@ def serve_tasks(
     else:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what a task prints must not end up among the rows
-    if memory is not None:
-        _limit_memory(memory)
     waiting: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, waiting), daemon=True).start()
     try:
@@ -75,6 +73,17 @@ def serve_tasks(
         connection.send(Answer(error=told(error)))
         return
     connection.send(_READY)
+    if memory is not None:
+        _limit_memory(memory)
+    try:
+        _work(connection, work, waiting)
+    except BaseException:
+        os._exit(1)  # the one who waits for the answer says so
+
+
+def _work(
+    connection: Connection, work: Callable[[Any], Any], waiting: SimpleQueue[bytes]
+) -> NoReturn:
     while True:
         task = waiting.get()
         began = perf_counter()
