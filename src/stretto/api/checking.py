@@ -20,7 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.report.schedule import VERIFICATION, VerificationReport
+from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
