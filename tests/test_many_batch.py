@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
@@ -604,3 +605,24 @@ def test_progress_is_told_where_it_is_asked_for(lines: Path, tmp_path: Path) -> 
     told = found.stderr.splitlines()
     assert len(told) == 60
     assert re.fullmatch(r"60 loops, 100% of the input, [\d,]+ a second(, \d+ s left)?", told[-1])
+
+
+class Terminal(io.StringIO):
+    """Standard error that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_one_line_moves_and_is_gone_at_the_end(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("stretto.cli.batch.MOVES", 0.0)
+    assert main(["batch", str(lines), "-o", str(tmp_path / "rows.jsonl"), "-j", "2"]) == 0
+    told = terminal.getvalue().split("\r")
+    assert told[1].startswith("1 loop, ")
+    assert re.match(r"60 loops, 100% of the input, [\d,]+ a second", told[-3])
+    assert (told[-2].strip(), told[-1]) == ("", "")
+    assert "\n" not in terminal.getvalue()
