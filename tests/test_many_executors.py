@@ -117,6 +117,39 @@ def test_a_function_that_cannot_be_sent_is_refused() -> None:
         list(run_tasks(lambda task: task, [1], jobs=1))
 
 
+class OnlyThere:
+    """What can be sent, and makes no sense to whoever gets it."""
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return only_there, (__name__,)
+
+
+def only_there(_: str) -> object:
+    if os.getpid() == int(os.environ["STRETTO_TEST_PARENT"]):
+        raise LookupError("only there")
+    return OnlyThere()
+
+
+def made_there(_: int) -> OnlyThere:
+    return OnlyThere()
+
+
+def test_a_result_that_makes_no_sense_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRETTO_TEST_PARENT", str(os.getpid()))
+    found = list(run_tasks(made_there, [1, 2], jobs=1))
+    assert [done.error for done in found] == ["error: LookupError: only there"] * 2
+
+
+def test_who_takes_long_over_an_answer_does_not_lose_the_next_ones() -> None:
+    found: list[Done[int, int]] = []
+    for done in run_tasks(square, range(8), jobs=2, limit=1.0):
+        found.append(done)
+        if len(found) == 3:
+            time.sleep(1.3)
+    assert errors(found) == {}
+    assert sorted(done.task for done in found) == list(range(8))
+
+
 def test_no_tasks_are_no_rows_and_start_nothing() -> None:
     assert list(run_tasks(square, [], jobs=2)) == []
     assert cores() >= 1
