@@ -74,7 +74,7 @@ NODE_MODULES := viewer/node_modules/.ready
 test-browser: setup $(NODE_MODULES)
 	command -v chromium >/dev/null || viewer/install_chromium
 	cd viewer && npm run --silent types && npm run --silent build -- --check
-	cd viewer && node --test tests/
+	cd viewer && node --test --test-concurrency=1 tests/
 
 # Rewrite docs/pictures/ from the shipped kernels.
 pictures: setup $(NODE_MODULES)
