@@ -8,10 +8,11 @@ Plan ── agents      copy, compute, compute.1: a function each
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
+from stretto.emit.gluon.ordering import require_order
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
@@ -192,6 +193,7 @@ def make_plan(
         if said and said not in known and len(workers) > 1:
             told = f"it stands on agent `{said}`, which runs no part of the kernel"
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
+    require_order(kernel, plan.maker, _issuer(plan))
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
@@ -212,6 +214,17 @@ def make_plan(
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
     return plan
+
+
+def _issuer(plan: Plan) -> Callable[[Operation], str]:
+    """Who issues an operation, in a loop that runs by a program or outside."""
+    inside = {
+        operation: loop.program.agent_of[name]
+        for loop in plan.loops.values()
+        for name, operation in loop.wiring.operations.items()
+        if name in loop.program.agent_of and len(plan.workers) > 1
+    }
+    return lambda operation: inside.get(operation) or plan.owner(operation)
 
 
 def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, str]]:
@@ -325,7 +338,9 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     if program.mutexes:
         told = ", ".join(mutex.name for mutex in program.mutexes)
         raise EmitError(
-            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet"
+            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet",
+            loop.operation,
+            "--mode unspecialized needs none",
         )
     found: list[Ring] = []
     for ring in program.rings:
@@ -336,7 +351,8 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         if not writers:
             continue  # it comes from outside
         if len(writers) != 1 or any(c.distance for pipe in pipes for c in pipe.consumers):
-            raise EmitError(f"ring `{ring.name}` is filled or read in a way that has no Gluon yet")
+            told = f"ring `{ring.name}` is filled or read in a way that has no Gluon yet"
+            raise EmitError(told, loop.operation)
         (writer,) = writers
         by_tma = writer.kind == TMA_LOAD
         operation = loop.wiring.operations[writer.name]
@@ -351,7 +367,7 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
             raise EmitError(f"{told}, which has no Gluon yet", operation)
-        _require_handed_back(pipes, agent_of[writer.name], readers)
+        _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(
             Ring(
                 ring.storage,
@@ -367,9 +383,10 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     return found
 
 
-def _require_handed_back(pipes: Sequence[Pipe], producer: str, readers: set[str]) -> None:
+def _require_handed_back(
+    writer: Operation, pipes: Sequence[Pipe], producer: str, readers: set[str]
+) -> None:
     for pipe in pipes:
         if not pipe.reused and readers != {producer}:
-            raise EmitError(
-                f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
-            )
+            told = f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
+            raise EmitError(told, writer)
