@@ -267,6 +267,8 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
+    elif arguments.command == "batch" and arguments.csv == arguments.rows:
+        parser.error("-o and --csv are the same file")
 
 
 def make_parser() -> Parser:
