@@ -74,7 +74,7 @@ NODE_MODULES := viewer/node_modules/.ready
 test-browser: setup $(NODE_MODULES)
 	command -v chromium >/dev/null || viewer/install_chromium
 	cd viewer && npm run --silent types && npm run --silent build -- --check
-	cd viewer && node --test tests/
+	cd viewer && node --test --test-concurrency=1 tests/
 
 # Rewrite docs/pictures/ from the shipped kernels.
 pictures: setup $(NODE_MODULES)
@@ -109,7 +109,8 @@ DOCS := .venv/docs
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
-	$(BIN)/python docs/write_gallery.py build/gallery
+	$(BIN)/python docs/write_gallery.py build
+	$(BIN)/python docs/write_commands.py build/appended
 	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
 	$(BIN)/python docs/check_site.py build/site
 	@echo "build/site/index.html"

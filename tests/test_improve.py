@@ -137,7 +137,6 @@ def source() -> ModuleType:
     return module
 
 
-@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
 def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> None:
     """Two operations that draw two units each, one cycle of them together, came upon a third."""
     (loop,) = stretto.generate_loops(1, seed=5, ops=(8, 20), first=266)
@@ -146,6 +145,7 @@ def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> Non
     assert found.ii == stretto.schedule(loop, without=["improve"]).ii
 
 
+@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
 def test_compiled_and_in_python_the_moves_are_the_same() -> None:
     assert not str(moving.__file__).endswith(".py")
     twin = source()
@@ -228,6 +228,44 @@ def test_no_stage_of_a_large_loop_can_be_saved_by_moving_whole_iis(seed: int) ->
                 least[dst] += ii
                 moved = True
     assert max(least) // ii - min(least) // ii == max(starts) // ii - min(starts) // ii
+
+
+def test_so_few_stages_are_never_ruled_out_where_a_placement_has_them() -> None:
+    world = source()
+    seen = 0
+    for seed in range(150):
+        found = placement_of(seed)
+        if found is None or found[0].staged:
+            continue
+        rows = improving.rows_of(*found)
+        moves = world.Moving(rows.board())
+        moves.take(rows.starts(found[1]))
+        assert moves.windows(moves.worth().stages), seed
+        assert not moves.overfull(), seed
+        seen += 1
+    assert seen > 50
+
+
+def test_a_stretch_that_must_hold_too_much_rules_a_number_of_stages_out() -> None:
+    """Both writers end before 5, so that the third has its place; 2 × 3 cycles are 6."""
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 1)))
+    ops = (
+        Op("x", "k", uses=(Use("a", 3),), latency=3),
+        Op("y", "k", uses=(Use("a", 3),), latency=3),
+        Op("z", "k", uses=(Use("b", 1),), latency=1),
+    )
+    stated = (Dependence("x", "z", 3, 0, "order"), Dependence("y", "z", 3, 0, "order"))
+    problem = make_problem(Loop("tight", ops, stated=stated), machine, Options())
+    found = refine(problem, 6).placement
+    assert found is not None
+    assert found.stage_count == 2
+    rows = improving.rows_of(problem, found)
+    moves = source().Moving(rows.board())
+    moves.take(rows.starts(found))
+    assert moves.windows(1)
+    assert moves.overfull()
+    assert moves.windows(2)
+    assert not moves.overfull()
 
 
 def test_a_schedule_that_spills_says_so_first_and_what_would_help() -> None:

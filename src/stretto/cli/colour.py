@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+
+from stretto.files import on_terminal
 
 BOLD, RED, YELLOW, BLUE, GREEN, OFF = (f"\x1b[{n}m" for n in (1, 31, 33, 34, 32, 0))
 
@@ -27,7 +28,7 @@ _PARTS = (
 def wanted() -> bool:
     """Whether standard output is a terminal that shows colours."""
     shows = os.environ.get("TERM", "") not in ("", "dumb")
-    return sys.stdout.isatty() and shows and not os.environ.get("NO_COLOR")
+    return on_terminal() and shows and not os.environ.get("NO_COLOR")
 
 
 def coloured(lines: list[str]) -> list[str]:

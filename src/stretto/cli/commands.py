@@ -534,7 +534,9 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),
+    "sweep": elsewhere("sweep"),
     "compare": elsewhere("compare"),
     "completion": elsewhere("completion"),
     "machines": machines,
+    "view": elsewhere("view"),
 }

@@ -12,7 +12,7 @@ from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
 from stretto.errors import StrettoError, UsageError
-from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
+from stretto.files import INTERRUPTED, STANDARD, on_terminal, write_out, write_text
 from stretto.report import WIDTH, page, printable
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
@@ -87,7 +87,7 @@ def _shown(reply: Reply) -> list[str]:
 
 
 def _write(name: str, told: str | bytes) -> None:
-    if isinstance(told, bytes) and name == STANDARD and sys.stdout.isatty():
+    if isinstance(told, bytes) and name == STANDARD and on_terminal():
         raise StrettoError("this format is nothing for a terminal; -o FILE writes it to a file")
     write_text(name, told)
 
@@ -96,8 +96,8 @@ def _render(reply: Reply, format: str, target: str) -> str | bytes:
     if format == "json":
         return json.dumps(reply.document(), indent=2, ensure_ascii=False) + "\n"
     if format == "text":
-        on_terminal = target == STANDARD and sys.stdout.isatty()
-        return "".join(line + "\n" for line in (_shown(reply) if on_terminal else reply.lines()))
+        lines = _shown(reply) if target == STANDARD and on_terminal() else reply.lines()
+        return "".join(line + "\n" for line in lines)
     from stretto.report.formats import rendered
 
     return rendered(reply.document(), format, reply.text)

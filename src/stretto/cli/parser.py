@@ -10,7 +10,9 @@ stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelin
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
+stretto sweep INPUT               every configuration of a kernel or a machine: front, and fastest
 stretto compare A [B]             two schedules side by side
+stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 stretto completion SHELL          completion for bash, zsh or fish
 """
@@ -152,15 +154,29 @@ def given(text: str) -> str:
     return text
 
 
-def pin(text: str) -> str:
-    """Where an operation is to stand."""
+def pins(text: str) -> list[str]:
+    """Where an operation is to stand; of a file, a line each."""
     from stretto.loop.pins import parse_pin
 
     try:
-        parse_pin(text)
+        asked = _lines(text[1:]) if text.startswith("@") else [text]
+        for each in asked:
+            parse_pin(each)
     except StrettoError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return text
+    return asked
+
+
+def _lines(file: str) -> list[str]:
+    from stretto.files import read_text
+
+    lines = [line.strip() for line in read_text(file)[1].splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def port(text: str) -> int:
+    """Where a server listens; 0: anywhere."""
+    return _no_more(natural(text), 65535)
 
 
 def setting(text: str) -> str:
@@ -172,6 +188,39 @@ def setting(text: str) -> str:
     except StrettoError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
+
+
+def axis(text: str) -> tuple[str, tuple[Any, ...]]:
+    """A name and the values that it may have."""
+    from stretto.many.grids import parse_axis
+
+    try:
+        return parse_axis(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def values(text: str) -> tuple[Any, ...]:
+    """Values that something may have."""
+    from stretto.many.grids import parse_values
+
+    try:
+        return parse_values(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def typed(text: str) -> tuple[str, str]:
+    """A name and its type."""
+    name, equals, type = text.partition("=")
+    if not (name and equals and type):
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=TYPE")
+    return name, type
 
 
 def part(text: str) -> str:
@@ -242,6 +291,8 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
             parser.error("--toml prints TOML, not JSON")
     if arguments.quiet and getattr(arguments, "verbose", False):
         parser.error("-q and -v contradict each other")
+    if arguments.command == "sweep" and (arguments.input is None) == (arguments.function is None):
+        parser.error("give either an INPUT or --function FILE.py:NAME")
     if arguments.command == "bench" and not arguments.paths and not arguments.random:
         parser.error("nothing to measure: give a PATH, or --random N")
     if arguments.command == "batch" and arguments.rows in (None, STANDARD):
@@ -297,6 +348,11 @@ _ASKED = (
     "--no-fuse --strict --without --effort"
 )
 _MANY = "--jobs --executor --no-cache"
+_SWEEP = (
+    "axes settings --ring stages several --trips --blocks --sms --front --measure --top "
+    "--signature --arch swept-on --loop --html --svg --csv"
+)
+_SWEPT = _ASKED.replace("--max-stages ", "")
 _BENCH = "--compare --slower --repeat --html bench-jobs"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
@@ -341,6 +397,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "How good and how fast schedules are, suite by suite, and what is worse than it was.",
         f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
+    "sweep": (
+        "Schedules every configuration of a kernel or a machine: the front, and the fastest.",
+        f"swept --function {_SWEEP} {_MANY} config-limit {_SWEPT} --json --output progress",
+    ),
     "compare": (
         "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
         "input other --a --b --json --output",
@@ -348,6 +408,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": (
         "Prints a script that completes commands and options in a shell.",
         "shell --output",
+    ),
+    "view": (
+        "Shows schedules in a browser, where they can be changed: what if? Ends with Ctrl-C.",
+        f"{_PROBLEM} --generator --no-fuse --pin --effort --time-limit --port --no-browser",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --json --output"),
 }
@@ -370,6 +434,13 @@ _NAMES = {
     "loop-limit": ("--time-limit",),
     "progress": ("-v", "--verbose"),
     "bench-jobs": ("-j", "--jobs"),
+    "swept": ("input",),
+    "swept-on": ("--machine",),
+    "settings": ("--set",),
+    "axes": ("--grid",),
+    "stages": ("--max-stages",),
+    "several": ("--consumers",),
+    "config-limit": ("--time-limit",),
     "whole": ("input",),
     "split": ("--consumers",),
 }
@@ -453,10 +524,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--no-fuse": _flag("do not let operations fuse"),
     "--strict": _flag("fail where a constraint is not honoured, or registers spill"),
     "--pin": _takes(
-        pin,
-        "OP=WHAT:N",
-        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP",
-        action="append",
+        pins,
+        "OP=WHAT:N|@FILE",
+        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP; "
+        "of a file, a line each",
+        action="extend",
         default=[],
     ),
     "--without": _takes(
@@ -528,6 +600,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
+    "--port": _takes(port, "N", "listen on this port (default: 0, any that is free)", default=0),
+    "--no-browser": _flag("print the address and open no browser"),
     "--json": {
         "action": "store_const",
         "const": "json",
@@ -573,6 +647,72 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--html": _takes(given, "FILE.html", "write a page with plots, too"),
     "bench-jobs": _takes(
         positive, "N", "processes on this machine (default: 1, so that times are true)"
+    ),
+    "swept": _takes(
+        given, "INPUT", "a kernel, MLIR, a loop or a dump (or --function FILE.py:NAME)", nargs="?"
+    ),
+    "--function": _takes(
+        given,
+        "FILE.py:NAME",
+        "a function that makes a loop or a kernel, or a @triton.jit kernel",
+    ),
+    "axes": _takes(
+        axis,
+        "NAME=VALUES",
+        "values of an argument or a constexpr: 64,128 or 2..5 or 64..256..64 or 16..128*2",
+        action="append",
+        default=[],
+        dest="axes",
+    ),
+    "swept-on": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one the loop names, else blackwell)"
+    ),
+    "settings": _takes(
+        axis,
+        "PATH=VALUES",
+        "values of a setting of the machine file, such as slots.TC.capacity=1,2",
+        action="append",
+        default=[],
+        dest="settings",
+    ),
+    "--ring": _takes(
+        axis, "NAME=VALUES", "depths of a ring (*: of all)", action="append", default=[]
+    ),
+    "stages": _takes(values, "VALUES", "most stages that are allowed", default=(), dest="stages"),
+    "several": _takes(
+        values, "VALUES", "replicas that share the rows of a kernel", default=(), dest="split"
+    ),
+    "--trips": _takes(
+        given,
+        "FORMULA",
+        "iterations of a block, such as '8192 // keys' (default: 1024)",
+        default="1024",
+    ),
+    "--blocks": _takes(given, "FORMULA", "blocks of the kernel (default: 1)", default="1"),
+    "--sms": _takes(
+        positive, "N", "blocks that run at once (default: what the machine states, else 1)"
+    ),
+    "--front": _takes(
+        names,
+        "FIGURES",
+        "of what the front is: ii,stages,smem,registers (default; cycles instead of ii where trips "
+        "or blocks depend on the grid), tmem",
+    ),
+    "--measure": _takes(
+        given, "FILE.py:NAME", "a function that measures a configuration: asked about the fastest"
+    ),
+    "--top": _takes(positive, "N", "how many are measured (default: 5)", default=5),
+    "--signature": _takes(
+        typed,
+        "NAME=TYPE",
+        "type of a parameter of a Triton kernel, such as a_ptr=*fp16",
+        action="append",
+        default=[],
+    ),
+    "--arch": _takes(positive, "N", "what Triton compiles for (default: 90)", default=90),
+    "--svg": _takes(given, "FILE.svg", "write the first plot, too"),
+    "config-limit": _takes(
+        amount, "S", "end the work on a configuration after S seconds (default: 20)", default=20.0
     ),
     "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
     "progress": _flag("tell on stderr how far it is, also where that is no terminal"),

@@ -10,7 +10,7 @@ cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
     cdef bint ruled, cells, pinned
-    cdef i64 always, unit, registers, most, logged, foremost, head, waiting, heavy, lack
+    cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
@@ -43,6 +43,8 @@ cdef class Moving:
     cdef i64 meeting(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
+    cpdef bint overfull(self)
+    cdef i64 over(self, i64 s) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
     cdef void recount(self) noexcept

@@ -112,6 +112,7 @@ class Moving:
         self.lane_at = _cut(lanes)
         self.lane_seg = _numbers([s for lane in lanes for s in lane])
         self.limit = _numbers(board.limits)
+        self.columns = len(board.limits)
         self.met = _numbers([0] * len(held))
         self._part(lanes)
         self.holders = _numbers([op for op, row in enumerate(board.segments) if row])
@@ -415,6 +416,40 @@ class Moving:
                     return False
         return True
 
+    def overfull(self) -> bool:
+        """Whether some column must hold more than it can in a stretch of at most an II.
+
+        Whoever starts and ends inside of the stretch wherever its window puts it holds it there:
+        energetic reasoning (J. Erschler and P. Lopez, 1990), which proves that nothing fits.
+        """
+        for column in range(self.columns):
+            count = 0
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s, k = self.lane_seg[m], count
+                end = self.over(s)
+                while k > 0 and self.over(self.met[k - 1]) > end:
+                    self.met[k] = self.met[k - 1]
+                    k -= 1
+                self.met[k] = s
+                count += 1
+            for m in range(count):
+                begin = self.early[self.seg_op[self.met[m]]] + self.seg_off[self.met[m]]
+                held = 0
+                for k in range(count):
+                    s = self.met[k]
+                    span = self.over(s) - begin
+                    if span > self.ii:
+                        break
+                    if self.early[self.seg_op[s]] + self.seg_off[s] >= begin:
+                        held += self.seg_len[s] * self.seg_amt[s]
+                        if held > self.limit[column] * span:
+                            return True
+        return False
+
+    def over(self, s: int) -> int:
+        """When a segment ends that begins as late as its window allows."""
+        return self.late[self.seg_op[s]] + self.seg_off[s] + self.seg_len[s]
+
     def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
 
@@ -422,7 +457,7 @@ class Moving:
         better until what is missed weighs more; `look`: after so many it is given up if it was
         nowhere near. True: it is the best placement now.
         """
-        if not self.windows(stages):
+        if not self.windows(stages) or self.overfull():
             return False
         for i in range(self.fitted):
             at = self.early[i] + self.wrap(self.best[i] - self.early[i])
