@@ -24,7 +24,7 @@ from time import time_ns
 from typing import Literal, TypeVar
 
 from stretto.document import Cursor, each, one_of, parse_toml
-from stretto.errors import DocumentError, MachineError
+from stretto.errors import DocumentError, MachineError, nearest
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
@@ -96,7 +96,9 @@ def find_machine(path: str) -> str:
     """The path of a machine file that somebody gave; MachineError where it can be none."""
     if path == STANDARD or not (path.endswith(".toml") or os.path.exists(path)):
         known = ", ".join(machine_names())
-        message = f"no machine `{path}`; known: {known}; or the path of a .toml file"
+        hint = nearest(path, machine_names())
+        meant = f"{hint} " if hint else ""
+        message = f"no machine `{path}`; {meant}known: {known}; or the path of a .toml file"
         raise MachineError(message)
     return path
 
