@@ -16,6 +16,7 @@ from stretto.api.read_write import read_input
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
+from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError
 from stretto.ir.kernels.running import RunnableKernel, runnable_kernels
 from stretto.kernel import Kernel, Operation, Value
@@ -93,6 +94,7 @@ def emit(
     depth: int | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
+    tracing: Tracing | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -122,7 +124,7 @@ def emit(
     refused: list[StrettoError] = []
     for count, stages in itertools.product(counts, STAGES[mode]):
         try:
-            found = _emit(whole, target, mode, count, stages, depth, seed)
+            found = _emit(whole, target, mode, count, stages, depth, seed, tracing)
         except (EmitError, KernelError) as error:
             refused.append(error)
             continue
@@ -175,6 +177,7 @@ def _emit(
     stages: int,
     depth: int | None,
     seed: int,
+    tracing: Tracing | None = None,
 ) -> EmittedKernel | None:
     compute = machine.agents_of_products()
     agents = [compute.replica(n) for n in range(consumers)]
@@ -192,7 +195,9 @@ def _emit(
         analyses.append(analysis)
     workers = _workers(ready, machine, agents, mode)
     title = _title(kernel, machine, analyses, consumers)
-    emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
+    emitted = emit_gluon(
+        ready.kernel, looped, machine, workers, depth=depth, title=title, tracing=tracing
+    )
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
 
 

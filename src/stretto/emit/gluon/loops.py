@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.emit.score import Beat, BeatKind, LoopScore
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -29,6 +32,10 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 from stretto.vocabulary.opcodes import opcode
+
+_Steps = tuple[tuple[int, tuple[Beat, ...]], ...]
+_Parts = tuple[_Steps, tuple[Beat, ...], _Steps]
+"""Prologue, kernel, epilogue."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class LoopWriter:
             (a.stream for a in loop.program.agents if a.name == name), None
         )
         self._variables: dict[str, str] = {}
+        self._beats: list[Beat] = []
+        self._marked = False
 
     def write(self) -> None:
         """The whole loop."""
@@ -93,16 +102,45 @@ class LoopWriter:
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
         flying = self._flying(long)
+        needed, singly = 1, ()
         if stream.first == stream.last and not flying:
-            self._pipelined(stream, long, peel=False)
+            parts = self._pipelined(stream, long, peel=False)
         else:
             needed = stream.last - stream.first + 1
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
-                self._pipelined(stream, long, peel=flying)
+                parts = self._pipelined(stream, long, peel=flying)
             if needed > 1:
                 with self._a.lines.block("else:"):
-                    self._one_by_one(short)
+                    singly = self._one_by_one(short)
+        prologue, kernel, epilogue = parts
+        lower, upper, step = self._loop.operation.operands[:3]
+        first = stream.last + flying
+        self._a.scored(
+            LoopScore(
+                self._number, lower, upper, step, prologue, kernel, epilogue, first,
+                stream.first, needed, singly,
+            )
+        )  # fmt: skip
         self._after()
+
+    @property
+    def _number(self) -> int:
+        return list(self._a.plan.loops).index(self._loop.operation)
+
+    def _beat(self, kind: BeatKind, i: Issue, way: Way, thing: str = "", left: int = 0) -> None:
+        """What was just written, for whoever asks what the program does."""
+        self._beats.append(Beat(kind, i.op, thing, way.stages[i.op], left))
+
+    def _scored(self) -> tuple[Beat, ...]:
+        """What was written since this was asked last."""
+        found, self._beats = tuple(self._beats), []
+        return found
+
+    def _mark(self, what: Literal["before", "behind"], i: Issue, thing: str) -> None:
+        """A clock, where marks are asked for."""
+        if self._marked and self._a.tracer is not None:
+            for line in self._a.tracer.mark(str(self._number), what, i.op, thing):
+                self._a.say(line)
 
     # Before and after --------------------------------------------------------------------------
 
@@ -194,7 +232,7 @@ class LoopWriter:
 
     # The two ways ------------------------------------------------------------------------------
 
-    def _one_by_one(self, way: Way) -> None:
+    def _one_by_one(self, way: Way) -> tuple[Beat, ...]:
         """Each iteration from its first operation to its last."""
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
@@ -202,6 +240,7 @@ class LoopWriter:
             self._a.enter()
             self._step(way, order, comment=False)
             self._a.leave()
+        return self._scored()
 
     def _flying(self, way: Way) -> bool:
         """Whether products are in flight at the end of a step."""
@@ -219,29 +258,40 @@ class LoopWriter:
             pending = [(op, age + 1) for op, age in pending]
         return bool(pending)
 
-    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> None:
+    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> _Parts:
         a = self._a
         self._begin(way, self._issues)
+        prologue: list[tuple[int, tuple[Beat, ...]]] = []
+        epilogue: list[tuple[int, tuple[Beat, ...]]] = []
         for step in range(stream.first, stream.last):
             now = [i for i in stream.prologue if isinstance(i, Issue) and i.at.step == step]
             a.say(f"# prologue, step {step}")
             way.at = step
             self._step(way, now)
+            prologue.append((step, self._scored()))
         first = stream.last
         if peel:
             a.say("# the kernel's first step")
             way.at = first
             self._step(way, self._issues)
+            prologue.append((first, self._scored()))
             first += 1
         way.at = None
         way.step = "step"
         a.say("# kernel")
         before = [(f.op, f.age) for f in way.pending]
         end = f"{self._n} + {stream.first}" if stream.first else self._n
+        a.clocks(lambda tracer: tracer.enter(str(self._number)))
         with a.lines.block(f"for step in range({first}, {end}):"):
             a.enter()
+            self._marked = a.tracer is not None and a.tracer.tracing == "marks"
+            if self._marked:
+                a.say(f"trace_step = step - {first}")
             self._step(way, self._issues)
+            self._marked = False
             a.leave()
+        kernel = self._scored()
+        a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
         for step in range(stream.first, stream.last):
@@ -249,8 +299,13 @@ class LoopWriter:
             a.say(f"# epilogue, step {self._n} + {step}")
             way.step = f"{self._n} + {step}" if step else self._n
             self._step(way, now)
+            epilogue.append((step, self._scored()))
         if way.pending:
             self._retire(way, len(way.pending) - 1)
+            end_of = Beat("settle", self._issues[-1].op, left=0)
+            epilogue.append((stream.last, (end_of,)))
+        a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
+        return tuple(prologue), kernel, tuple(epilogue)
 
     # Rings ---------------------------------------------------------------------------------------
 
@@ -373,6 +428,8 @@ class LoopWriter:
             if not (row.view or self._pure(i.op)):
                 self._waits(way, i, touched)
                 self._issue(way, i, operation, kind)
+                if not (kind == TMA_LOAD or row.accumulator is not None or row.awaits):
+                    self._beat("store" if kind == TMA_STORE else "work", i, way)
                 self._releases(way, i, touched)
                 made |= set(self._program.loop.op(i.op).results)
             if comment and len(self._a.lines.lines) > before:
@@ -401,9 +458,15 @@ class LoopWriter:
         for ring, reads in touched:
             slot, phase = self._positions[ring.name, way.stages[i.op]]
             if reads and ring.full and self._first_and_last(ring)[0] == i.op:
+                self._mark("before", i, f"full {ring.name}")
                 a.say(f"mbarrier.wait({a.take(f'{ring.name}_full')}.index({slot}), {phase})")
+                self._mark("behind", i, f"full {ring.name}")
+                self._beat("full", i, way, ring.name)
             if not reads and ring.free:
+                self._mark("before", i, f"free {ring.name}")
                 a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {phase})")
+                self._mark("behind", i, f"free {ring.name}")
+                self._beat("free", i, way, ring.name)
 
     def _releases(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
@@ -413,6 +476,7 @@ class LoopWriter:
                 if kind_of(self._wiring.operations[i.op]) == SMEM_READ:
                     a.say("fence_async_shared()")
                 a.say(f"mbarrier.arrive({a.take(f'{ring.name}_free')}.index({slot}), count=1)")
+                self._beat("arrive", i, way, ring.name)
 
     # Operations ----------------------------------------------------------------------------------
 
@@ -430,10 +494,17 @@ class LoopWriter:
         row = opcode(kind)
         if kind == TMA_LOAD:
             self._copy(way, i, operation)
+            self._mark("behind", i, "copy")
+            self._beat("copy", i, way, next(r for r, reads in self._touched(i) if not reads).name)
         elif row.accumulator is not None:
             self._product(way, i, operation)
+            self._mark("behind", i, "product")
+            self._beat("product", i, way)
         elif row.awaits:
+            self._mark("before", i, "products")
             self._await(way, i, operation)
+            self._mark("behind", i, "products")
+            self._beat("settle", i, way, self._awaited(i), len(way.pending))
         elif kind == SMEM_WRITE:
             ring = next(r for r, reads in self._touched(i) if not reads)
             slot, _ = self._positions[ring.name, way.stages[i.op]]

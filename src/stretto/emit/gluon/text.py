@@ -6,7 +6,9 @@ import keyword
 from collections.abc import Generator
 from contextlib import contextmanager
 
-RESERVED = frozenset((*keyword.kwlist, "gl", "gluon", "mbarrier", "tma", "step", "range", "float"))
+RESERVED = frozenset(
+    (*keyword.kwlist, "gl", "gluon", "mbarrier", "tma", "step", "range", "float", "trace", "clock")
+)
 
 
 class Names:
