@@ -26,6 +26,7 @@ from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import materialize
 from stretto.resources.prepare import prepare
+from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
@@ -101,11 +102,36 @@ def emit(
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
-    which `mode` is ``unspecialized``. Rings that TMA fills get slots beyond those
-    that their schedule asks for, up to `depth`; left out, as many as shared memory has room for.
+    which `mode` is ``unspecialized``. Rings have at most `depth` slots; left
+    out, as many as shared memory has room for.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
+    With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
+    """
+    made = candidates(
+        kernel, machine, mode=mode, consumers=consumers, depth=depth, seed=seed, tracing=tracing
+    )
+    if accept is not None:
+        for candidate in sorted(made, key=_length):
+            if accept(candidate.emitted):
+                return candidate
+    return min(made, key=_worth)
+
+
+def candidates(
+    kernel: str | PathLike[str] | Kernel,
+    machine: Machine | str | None = None,
+    *,
+    mode: EmitMode | None = None,
+    consumers: int | None = None,
+    depth: int | None = None,
+    seed: int = 0,
+    tracing: Tracing | None = None,
+) -> list[EmittedKernel]:
+    """All that `emit` chooses among: a kernel for each number of consumers and of stages.
+
+    Those that come to the same schedules stand here once. StrettoError where there is none.
     """
     target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if not target.agents:
@@ -132,11 +158,7 @@ def emit(
             made.append(found)
     if not made:
         raise refused[0] if refused else EmitError(f"no loop of `{whole.name}` has a schedule")
-    if accept is not None:
-        for candidate in sorted(made, key=_length):
-            if accept(candidate.emitted):
-                return candidate
-    return min(made, key=_worth)
+    return made
 
 
 def _require(
@@ -186,12 +208,13 @@ def _emit(
     analyses: list[ScheduleResult] = []
     for loop in ready.loops:
         room = _beside(ready, loop.operation, machine)
-        prepared = prepare(loop.wiring.loop, room)
-        analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
+        wiring = loop.wiring if depth is None else _capped(loop.wiring, depth)
+        prepared = prepare(wiring.loop, room)
+        analysis = schedule(wiring.loop, room, seed=seed, max_stages=stages)
         if not analysis.success:
             return None
         program = materialize(prepared.loop, prepared.machine, analysis, mode)
-        looped.append(Looped(loop.operation, loop.wiring, program))
+        looped.append(Looped(loop.operation, wiring, program))
         analyses.append(analysis)
     workers = _workers(ready, machine, agents, mode)
     title = _title(kernel, machine, analyses, consumers)
@@ -199,6 +222,15 @@ def _emit(
         ready.kernel, looped, machine, workers, depth=depth, title=title, tracing=tracing
     )
     return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+
+
+def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
+    """The same loop with rings in shared memory of at most so many slots."""
+    storages = tuple(
+        s if s.fixed or s.space != STAGING else replace(s, depth=min(depth, s.depth or depth))
+        for s in wiring.loop.storages
+    )
+    return replace(wiring, loop=replace(wiring.loop, storages=storages))
 
 
 def _worth(made: EmittedKernel) -> tuple[int, int, int]:

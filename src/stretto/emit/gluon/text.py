@@ -6,8 +6,13 @@ import keyword
 from collections.abc import Generator
 from contextlib import contextmanager
 
+TRACED = (
+    "trace", "clock", "nanoseconds", "block", "trace_at", "trace_on", "trace_in", "trace_out",
+    "trace_step",
+)  # fmt: skip
+"""What a kernel that reads clocks has beside its own names."""
 RESERVED = frozenset(
-    (*keyword.kwlist, "gl", "gluon", "mbarrier", "tma", "step", "range", "float", "trace", "clock")
+    (*keyword.kwlist, *TRACED, "gl", "gluon", "mbarrier", "tma", "step", "range", "float")
 )
 
 
