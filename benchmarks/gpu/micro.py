@@ -48,7 +48,9 @@ def configurations():
                         found.append({"kind": "product", "how": how, "n": n, "k": k,
                                       "registers": registers, "warps": warps})  # fmt: skip
                 if n <= 128:
-                    found.append({"kind": "products", "n": n, "k": k, "registers": registers})
+                    for how in ("steady", "single"):
+                        found.append({"kind": "products", "how": how, "n": n, "k": k,
+                                      "registers": registers})  # fmt: skip
     # Arithmetic: alone, in one agent of twice the warps, two agents, beside another's products.
     for n in (32, 64, 128):
         for op in WORK:
@@ -117,7 +119,7 @@ def repeated(configuration):
                          "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
             return kernels.pair, constants, {"num_warps": c["warps"]}
         case "products":
-            constants = {"FIRST": "steady", "SECOND": "steady", "REGISTERS": c["registers"],
+            constants = {"FIRST": c["how"], "SECOND": "steady", "REGISTERS": c["registers"],
                          "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
             return kernels.pair, constants, {"num_warps": 4, "maxnreg": 240}
         case "arithmetic":
@@ -281,7 +283,7 @@ def run(c):
         case "product":
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=0)
         case "products":
-            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=512)
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1200)
         case "arithmetic" if c["beside"] in ("alone", "wide"):
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=0)
         case "arithmetic" if c["beside"] == "two":

@@ -233,7 +233,7 @@ def pair(
             multiply(out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, N)
         else:
             compute(out, sink, c, first_trips, 0, FIRST, N, D)
-    elif FIRST == "steady" and SECOND == "steady":
+    elif SECOND == "steady":
         gl.warp_specialize(
             [
                 (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, N)),

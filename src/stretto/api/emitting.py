@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
-from stretto.materialize import materialize
+from stretto.materialize import Program, materialize
 from stretto.resources.prepare import prepare
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.spaces import STAGING
@@ -50,6 +50,10 @@ class EmittedKernel:
     consumers: int
     mode: EmitMode
     notes: tuple[str, ...] = ()
+    kernel: Kernel | None = field(default=None, repr=False, compare=False)
+    """Lowered, as it was emitted."""
+    programs: tuple[Program, ...] = field(default=(), repr=False, compare=False)
+    """Of its loops, in their order."""
 
     @property
     def source(self) -> str:
@@ -204,6 +208,7 @@ def _emit(
     compute = machine.agents_of_products()
     agents = [compute.replica(n) for n in range(consumers)]
     (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
+    ready = replace(ready, kernel=replace(ready.kernel, warps=kernel.warps))
     looped: list[Looped] = []
     analyses: list[ScheduleResult] = []
     for loop in ready.loops:
@@ -221,7 +226,10 @@ def _emit(
     emitted = emit_gluon(
         ready.kernel, looped, machine, workers, depth=depth, title=title, tracing=tracing
     )
-    return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+    programs = tuple(loop.program for loop in looped)
+    return EmittedKernel(
+        emitted, tuple(analyses), consumers, mode, ready.notes, ready.kernel, programs
+    )
 
 
 def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
@@ -282,7 +290,8 @@ def _workers(
     groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
-        return [Worker("all", max(warps, ready.kernel.warps or 0), 255)]
+        stated = ready.kernel.warps or GROUP_WARPS
+        return [Worker("all", max(warps, stated) if rows else stated, 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
     assert copy is not None

@@ -33,8 +33,10 @@ class Beat:
     """It works on iteration step - stage."""
     left: int = 0
     """Of a wait for products: those that may still run."""
+    bytes: int = 0
+    """Of a copy: what it moves."""
     operation: Operation | None = None
-    """Of arithmetic outside of loops: what is computed."""
+    """What is computed, or copied, as it stands in the kernel."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, products, agents, encodings. Only `machine.name` and one slot
+ceilings, fences, costs, limits, timings, products, agents, encodings. Only `machine.name` and one slot
 with its capacity are required.
 `docs/machines.md` walks through a whole file.
 
@@ -128,6 +128,8 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         fences=top.opt("fences", lambda c: _named(c, _figure), ()),
         costs=top.opt("costs", lambda c: _named(c, _figure), ()),
         limits=top.opt("limits", lambda c: _named(c, _figure), ()),
+        timings=top.opt("timings", lambda c: _named(c, _figure), ()),
+        measured=head.opt("measured", Cursor.text, ""),
         transports=head.opt("transports", known.slot_list, ()),
         pipelining=head.opt("pipelining", known.slot_list, None),
         demands=top.opt("demands", known.demands, ()),

@@ -103,9 +103,11 @@ class AgentWriter:
         """Something that was just written."""
         self._score.append(part)
 
-    def _beat(self, kind: BeatKind, operation: Operation | None, thing: str = "") -> None:
+    def _beat(
+        self, kind: BeatKind, operation: Operation | None, thing: str = "", bytes: int = 0
+    ) -> None:
         name = "" if operation is None else kind_of(operation)
-        self._score.append(Beat(kind, name, thing, operation=operation))
+        self._score.append(Beat(kind, name, thing, bytes=bytes, operation=operation))
 
     def clocks(self, lines: Callable[[Tracer], list[str]]) -> None:
         """Lines that read clocks, where they are asked for."""
@@ -312,7 +314,7 @@ class AgentWriter:
         self.say(
             f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
         )
-        self._beat("copy", operation, tile.name)
+        self._beat("copy", operation, tile.name, tile.bytes)
 
     def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
         """Registers to addresses."""

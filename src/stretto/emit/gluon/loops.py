@@ -127,9 +127,12 @@ class LoopWriter:
     def _number(self) -> int:
         return list(self._a.plan.loops).index(self._loop.operation)
 
-    def _beat(self, kind: BeatKind, i: Issue, way: Way, thing: str = "", left: int = 0) -> None:
+    def _beat(
+        self, kind: BeatKind, i: Issue, way: Way, thing: str = "", left: int = 0, bytes: int = 0
+    ) -> None:
         """What was just written, for whoever asks what the program does."""
-        self._beats.append(Beat(kind, i.op, thing, way.stages[i.op], left))
+        operation = self._wiring.operations[i.op]
+        self._beats.append(Beat(kind, i.op, thing, way.stages[i.op], left, bytes, operation))
 
     def _scored(self) -> tuple[Beat, ...]:
         """What was written since this was asked last."""
@@ -495,7 +498,8 @@ class LoopWriter:
         if kind == TMA_LOAD:
             self._copy(way, i, operation)
             self._mark("behind", i, "copy")
-            self._beat("copy", i, way, next(r for r, reads in self._touched(i) if not reads).name)
+            ring = next(r for r, reads in self._touched(i) if not reads)
+            self._beat("copy", i, way, ring.name, bytes=ring.bytes)
         elif row.accumulator is not None:
             self._product(way, i, operation)
             self._mark("behind", i, "product")
