@@ -76,10 +76,13 @@ def configurations():
                     found.append({"kind": "copies", "rows": rows, "columns": columns, "walk": walk,
                                   "share": share, "ring": ring, "source": source,
                                   "parts": 1})  # fmt: skip
-    for share in (8, 12):
-        for ring in (1, 2, 3, 4, 6):
-            found.append({"kind": "copies", "rows": 128, "columns": 64, "walk": "across",
-                          "share": share, "ring": ring, "source": "hbm", "parts": 2})  # fmt: skip
+    for rows, share in ((64, 8), (128, 8), (128, 16)):
+        for ring in (1, 2, 3, 4, 6, 8):
+            for source in ("l2", "hbm"):
+                if rows * ring * 256 <= 200 * 1024:
+                    found.append({"kind": "copies", "rows": rows, "columns": 64, "walk": "across",
+                                  "share": share, "ring": ring, "source": source,
+                                  "parts": 2})  # fmt: skip
     # Copies out.
     for n in (64, 128, 256):
         for how in ("smem", "tma", "direct"):
@@ -216,10 +219,10 @@ def flushing():
     """More than the L2 cache holds."""
     import torch
 
-    return torch.zeros(1 << 28, dtype=torch.int8, device="cuda")
+    return torch.zeros(1 << 28, dtype=torch.int32, device="cuda")
 
 
-def launched(c, blocks, kernel, given, constants, options, **trips):
+def launched(blocks, kernel, given, constants, options, **trips):
     """One run; what the blocks wrote."""
     import torch
 
@@ -245,7 +248,7 @@ def slope(c, blocks, short, long, names, who=0, **more):
     runs = []
     for trips in (short, short, long, long):
         told = dict.fromkeys(names, trips) | more
-        runs.append(launched(c, blocks, kernel, given, constants, options, **told))
+        runs.append(launched(blocks, kernel, given, constants, options, **told))
     each = (runs[3][:, 2 * who] - runs[1][:, 2 * who]) / (long - short)
     cycles, low, high = middle(each)
     span = runs[3][:, 6] - runs[3][:, 4]

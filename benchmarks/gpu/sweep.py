@@ -7,8 +7,6 @@ Tiles, ring depths 1 to 6 and one or two consumers of the product, of attention 
 and warps of layer norm; and every other kernel that ships. One JSON line a configuration.
 """
 
-# ruff: noqa: T201
-
 from __future__ import annotations
 
 import argparse
@@ -84,6 +82,13 @@ def configurations():
                     "kernel": "attention", "d": d, "m": 128, "n": n, "consumers": 2,
                     "depth": depth, "stages": stages, "seed": seed,
                 }  # fmt: skip
+    for d in (128, 64):
+        for n in (128, 64):
+            for stages in (2, 3, 4, 6):
+                found[f"open_d{d}_128x{n}_s{stages}"] = {
+                    "kernel": "attention", "d": d, "m": 128, "n": n, "consumers": 2,
+                    "stages": stages,
+                }  # fmt: skip
     for name in ("attention_d128_128x128_c2_d2", "attention_d128_128x64_c2_d4",
                  "attention_d64_128x128_c2_d4", "gemm_128x128x64_c2_d3",
                  "gemm_128x128x64_c1_d4"):  # fmt: skip
@@ -100,11 +105,11 @@ SHIPPED = ("causal_d128", "causal_d64", "backward_kv_d128", "backward_q_d128", "
 
 def asked_of_triton(c):
     """What Triton is asked for."""
+    import kernels
     import layer_norm
     import matmul_persistent
 
     import attention_forward
-    import kernels
 
     options = {"num_warps": c.get("warps", 4), "num_stages": 3}
     match c["kernel"]:
@@ -134,9 +139,9 @@ def asked_of_triton(c):
 
 def emitted(name, c):
     """The kernel of one configuration."""
+    import kernels
     from dump import ttir
 
-    import kernels
     from stretto.api import emitting
 
     text, beside = ttir(**asked_of_triton(c))
@@ -281,7 +286,7 @@ def prepared(folder, name):
 
 def compile_one(folder, name):
     """Into the cache."""
-    kernel, c, args, grid, *_, trace = prepared(folder, name)
+    kernel, _, args, grid, *_, trace = prepared(folder, name)
     jitted = next(v for n, v in vars(kernel).items() if n.endswith("_kernel"))
     jitted.warmup(*kernel.arguments(*args, trace), grid=grid, **kernel.OPTIONS)
 
@@ -355,7 +360,10 @@ def main():
     if asked.what == "emit":
         emit_all(asked.folder, asked.only)
         return
-    files = sorted(f for f in asked.folder.glob("*.py") if asked.only in f.stem)
+    files = sorted(
+        f for f in asked.folder.glob("*.py")
+        if asked.only in f.stem and f.with_suffix(".json").exists()
+    )  # fmt: skip
     names = [file.stem for file in files]
     words = ["run", str(asked.folder), "--only", asked.only]
     if asked.warm:

@@ -85,6 +85,13 @@ class EmittedKernel:
         }
 
     @property
+    def over(self) -> int:
+        """Registers that are too many, by our count."""
+        pressures = [analysis.pressure for analysis in self.analyses]
+        stated = [p for p in pressures if p is not None and p.budget is not None]
+        return max((0, *(p.peak - (p.budget or 0) for p in stated)))
+
+    @property
     def schedules(self) -> tuple[object, ...]:
         """What tells it from another of the same kernel."""
         return self.consumers, tuple((a.ii, a.starts) for a in self.analyses)
@@ -137,32 +144,109 @@ def candidates(
 
     Those that come to the same schedules stand here once. StrettoError where there is none.
     """
-    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
-    if not target.agents:
-        told = f"machine {target.name} does not say who issues what"
-        raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
-    compute = target.agents_of_products()
-    _require(target, compute.replicas, mode, consumers, depth)
-    whole = _read(kernel)
-    if mode is None:
-        products = any(op.name == "tile.dot" for op in whole.walk())
-        mode = "specialized" if products else "unspecialized"
-    counts = (1,)
-    if mode == "specialized":
-        counts = (consumers,) if consumers else tuple(range(1, compute.replicas + 1))
-    made: list[EmittedKernel] = []
-    refused: list[StrettoError] = []
-    for count, stages in itertools.product(counts, STAGES[mode]):
-        try:
-            found = _emit(whole, target, mode, count, stages, depth, seed, tracing)
-        except (EmitError, KernelError) as error:
-            refused.append(error)
-            continue
-        if found is not None and all(found.schedules != other.schedules for other in made):
-            made.append(found)
-    if not made:
-        raise refused[0] if refused else EmitError(f"no loop of `{whole.name}` has a schedule")
-    return made
+    emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
+    return emitter.candidates(consumers, depth)
+
+
+class Emitter:
+    """Emits one kernel in several configurations; what they share is worked out once."""
+
+    def __init__(
+        self,
+        kernel: str | PathLike[str] | Kernel,
+        machine: Machine | str | None = None,
+        *,
+        mode: EmitMode | None = None,
+        seed: int = 0,
+        tracing: Tracing | None = None,
+        effort: str = "normal",
+    ) -> None:
+        named = isinstance(machine, Machine)
+        self.machine = machine if named else load_machine(machine or DEFAULT_TARGET)
+        if not self.machine.agents:
+            told = f"machine {self.machine.name} does not say who issues what"
+            raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
+        self.kernel = read_kernel(kernel)
+        self.mode: EmitMode = mode or ("specialized" if self._products else "unspecialized")
+        self._asked: EmitMode | None = mode
+        self._seed = seed
+        self._tracing: Tracing | None = tracing
+        self._effort = effort
+        self._lowered: dict[int, RunnableKernel] = {}
+
+    @property
+    def _products(self) -> bool:
+        return any(op.name == "tile.dot" for op in self.kernel.walk())
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Numbers of consumers that it may have."""
+        most = self.machine.agents_of_products().replicas if self.mode == "specialized" else 1
+        return tuple(range(1, most + 1))
+
+    def candidates(
+        self, consumers: int | None = None, depth: int | None = None, stages: Sequence[int] = ()
+    ) -> list[EmittedKernel]:
+        """A kernel for each number of consumers and of stages; StrettoError where there is none."""
+        most = self.machine.agents_of_products().replicas
+        _require(self.machine, most, self._asked, consumers, depth)
+        counts = (consumers,) if consumers and self.mode == "specialized" else self.counts
+        made: list[EmittedKernel] = []
+        refused: list[StrettoError] = []
+        for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
+            try:
+                found = self._emitted(count, limit, depth)
+            except (EmitError, KernelError) as error:
+                refused.append(error)
+                continue
+            if found is not None and all(found.schedules != other.schedules for other in made):
+                made.append(found)
+        if not made:
+            told = f"no loop of `{self.kernel.name}` has a schedule"
+            raise refused[0] if refused else EmitError(told)
+        return made
+
+    def _agents(self, consumers: int) -> list[str]:
+        compute = self.machine.agents_of_products()
+        return [compute.replica(n) for n in range(consumers)]
+
+    def _ready(self, consumers: int) -> RunnableKernel:
+        """The kernel, split between consumers and lowered."""
+        if consumers not in self._lowered:
+            split = partition(self.kernel, self._agents(consumers))
+            (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
+            kernel = replace(ready.kernel, warps=self.kernel.warps)
+            self._lowered[consumers] = replace(ready, kernel=kernel)
+        return self._lowered[consumers]
+
+    def _emitted(self, consumers: int, stages: int, depth: int | None) -> EmittedKernel | None:
+        ready, machine = self._ready(consumers), self.machine
+        looped: list[Looped] = []
+        analyses: list[ScheduleResult] = []
+        for loop in ready.loops:
+            room = _beside(ready, loop.operation, machine)
+            wiring = loop.wiring if depth is None else _capped(loop.wiring, depth)
+            prepared = prepare(wiring.loop, room)
+            analysis = schedule(prepared, seed=self._seed, max_stages=stages, effort=self._effort)
+            if not analysis.success:
+                return None
+            program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
+            looped.append(Looped(loop.operation, wiring, program))
+            analyses.append(analysis)
+        workers = _workers(ready, machine, self._agents(consumers), self.mode)
+        emitted = emit_gluon(
+            ready.kernel,
+            looped,
+            machine,
+            workers,
+            depth=depth,
+            title=_title(self.kernel, machine, analyses, consumers),
+            tracing=self._tracing,
+        )
+        programs = tuple(loop.program for loop in looped)
+        return EmittedKernel(
+            emitted, tuple(analyses), consumers, self.mode, ready.notes, ready.kernel, programs
+        )
 
 
 def _require(
@@ -182,7 +266,8 @@ def _length(made: EmittedKernel) -> tuple[int, int]:
     return sum(a.ii or 0 for a in made.analyses), -made.consumers
 
 
-def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
+def read_kernel(kernel: str | PathLike[str] | Kernel) -> Kernel:
+    """The one kernel of a file, or a kernel as it is."""
     if isinstance(kernel, Kernel):
         return kernel
     file, text = read_input(fspath(kernel))
@@ -193,43 +278,6 @@ def _read(kernel: str | PathLike[str] | Kernel) -> Kernel:
     if len(found) != 1:
         raise DocumentError(file, "", f"has {len(found)} kernels", "give one at a time")
     return found[0]
-
-
-def _emit(
-    kernel: Kernel,
-    machine: Machine,
-    mode: EmitMode,
-    consumers: int,
-    stages: int,
-    depth: int | None,
-    seed: int,
-    tracing: Tracing | None = None,
-) -> EmittedKernel | None:
-    compute = machine.agents_of_products()
-    agents = [compute.replica(n) for n in range(consumers)]
-    (ready,) = runnable_kernels(kernel.location.file, (partition(kernel, agents),), machine)
-    ready = replace(ready, kernel=replace(ready.kernel, warps=kernel.warps))
-    looped: list[Looped] = []
-    analyses: list[ScheduleResult] = []
-    for loop in ready.loops:
-        room = _beside(ready, loop.operation, machine)
-        wiring = loop.wiring if depth is None else _capped(loop.wiring, depth)
-        prepared = prepare(wiring.loop, room)
-        analysis = schedule(wiring.loop, room, seed=seed, max_stages=stages)
-        if not analysis.success:
-            return None
-        program = materialize(prepared.loop, prepared.machine, analysis, mode)
-        looped.append(Looped(loop.operation, wiring, program))
-        analyses.append(analysis)
-    workers = _workers(ready, machine, agents, mode)
-    title = _title(kernel, machine, analyses, consumers)
-    emitted = emit_gluon(
-        ready.kernel, looped, machine, workers, depth=depth, title=title, tracing=tracing
-    )
-    programs = tuple(loop.program for loop in looped)
-    return EmittedKernel(
-        emitted, tuple(analyses), consumers, mode, ready.notes, ready.kernel, programs
-    )
 
 
 def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
@@ -243,12 +291,7 @@ def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
 
 def _worth(made: EmittedKernel) -> tuple[int, int, int]:
     """Registers that are too many, then the II, then stages."""
-    over = 0
-    for analysis in made.analyses:
-        pressure = analysis.pressure
-        if pressure is not None and pressure.budget is not None:
-            over = max(over, pressure.peak - pressure.budget)
-    return over, *_length(made)
+    return made.over, *_length(made)
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:

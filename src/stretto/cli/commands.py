@@ -442,6 +442,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         consumers=arguments.consumers,
         depth=arguments.depth,
         seed=arguments.seed,
+        tracing="marks" if arguments.trace else None,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))
 
@@ -488,5 +489,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "predict": elsewhere("predict"),
     "machines": machines,
 }

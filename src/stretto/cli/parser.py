@@ -7,6 +7,7 @@ stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
+stretto predict KERNEL --grid X   how fast a kernel will be, before it runs
 stretto machines [NAME]           what a machine has
 """
 
@@ -103,6 +104,20 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
+def setting(text: str) -> tuple[str, int | float | tuple[int, ...]]:
+    """A number or a shape, by name."""
+    name, equals, value = text.partition("=")
+    if not (equals and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
+    if "x" in value:
+        return name, tuple(positive(part) for part in value.split("x"))
+    try:
+        return name, int(value) if value.lstrip("-").isdecimal() else float(value)
+    except ValueError:
+        told = f"{value!r} is neither a number nor a shape such as 4096x128"
+        raise argparse.ArgumentTypeError(told) from None
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -176,6 +191,7 @@ def make_parser() -> Parser:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_EMITTED = "emitted --consumers --depth --seed"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -205,9 +221,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        "kernel --to target emitted --consumers --depth --seed --json --output",
+        f"kernel --to target {_EMITTED} --trace --json --output",
     ),
-    "machines": ("Lists the machines, or shows one.", "name --json --output"),
+    "predict": (
+        "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
+        f"kernels --grids --set target --clock --what-if {_EMITTED} --json --output",
+    ),
+    "machines": ("Lists the machines, or shows one.", "name --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
@@ -219,6 +239,7 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "--grids": ("--grid",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -321,11 +342,35 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "groups of warps that copy and that compute, or one that does everything "
         "(default: specialized, where there is a product)",
     },
+    "--trace": _flag("have the kernel read clocks at each wait and issue, into an argument more"),
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
     ),
     "--depth": _takes(
-        positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
+        positive, "N", "give rings at most N slots (default: all that shared memory has room for)"
+    ),
+    "kernels": _takes(
+        given, "KERNEL", "kernels (.ttir or .tileirbc): with several, all are ranked", nargs="+"
+    ),
+    "--grids": _takes(
+        grid,
+        "X[,Y[,Z]]",
+        "how many blocks run; given again, those of the next kernel",
+        action="append",
+        required=True,
+        dest="grids",
+    ),
+    "--set": _takes(
+        setting,
+        "NAME=N",
+        "a number that the kernel is launched with, or the shape of a tensor (4096x128)",
+        action="append",
+        default=[],
+    ),
+    "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
+    "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--calibrate": _takes(
+        given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),
     "--inputs": _takes(
         given,

@@ -4,8 +4,8 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, timings, products, agents, encodings. Only `machine.name` and one slot
-with its capacity are required.
+ceilings, fences, costs, limits, timings, products, agents, encodings. Only `machine.name` and one
+slot with its capacity are required.
 `docs/machines.md` walks through a whole file.
 
 A machine is read once. Its file is the same while its time stamp and size are, and the environment

@@ -46,6 +46,8 @@ class Pipes:
 
     arithmetic: str
     special: str
+    beside: float
+    """Cycles of the arithmetic pipes that go with one of the special function units."""
 
 
 def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part:
@@ -61,6 +63,7 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part
     whole = 0 < size < before
     alone = float(op.latency or 0)
     busy = max(arithmetic, special)
+    arithmetic += special * pipes.beside
     tail = max(lag, (alone - busy) / groups if whole else 0.0)
     own = 0.0 if busy else max(held.values(), default=0.0)
     return Part(
@@ -88,7 +91,8 @@ def stretch(parts: Sequence[Part], lag: float) -> Work:
         end = max(end, last)
     arithmetic = sum(part.arithmetic for part in parts)
     special = sum(part.special for part in parts)
-    return Work(max(end, arithmetic, special), arithmetic, special)
+    meetings = sum(part.whole for part in parts)
+    return Work(max(end, arithmetic, special), arithmetic, special, meetings)
 
 
 def through_views(loop: Loop) -> dict[str, str]:

@@ -26,6 +26,8 @@ class Work:
     """Cycles of the arithmetic pipes in it, of all warps."""
     special: float
     """Cycles of the special function units in it."""
+    meetings: int = 0
+    """How often lanes have to be brought together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,12 @@ class Costs:
     """From an arrival until a waiter goes on."""
     expect: float
     copy_issue: float
-    latency: dict[str, tuple[float, float]]
-    """Of a copy, by where it comes from: cycles, and cycles a byte."""
+    latency: dict[str, float]
+    """Of a copy, by where it comes from: cycles until its first byte."""
+    queue: float
+    """Bytes that may be on their way before the memory's rate is felt."""
+    port: float
+    """Bytes a cycle that an SM takes in at most."""
     rate: dict[str, float]
     """Bytes a cycle that one SM gets, by where they come from."""
     product_latency: float
@@ -121,6 +127,8 @@ class Costs:
     """Of a wait for products that are done."""
     beside: float
     """Part of the arithmetic pipes that a running product leaves."""
+    meeting: float
+    """Cycles more that lanes take to be brought together while a product runs."""
 
 
 @dataclass
@@ -192,19 +200,18 @@ class _Run:
         self._tensor_free = 0.0
         self._tensor_busy = 0.0
         self._copied = 0.0
+        self._landed = 0.0
 
     def run(self) -> Outcome:
         agents = self._agents
-        waiting: dict[str, None] = {}
         while True:
             moved = True
             while moved:
                 moved = False
-                waiting.clear()
                 for agent in agents:
                     if self._go_on(agent):
                         moved = True
-            next_at = self._next(waiting)
+            next_at = self._next()
             if next_at == ENDLESS:
                 break
             self._advance(next_at)
@@ -284,11 +291,12 @@ class _Run:
                 return self._takes(agent, max(least, late), f"wait for room in {name}")
             case Copy(name, turn, size, source):
                 ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
-                fixed, each = costs.latency[source]
-                begin = max(agent.until, self._copied)
-                self._copied = begin + size / costs.rate[source]
-                landed = max(self._copied, agent.until) + fixed + each * size
-                self._rings[name].full[turn] = landed
+                # Bytes come at no more than the memory's rate, and one tile after the other.
+                rate = costs.rate[source]
+                begin = max(agent.until, self._copied - costs.queue / rate)
+                self._copied = max(agent.until, self._copied) + size / rate
+                self._landed = max(begin + costs.latency[source], self._landed) + size / costs.port
+                self._rings[name].full[turn] = self._landed
                 return ready
             case Arrive(name, turn):
                 ready = self._takes(agent, costs.arrive + costs.arrive_warp * more, "arrive")
@@ -316,19 +324,26 @@ class _Run:
         active = [a for a in self._agents if a.work is not None]
         if not active:
             return []
-        room = self._costs.beside if self._tensor_free > self._now + 1e-9 else 1.0
+        costs = self._costs
+        multiplying = self._tensor_free > self._now + 1e-9
+        room = costs.beside if multiplying else 1.0
         arithmetic = sum(a.work.arithmetic / a.work.cycles for a in active if a.work)
         special = sum(a.work.special / a.work.cycles for a in active if a.work)
         slow = min(1.0, room / arithmetic) if arithmetic > 0 else 1.0
         slower = min(1.0, 1.0 / special) if special > 0 else 1.0
         found: list[tuple[_Agent, float]] = []
         for agent in active:
-            assert agent.work is not None
-            rate = slow if agent.work.arithmetic else 1.0
-            found.append((agent, min(rate, slower) if agent.work.special else rate))
+            work = agent.work
+            assert work is not None
+            rate = slow if work.arithmetic else 1.0
+            if work.special:
+                rate = min(rate, slower)
+            if multiplying and work.meetings:
+                rate = min(rate, work.cycles / (work.cycles + work.meetings * costs.meeting))
+            found.append((agent, rate))
         return found
 
-    def _next(self, waiting: dict[str, None]) -> float:
+    def _next(self) -> float:
         times = [a.until for a in self._agents if a.until > self._now + 1e-9]
         self._running = self._rates()
         times += [self._now + a.left / rate for a, rate in self._running]

@@ -1,6 +1,6 @@
 """The score of an agent as instructions of the engine, for so many trips of each loop.
 
-    LoopScore, 40 trips  ──►  prologue │ kernel × 38 │ epilogue      Full(k_tile, 0), Product(512), ...
+    LoopScore, 40 trips  ──►  prologue │ kernel × 38 │ epilogue     Full(k_tile, 0), Product(512)
 
 Long loops are cut short: whoever asks extrapolates from the steps that end each of their turns.
 """
@@ -31,6 +31,7 @@ from stretto.predict.engine import (
 )
 from stretto.predict.timings import Timings
 from stretto.resources.prepare import resolve
+from stretto.vocabulary.opcodes import opcode
 
 GROUP = 4
 """Warps of a group."""
@@ -104,6 +105,19 @@ class Costing:
         busy = max((u.duration for u in found.uses or () if u.slot not in self._agents), default=0)
         return float(busy), self._issue(number, op)
 
+    def flops(self, number: int) -> float:
+        """Floating point operations of an iteration's products."""
+        loop = self.programs[number].loop
+        types = {value.name: value.type for value in loop.values}
+        found = 0.0
+        for op in loop.ops:
+            if opcode(op.kind).accumulator is None:
+                continue
+            left, right = (types[operand.value] for operand in op.operands[:2])
+            if left is not None and right is not None:
+                found += 2.0 * left.elements * right.shape[-1]
+        return found
+
     @property
     def _agents(self) -> set[str]:
         names = {a.replica(n) for a in self.machine.agents for n in range(a.replicas)}
@@ -170,7 +184,7 @@ class Flow:
 
     def _outside(self, beat: Beat) -> None:
         ring = self.prefix + beat.thing
-        store, per_cycle = self.costing.timings.store
+        store = self.costing.timings.store[0]
         match beat.kind:
             case "full":
                 self._say(Full(ring, self._next(beat.thing, "full")))
@@ -248,16 +262,3 @@ class Flow:
                     self._say(Delay(self.costing.timings.store[0], "store"))
                 case "work":
                     self._work.append(self.costing.inside(score.number, beat.op, self.score.warps))
-
-
-def loads(part: Part, found: list[Beat] | None = None) -> list[Beat]:
-    """All copies in of a part of a score, each once."""
-    found = [] if found is None else found
-    if isinstance(part, LoopScore):
-        found += [b for b in part.kernel if b.kind == "copy"]
-    elif isinstance(part, Around):
-        for inner in part.body:
-            loads(inner, found)
-    elif part.kind == "copy":
-        found.append(part)
-    return found

@@ -8,6 +8,7 @@ Whatever cannot be told from the arguments (a number that is loaded, say) is Non
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Value
@@ -32,12 +33,8 @@ def arguments(kernel: Kernel, given: Mapping[str, Number | tuple[int, ...]]) -> 
     for name, stated in given.items():
         first, *rest = by_name[name]
         if isinstance(stated, tuple):
-            strides: list[int] = []
-            for size in reversed(stated):
-                strides.append(strides[-1] * below if strides else 1)
-                below = size
-            below = 1
-            sizes = [*stated, *reversed(strides)]
+            strides = [prod(stated[n + 1 :]) for n in range(len(stated))]
+            sizes = [*stated, *strides]
             if len(sizes) != len(rest):
                 told = f"`{name}` has {len(rest) // 2} dimensions"
                 raise StrettoError(f"{told}, and is given {len(stated)}")

@@ -8,6 +8,7 @@ meaning = "a wait for what is there: of four warps, and of each warp more"
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from stretto.errors import StrettoError
 from stretto.machine import Machine
@@ -15,9 +16,10 @@ from stretto.predict.blocks import Pipes
 from stretto.predict.engine import Costs
 
 REQUIRED = (
-    "wait", "arrive", "wake", "expect", "copy_issue", "copy_latency_l2", "copy_latency_hbm",
-    "copy_rate_l2", "copy_rate_hbm", "product_issue", "product_latency", "settle", "beside", "lag",
-    "pipes", "sms", "clock", "launch", "block", "store", "threads", "registers", "l2",
+    "wait", "arrive", "wake", "expect", "copy_issue", "copy_port", "copy_latency_l2",
+    "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue", "product_latency",
+    "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock", "launch", "block", "store",
+    "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -57,10 +59,7 @@ def timings_of(machine: Machine) -> Timings:
         told = f"machine {machine.name} states no timings ({', '.join(missing[:3])}, ...)"
         raise StrettoError(f"{told}; predict for one that does, such as h200")
     figures = {figure.name: tuple(map(float, figure.values)) for figure in machine.timings}
-    latency: dict[str, tuple[float, float]] = {}
-    for source in ("l2", "hbm"):
-        fixed, per_cycle = figures[f"copy_latency_{source}"]
-        latency[source] = (fixed, 1 / per_cycle if per_cycle else 0.0)
+    latency = {source: figures[f"copy_latency_{source}"][0] for source in ("l2", "hbm")}
     shares = {s: tuple(x / HUNDREDTHS for x in figures[f"copy_rate_{s}"]) for s in ("l2", "hbm")}
     wait, arrive = figures["wait"], figures["arrive"]
     costs = Costs(
@@ -72,17 +71,20 @@ def timings_of(machine: Machine) -> Timings:
         expect=figures["expect"][0],
         copy_issue=figures["copy_issue"][0],
         latency=latency,
+        queue=65536.0,
+        port=figures["copy_port"][0],
         rate={source: rates[-1] for source, rates in shares.items()},
         product_latency=figures["product_latency"][0],
         settle=figures["settle"][0],
         beside=figures["beside"][0] / HUNDREDTHS,
+        meeting=figures["meeting"][0],
     )
     slots = {slot.id: slot.name for slot in machine.slots}
     arithmetic, special = (slots[int(n)] for n in figures["pipes"])
     issue = figures["product_issue"]
     return Timings(
         costs,
-        Pipes(arithmetic, special),
+        Pipes(arithmetic, special, figures["special"][0] / HUNDREDTHS),
         figures["lag"][0],
         (issue[0], 1 / issue[1] if issue[1] else 0.0),
         int(figures["sms"][0]),
@@ -101,9 +103,7 @@ def rate(shares: tuple[float, ...], sharing: float) -> float:
     """Bytes a cycle of tiles that so many blocks load at once, between what was measured."""
     if sharing <= SHARES[0]:
         return shares[0]
-    for (low, high), (a, b) in zip(
-        zip(SHARES, SHARES[1:], strict=False), zip(shares, shares[1:], strict=False), strict=True
-    ):
+    for (low, high), (slow, fast) in zip(pairwise(SHARES), pairwise(shares), strict=True):
         if sharing <= high:
-            return a + (b - a) * (sharing - low) / (high - low)
+            return slow + (fast - slow) * (sharing - low) / (high - low)
     return shares[-1]

@@ -9,77 +9,34 @@ A loop is run for a few dozen trips; what is left of it goes at the pace of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from heapq import heapify, heapreplace
 
-from stretto.emit.gluon import Emitted
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
+from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
-from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel import Operation, Value
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
-from stretto.materialize import Program
-from stretto.predict import engine
-from stretto.predict.flow import Costing, Flow, loads
+from stretto.predict.bound import bound_of, units_of
+from stretto.predict.copying import sources
+from stretto.predict.engine import Outcome
+from stretto.predict.flow import Costing
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
-from stretto.predict.timings import rate, timings_of
+from stretto.predict.prediction import LoopTime, Prediction
+from stretto.predict.running import TRIPS, TURNS, Subject, loops_of, pace, run
+from stretto.predict.timings import timings_of
+from stretto.vocabulary.spaces import STAGING
 
-TRIPS = 36
-"""Trips of a loop that are run; more are told from the last of them."""
-TURNS = 2
-"""Turns of a loop around others that are run."""
 WARP = 32
-RESIDENT = 8
+TOGETHER = 8
 """Blocks that are run together on an SM, at most."""
+BLOCKS = 32
+"""Blocks that an SM may have at a time."""
+RESERVED = 1024
+"""Bytes of shared memory that CUDA takes of each block."""
 
-
-class Stuck(StrettoError):
-    """Agents wait for each other."""
-
-
-@dataclass(frozen=True)
-class LoopTime:
-    """One loop of a kernel, in its steady part."""
-
-    name: str
-    cycles: float
-    """An iteration."""
-    tensor: float
-    """Of them, cycles in which the tensor core is busy."""
-    bound: str
-    """What it is bound by."""
-    spent: Mapping[str, Mapping[str, float]]
-    """Of each agent: cycles of an iteration by what they go to."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A kernel on a grid."""
-
-    loops: tuple[LoopTime, ...]
-    block: float
-    """Cycles of a middling block."""
-    fill: float
-    """Of them, before the first loop's steady part and behind the last one's."""
-    waves: float
-    """Blocks for each place on an SM."""
-    resident: int
-    cycles: float
-    """Of all, from the first block to the last."""
-    tail: float
-    """Of them, cycles in which some SM has nothing left to do."""
-    seconds: float
-    clock: float
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is predicted: a kernel as it is emitted, and the programs of its loops."""
-
-    kernel: Kernel
-    emitted: Emitted
-    programs: tuple[Program, ...]
+Trips = tuple[int, ...]
 
 
 def predict_whole(
@@ -88,75 +45,9 @@ def predict_whole(
     grid: tuple[int, ...],
     given: Mapping[str, Number | tuple[int, ...]],
     clock: float | None = None,
-) -> Whole:
+) -> Prediction:
     """How long a kernel takes on a grid; StrettoError where the arguments do not tell."""
     return _Whole(subject, machine, grid, given, clock).found()
-
-
-def predict_loop(subject: Subject, machine: Machine, trips: int = TRIPS) -> float:
-    """Cycles an iteration of the first loop, of whatever trip count it is."""
-    timings = timings_of(machine)
-    sources = {b.operation: "hbm" for s in subject.emitted.score for p in s.parts
-               for b in loads(p) if b.operation is not None}  # fmt: skip
-    costing = Costing(machine, timings, subject.programs, sources)
-    outcome = _run(subject, costing, lambda part: trips if isinstance(part, LoopScore) else 1, 1)
-    return _pace(outcome, 0)
-
-
-def _run(
-    subject: Subject, costing: Costing, trips: Callable[[LoopScore | Around], int], resident: int
-) -> engine.Outcome:
-    programs: dict[str, tuple[int, list[engine.Instruction]]] = {}
-    rings: dict[str, engine.Ring] = {}
-    depths = subject.emitted.rings
-    for number in range(resident):
-        prefix = f"{number}:" if resident > 1 else ""
-        for score in subject.emitted.score:
-            flow = Flow(costing, score, trips, prefix)
-            programs[prefix + score.agent] = (score.warps, flow.instructions())
-        for name, count in _readers(subject.emitted.score).items():
-            rings[prefix + name] = engine.Ring(depths.get(name, 1), count)
-    outcome = engine.run(programs, rings, costing.timings.costs)
-    if outcome.stuck:
-        raise Stuck(f"the agents of `{subject.kernel.name}` wait for each other: {outcome.stuck}")
-    return outcome
-
-
-def _readers(scores: tuple[AgentScore, ...]) -> dict[str, int]:
-    """Of each ring and tile: how many agents say when they are done with it."""
-    found: dict[str, set[str]] = {}
-
-    def visit(agent: str, part: Part) -> None:
-        if isinstance(part, Beat):
-            if part.thing and part.kind in ("full", "free", "copy", "arrive"):
-                found.setdefault(part.thing, set())
-            if part.kind == "arrive":
-                found[part.thing].add(agent)
-            return
-        inner: list[Part] = []
-        if isinstance(part, Around):
-            inner += part.body
-        else:
-            inner += [b for _, step in (*part.prologue, *part.epilogue) for b in step]
-            inner += [*part.kernel, *part.singly]
-        for one in inner:
-            visit(agent, one)
-
-    for score in scores:
-        for part in score.parts:
-            visit(score.agent, part)
-    return {name: len(agents) for name, agents in found.items()}
-
-
-def _pace(outcome: engine.Outcome, loop: int) -> float:
-    """Cycles of a step of a loop, in the second half of those that were run."""
-    found = 0.0
-    for steps in outcome.steps.values():
-        times = steps.get(loop, [])
-        if len(times) >= 4:
-            half = len(times) // 2
-            found = max(found, (times[-1] - times[half]) / (len(times) - 1 - half))
-    return found
 
 
 class _Whole:
@@ -174,229 +65,173 @@ class _Whole:
         self._clock = clock or self._timings.clock
         x, y, z = (*grid, 1, 1)[:3]
         self._grid: Grid = (x, y, z)
+        self._blocks = x * y * z
         self._given = arguments(subject.kernel, given)
         self._maker: dict[Value, Operation] = {
             result: op for op in subject.kernel.walk() for result in op.results
         }
-        self._missing(given)
-        self._times: dict[tuple[int, ...], tuple[float, float, engine.Outcome]] = {}
+        self._loops = loops_of(subject.emitted.score[0].parts)
+        self._require_trips(given)
+        self._runs: dict[Trips, tuple[Outcome, float]] = {}
         self._resident = self._residents()
-        costs, sources = self._copies()
+        costs, copies = sources(
+            subject.kernel, subject.emitted.score, self._timings, self._blocks, self._numbers
+        )
         timings = replace(self._timings, costs=costs)
-        self._costing = Costing(machine, timings, subject.programs, sources)
+        self._costing = Costing(machine, timings, subject.programs, copies)
 
-    def _missing(self, given: Mapping[str, object]) -> None:
+    def _require_trips(self, given: Mapping[str, object]) -> None:
         numbers = self._numbers(0)
-        for loop in self._loops():
-            if numbers.trips(loop.lower, loop.upper, loop.step) is None:
-                wanted = [
-                    p.name
-                    for p in self._subject.kernel.parameters
-                    if isinstance(p.value.type, Scalar) and p.name not in given
-                ]
-                told = f"how often a loop of `{self._subject.kernel.name}` goes round is not known"
-                hint = ", ".join(f"{name}=..." for name in dict.fromkeys(wanted))
-                raise StrettoError(f"{told}; give its arguments: {hint}")
-
-    def _loops(self) -> list[LoopScore | Around]:
-        found: list[LoopScore | Around] = []
-
-        def visit(part: Part) -> None:
-            if isinstance(part, LoopScore):
-                found.append(part)
-            elif isinstance(part, Around):
-                found.append(part)
-                for inner in part.body:
-                    visit(inner)
-
-        for score in self._subject.emitted.score[:1]:
-            for part in score.parts:
-                visit(part)
-        return found
+        if all(numbers.trips(p.lower, p.upper, p.step) is not None for p in self._loops):
+            return
+        wanted = [
+            p.name
+            for p in self._subject.kernel.parameters
+            if isinstance(p.value.type, Scalar) and p.name not in given
+        ]
+        told = f"how often a loop of `{self._subject.kernel.name}` goes round is not known"
+        hint = " ".join(f"{name}=N" for name in dict.fromkeys(wanted))
+        raise StrettoError(f"{told}; give the numbers that it is launched with: {hint}")
 
     def _numbers(self, block: int) -> Numbers:
         x, y, _ = self._grid
         at = (block % x, block // x % y, block // (x * y))
         return Numbers(self._maker, self._given, self._grid, at)
 
-    # How blocks share an SM and the memory -------------------------------------------------------
-
     def _residents(self) -> int:
+        """Blocks that an SM has room for, and the grid has for it."""
         emitted = self._subject.emitted
         warps = sum(score.warps for score in emitted.score)
-        threads = -(-warps // 4) * 4 * WARP if len(emitted.score) > 1 else warps * WARP
-        budget = self._machine.budget("smem")
-        limits = [self._timings.threads // threads, 32]
+        if len(emitted.score) > 1:
+            warps = -(-warps // 4) * 4
+        limits = [self._timings.threads // (warps * WARP), BLOCKS]
+        budget = self._machine.budget(STAGING)
         if emitted.smem and budget is not None and budget.bytes:
-            limits.append(budget.bytes // (emitted.smem + 1024))
+            limits.append((budget.bytes + RESERVED) // (emitted.smem + RESERVED))
         if emitted.maxnreg:
-            limits.append(self._timings.registers // (emitted.maxnreg * threads))
-        blocks = self._grid[0] * self._grid[1] * self._grid[2]
-        most = max(1, min(limits))
-        return max(1, min(most, -(-blocks // self._timings.sms)))
+            limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
+        return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
 
-    def _copies(self) -> tuple[engine.Costs, dict[Operation, str]]:
-        """Where each copy comes from, by how many blocks of a wave load the same tile."""
-        costs = self._timings.costs
-        sources: dict[Operation, str] = {}
-        latency, rates = dict(costs.latency), dict(costs.rate)
-        blocks = self._grid[0] * self._grid[1] * self._grid[2]
-        wave = range(min(blocks, self._timings.sms))
-        beats = [b for s in self._subject.emitted.score for p in s.parts for b in loads(p)]
-        for beat in beats:
-            operation = beat.operation
-            if operation is None or operation in sources:
-                continue
-            tiles: set[tuple[Number | None, ...]] = set()
-            for block in wave:
-                numbers = self._numbers(block)
-                self._first(numbers)
-                at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
-                tiles.add(tuple(numbers.of(v) for v in at))
-            sharing = len(wave) / max(1, len(tiles))
-            name = f"hbm shared by {sharing:.1f}"
-            sources[operation] = name
-            latency[name] = costs.latency["hbm"]
-            rates[name] = rate(self._timings.shares["hbm"], sharing)
-        return replace(costs, latency=latency, rate=rates), sources
+    # One block -----------------------------------------------------------------------------------
 
-    def _first(self, numbers: Numbers) -> None:
-        """Counters of all loops at their beginning."""
-        for operation in self._subject.kernel.walk():
-            if operation.name == "scf.for":
-                lower = numbers.of(operation.operands[0])
-                numbers.bind(operation.regions[0].arguments[0], lower)
-
-    # Blocks --------------------------------------------------------------------------------------
-
-    def _key(self, block: int) -> tuple[int, ...]:
+    def _trips(self, block: int) -> Trips:
         numbers = self._numbers(block)
-        trips = (numbers.trips(loop.lower, loop.upper, loop.step) for loop in self._loops())
-        return tuple(n or 0 for n in trips)
+        return tuple(numbers.trips(p.lower, p.upper, p.step) or 0 for p in self._loops)
 
-    def _timed(self, key: tuple[int, ...]) -> tuple[float, float, engine.Outcome]:
-        """Cycles of a block with these trips, cycles outside of steady parts, and its run."""
-        loops = self._loops()
-        cut = tuple(
-            min(n, TRIPS if isinstance(loop, LoopScore) else TURNS)
-            for n, loop in zip(key, loops, strict=True)
-        )
-        outcome, once = self._cut(cut)
-        cycles = outcome.cycles + self._timings.block
-        around = [(n, c) for n, c, p in zip(key, cut, loops, strict=True) if isinstance(p, Around)]
-        turns, ran = around[0] if around else (1, 1)
-        steady = 0.0
-        for loop, trips, short in zip(loops, key, cut, strict=True):
+    def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
+        """Cycles of a block, those outside of steady parts, and the run that tells them."""
+        most = tuple(TRIPS if isinstance(p, LoopScore) else TURNS for p in self._loops)
+        short = tuple(min(pair) for pair in zip(trips, most, strict=True))
+        outcome, before = self._run(short)
+        around = next((n for n, p in enumerate(self._loops) if isinstance(p, Around)), None)
+        turns, ran = (1, 1) if around is None else (trips[around], short[around])
+        left = steady = 0.0
+        for loop, all_of, some in zip(self._loops, trips, short, strict=True):
             if isinstance(loop, LoopScore):
-                pace = _pace(outcome, loop.number)
-                steady += pace * max(0, trips - loop.first) * max(turns, 1)
-                cycles += pace * (trips - short) * max(ran, 1)
+                step = pace(outcome, loop.number)
+                left += step * (all_of - some)
+                steady += step * max(0, all_of - loop.first)
+        cycles = self._timings.block + outcome.cycles + left * ran
         if turns > ran:
-            more = (cycles - once - self._timings.block) / max(1, ran - 1) if ran > 1 else cycles
-            for loop, trips, short in zip(loops, key, cut, strict=True):
-                if isinstance(loop, LoopScore) and ran > 1:
-                    more -= _pace(outcome, loop.number) * (trips - short) / max(1, ran - 1)
-            cycles += more * (turns - ran)
-        return cycles, max(0.0, cycles - steady), outcome
+            cycles += (outcome.cycles - before + left) * (turns - ran)
+        return cycles, max(0.0, cycles - steady * turns), outcome
 
-    def _cut(self, cut: tuple[int, ...]) -> tuple[engine.Outcome, float]:
-        """A run of so many trips, and how long it takes with one turn around less."""
-        if cut not in self._times:
-            loops = self._loops()
+    def _run(self, short: Trips) -> tuple[Outcome, float]:
+        """A run of so many trips, and the cycles of one with a turn around less."""
+        if short not in self._runs:
             by_number = {
-                loop.number: n for loop, n in zip(loops, cut, strict=True)
+                loop.number: n
+                for loop, n in zip(self._loops, short, strict=True)
                 if isinstance(loop, LoopScore)
-            }  # fmt: skip
-            arounds = [n for loop, n in zip(loops, cut, strict=True) if isinstance(loop, Around)]
-            turns = arounds[0] if arounds else 1
+            }
+            turns = [n for p, n in zip(self._loops, short, strict=True) if isinstance(p, Around)]
 
-            def run(around: int) -> engine.Outcome:
-                def trips(part: LoopScore | Around) -> int:
+            def going(around: int) -> Outcome:
+                def often(part: LoopScore | Around) -> int:
                     return by_number[part.number] if isinstance(part, LoopScore) else around
 
-                return _run(self._subject, self._costing, trips, min(self._resident, RESIDENT))
+                together = min(self._resident, TOGETHER)
+                return run(self._subject, self._costing, often, together)
 
-            outcome = run(turns)
-            once = run(turns - 1).cycles if arounds and turns > 1 else 0.0
-            self._times[cut] = (outcome.cycles, once, outcome)
-        _, once, outcome = self._times[cut]
-        return outcome, once
+            outcome = going(turns[0] if turns else 1)
+            before = going(turns[0] - 1).cycles if turns and turns[0] > 1 else 0.0
+            self._runs[short] = (outcome, before)
+        return self._runs[short]
 
     # All of them ---------------------------------------------------------------------------------
 
-    def found(self) -> Whole:
-        blocks = self._grid[0] * self._grid[1] * self._grid[2]
-        keys: dict[tuple[int, ...], list[int]] = {}
-        ordered: list[tuple[int, ...]] = []
-        varied = any(
-            self._key(b) != self._key(0) for b in (1, blocks // 2, blocks - 1) if b < blocks
-        )
-        for block in range(blocks) if varied else (0,):
-            key = self._key(block)
-            keys.setdefault(key, []).append(block)
-            ordered.append(key)
-        lengths = {key: self._timed(key)[0] for key in keys}
+    def found(self) -> Prediction:
+        last = self._blocks - 1
+        same = len({self._trips(block) for block in (0, last // 3, last // 2, last)}) == 1
+        ordered = [self._trips(block) for block in range(1 if same else self._blocks)]
+        lengths = {trips: self._timed(trips)[0] for trips in dict.fromkeys(ordered)}
+        each = [lengths[trips] for trips in ordered] * (self._blocks if same else 1)
         places = self._timings.sms * self._resident
-        each = [lengths[key] for key in ordered] if varied else [lengths[ordered[0]]] * blocks
-        busy = [0.0] * min(places, blocks)
+        busy = [0.0] * min(places, self._blocks)
         heapify(busy)
         for length in each:
             heapreplace(busy, busy[0] + length)
         cycles = max(busy)
-        tail = cycles - min(busy) if blocks >= places else cycles
         middle = sorted(ordered)[len(ordered) // 2]
         length, outside, outcome = self._timed(middle)
-        seconds = cycles / (self._clock * 1e6) + self._timings.launch * 1e-9
-        return Whole(
-            self._told(middle, outcome),
-            length,
-            outside,
-            blocks / places,
-            self._resident,
-            cycles,
-            tail,
-            seconds,
-            self._clock,
+        loops = tuple(
+            self._told(loop, trips, outcome)
+            for loop, trips in zip(self._loops, middle, strict=True)
+            if isinstance(loop, LoopScore)
+        )
+        return Prediction(
+            kernel=self._subject.kernel.name,
+            machine=self._machine.name,
+            mode="specialized" if len(self._subject.emitted.score) > 1 else "unspecialized",
+            consumers=max(1, len(self._subject.emitted.score) - 1),
+            rings=dict(self._subject.depths),
+            grid=self._grid,
+            loops=loops,
+            block=length,
+            fill=outside,
+            resident=self._resident,
+            waves=self._blocks / places,
+            cycles=cycles,
+            tail=cycles - min(busy) if self._blocks >= places else 0.0,
+            clock=self._clock,
+            seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
+            flops=self._flops(ordered, same),
         )
 
-    def _told(self, key: tuple[int, ...], outcome: engine.Outcome) -> tuple[LoopTime, ...]:
-        found: list[LoopTime] = []
-        scores = [loop for loop in self._loops() if isinstance(loop, LoopScore)]
-        for loop in scores:
-            program = self._subject.programs[loop.number]
-            pace = _pace(outcome, loop.number)
-            steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
-            spent = {
-                agent: {what: cycles / max(1, steps) for what, cycles in of.items()}
-                for agent, of in outcome.spent.items()
-            }
-            tensor = sum(
-                self._costing.product(loop.number, b.op)[0]
-                for score in self._subject.emitted.score
-                for part in _inner(score.parts)
-                if isinstance(part, LoopScore) and part.number == loop.number
-                for b in part.kernel
-                if b.kind == "product"
-            )
-            found.append(
-                LoopTime(program.loop.name, pace, tensor, _bound(pace, tensor, spent), spent)
-            )
-        return tuple(found)
+    def _flops(self, ordered: list[Trips], same: bool) -> float:
+        total = 0.0
+        for trips in ordered:
+            turns = 1
+            for loop, n in zip(self._loops, trips, strict=True):
+                if isinstance(loop, Around):
+                    turns *= n
+                else:
+                    total += self._costing.flops(loop.number) * n * turns
+        if not same:
+            return total
+        if not any(isinstance(loop, Around) for loop in self._loops):
+            return total * self._blocks
+        # Turns of a loop around others differ by one from block to block.
+        counted = 0.0
+        for block in range(self._blocks):
+            turns = 1
+            for loop, n in zip(self._loops, self._trips(block), strict=True):
+                if isinstance(loop, Around):
+                    turns *= n
+                else:
+                    counted += self._costing.flops(loop.number) * n * turns
+        return counted
 
-
-def _inner(parts: tuple[Part, ...]) -> list[Part]:
-    found: list[Part] = []
-    for part in parts:
-        found.append(part)
-        if isinstance(part, Around):
-            found += _inner(part.body)
-    return found
-
-
-def _bound(pace: float, tensor: float, spent: Mapping[str, Mapping[str, float]]) -> str:
-    """What a loop is bound by."""
-    if pace <= 0:
-        return "nothing"
-    if tensor / pace > 0.97:
-        return "tensor core"
-    return "latency"
+    def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
+        program = self._subject.programs[loop.number]
+        steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
+        cycles = pace(outcome, loop.number) or program.ii
+        spent = {
+            agent: {what: of / max(1, steps) for what, of in by.items()}
+            for agent, by in outcome.spent.items()
+        }
+        units = units_of(loop.number, self._subject.emitted.score, self._costing)
+        return LoopTime(
+            program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
+            bound_of(cycles, units, spent),
+        )  # fmt: skip
