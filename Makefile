@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
 
 setup: $(READY)
 
@@ -16,11 +16,12 @@ $(READY): pyproject.toml requirements.txt hatch_build.py $(COMPILED)
 	touch $@
 
 demo: setup
-	$(BIN)/stretto bounds examples/four_op.json
-	$(BIN)/stretto schedule examples/attention_forward.mlir --prove
+	$(BIN)/stretto schedule examples/attention_forward.mlir
+	@mkdir -p build
+	$(BIN)/stretto schedule examples/attention_forward.mlir --format html -o build/attention.html
+	$(BIN)/stretto simulate examples/attention_forward.mlir --mode specialized --iterations 6
 	$(BIN)/stretto explain examples/over_smem.json
-	$(BIN)/stretto verify examples/four_op.json examples/four_op.schedule.json
-	$(BIN)/stretto simulate examples/gemm.mlir --mode specialized --iterations 9
+	@echo "The schedule of attention to look at, in any browser: build/attention.html"
 
 test: setup
 	$(BIN)/python -m pytest -n 2
@@ -59,6 +60,25 @@ $(GPU)/.ready: tests/gpu/requirements.txt
 	$(GPU)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+# The viewer, in headless Chromium (Debian's package, installed where it is missing); needs Node 20.
+NODE_MODULES := viewer/node_modules/.ready
+test-browser: setup $(NODE_MODULES)
+	command -v chromium >/dev/null || viewer/install_chromium
+	cd viewer && npm run --silent types && npm run --silent build -- --check
+	cd viewer && node --test tests/
+
+# Rewrite docs/pictures/ from the shipped kernels.
+pictures: setup $(NODE_MODULES)
+	cd viewer && node pictures.mjs
+
+# Rewrite the page that ships, src/stretto/report/viewer.html, from viewer/.
+viewer: $(NODE_MODULES)
+	cd viewer && npm run --silent types && npm run --silent build
+
+$(NODE_MODULES): viewer/package.json viewer/package-lock.json
+	cd viewer && npm ci --silent
+	touch $@
+
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -73,9 +93,22 @@ format: setup
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
 
-# Rewrite docs/api.md from signatures and docstrings.
-docs: setup
+# docs/api.md from signatures and docstrings, the first picture from the schedule that it shows, a
+# viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
+# link fails, and so does a page that would load something from elsewhere.
+DOCS := .venv/docs
+docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
+	$(BIN)/python docs/draw_overlap.py
+	$(BIN)/python docs/write_gallery.py build/gallery
+	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
+	$(BIN)/python docs/check_site.py build/site
+	@echo "build/site/index.html"
+
+$(DOCS)/.ready: docs/requirements.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 # Ratios against the naive twins, measured side by side; writes benchmarks/results/.
 bench: setup
@@ -114,4 +147,4 @@ performance: setup
 	$(BIN)/python benchmarks/speed_page.py
 
 clean:
-	rm -rf .venv .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv viewer/node_modules .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -1,7 +1,7 @@
 """What every part of the search is worth: its loop with all parts, and without that one.
 
     .venv/bin/python benchmarks/ablation.py            prints the table
-    .venv/bin/python benchmarks/ablation.py --write    puts it into docs/algorithms.md
+    .venv/bin/python benchmarks/ablation.py --write    puts it into docs/ladder.md
 
 The loops are those of tests/loops, where a test holds each part to it.
 """
@@ -19,7 +19,7 @@ from stretto.solve import PARTS
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
-PAGE = ROOT / "docs" / "algorithms.md"
+PAGE = ROOT / "docs" / "ladder.md"
 BEGIN, END = "<!-- ablation -->\n", "<!-- /ablation -->\n"
 
 
@@ -52,7 +52,7 @@ def table() -> str:
 def main() -> int:
     """Print the table, or put it where it belongs."""
     parser = argparse.ArgumentParser(description="What every part of the search is worth.")
-    parser.add_argument("--write", action="store_true", help="into docs/algorithms.md")
+    parser.add_argument("--write", action="store_true", help="into docs/ladder.md")
     write = parser.parse_args().write
     made = table()
     if not write:

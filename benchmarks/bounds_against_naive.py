@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from random_loops import random_loop
 from stretto.bounds import compute_bounds
 from stretto.bounds.closure import closure
 from stretto.bounds.distances import earliest_starts
+from stretto.frontends.random_loops import random_loop
 from stretto.loop import Loop, check
 from stretto.machine import Machine
 from stretto.solution import BOUND_NAMES

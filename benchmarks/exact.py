@@ -28,12 +28,12 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
-from random_loops import random_loop
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
 from stretto.exact import Limits, ProofOptions
 from stretto.exact.case import make_case
 from stretto.frontends.documents import read_source
+from stretto.frontends.random_loops import random_loop
 from stretto.generate.problem import Options
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import Prepared, prepare, schedule_prepared

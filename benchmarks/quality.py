@@ -23,11 +23,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
-from random_loops import random_loop
 from stretto import Loop, Machine, prepare
 from stretto.bounds import compute_bounds
 from stretto.exact import Limits, ProofOptions
 from stretto.frontends.documents import read_source
+from stretto.frontends.random_loops import random_loop
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
 from stretto.solution import ScheduleAnalysis, spilling

@@ -3,7 +3,7 @@
     tile        load ─► mma ─► softmax ─► mma      four exclusive pipes, holds of up to 256 cycles,
                                                    accumulators, rings, recurrences of many lengths
     random      odd seeds: capacities 1 to 4 and a pool, one to three uses, some with offsets;
-                even seeds: those of `random_loops.py`, with holds of up to 128 cycles
+                even seeds: those of `frontends.random_loops`, with holds of up to 128 cycles
     chain       long chains of which one operation in ten to twenty holds anything at all
     fusable     reads of shared memory on blackwell, up to five of which may share a hold
     scattered   two to five exclusive slots an operation, each at an offset of its own
@@ -19,8 +19,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from random_loops import random_loop
 from stretto import Loop, Machine, load_machine
+from stretto.frontends.random_loops import random_loop
 from stretto.loop import (
     Access,
     Demand,

@@ -5,7 +5,9 @@ stretto.__all__  ──►  functions, results, errors  ──►  docs/api.md
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -13,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import stretto
+import stretto.cutile
+import stretto.triton
 from stretto.api import Result
 
 PAGE = Path(__file__).parent / "api.md"
@@ -36,6 +40,11 @@ def page() -> str:
     doc = inspect.getdoc(stretto) or ""
     parts = [HEAD + "\n".join(_fenced(doc.splitlines())), "## Functions"]
     parts += [_function(name, one) for name, one in functions.items()]
+    parts.append("## Functions for kernels of Triton and cuTile")
+    for module in (stretto.triton, stretto.cutile):
+        known = {name: getattr(module, name) for name in module.__all__}
+        name = module.__name__.removeprefix("stretto.")
+        parts += [_function(f"{name}.{n}", f) for n, f in known.items() if inspect.isfunction(f)]
     parts += ["## Results", RESULTS]
     parts += [_class(name, one) for name, one in results.items()]
     parts.append("## Problems and parts of results")
@@ -61,8 +70,9 @@ def _more(lines: list[str]) -> bool:
     return next((line for line in lines if line), "").startswith("    ")
 
 
-def _function(name: str, function: Callable[..., Any]) -> str:
-    return f"### `{name}`\n\n```python\n{_signature(name, function)}\n```\n\n{_doc(function)}"
+def _function(name: str, function: Callable[..., Any], level: int = 3) -> str:
+    signature = _signature(name.rpartition(".")[2], function)
+    return f"{'#' * level} `{name}`\n\n```python\n{signature}\n```\n\n{_doc(function)}"
 
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
@@ -73,13 +83,14 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             rows.append("*")
-            starred = True
+        starred |= parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
         rows.append(str(parameter))
     rows = [_unquoted(row) for row in rows]
     result = _unquoted(str(signature.return_annotation))
-    if len(rows) < 3:
-        return f"stretto.{name}({', '.join(rows)}) -> {result}"
-    return f"stretto.{name}(\n" + "".join(f"    {row},\n" for row in rows) + f") -> {result}"
+    line = f"def {name}({', '.join(rows)}) -> {result}: ..."
+    if len(rows) < 3 and len(line) <= 100:
+        return line
+    return f"def {name}(\n" + "".join(f"    {row},\n" for row in rows) + f") -> {result}: ..."
 
 
 def _unquoted(row: str) -> str:
@@ -90,18 +101,64 @@ def _unquoted(row: str) -> str:
     annotation, equals, default = rest.rpartition(" = ")
     if not equals:
         annotation, default = default, ""
+    default = default.replace("'", '"')
     return f"{name}: {annotation.strip(chr(39))}{equals}{default}"
 
 
 def _class(name: str, kind: type[Any]) -> str:
     parts = [f"### `{name}`", _doc(kind)]
-    names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
-    for member, what in inspect.getmembers(kind):
-        if isinstance(what, property | cached_property) and not member.startswith("_"):
-            names.append(member)
-    if names:
-        parts.append("Has " + ", ".join(f"`{one}`" for one in dict.fromkeys(names)) + ".")
+    rows = [*_fields(kind).items(), *_properties(kind).items()]
+    methods = {
+        member: what
+        for member, what in vars(kind).items()
+        if inspect.isfunction(what) and not member.startswith("_") and _doc(what)
+    }
+    if not is_dataclass(kind):  # it is there for its methods
+        parts += [_function(f"{name}.{member}", what, 4) for member, what in methods.items()]
+        return "\n\n".join(parts)
+    rows += [(f"{member}()", (_result(what), _first(what))) for member, what in methods.items()]
+    cells = [f"| `{one}` | `{_cell(type_)}` | {_cell(doc)} |" for one, (type_, doc) in rows]
+    parts.append("\n".join(["| has | of type | |", "|---|---|---|", *cells]))
     return "\n\n".join(parts)
+
+
+def _fields(kind: type[Any]) -> dict[str, tuple[str, str]]:
+    """Type and docstring of each field, as they stand in the source, bases first."""
+    found: dict[str, tuple[str, str]] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        if not is_dataclass(base):
+            continue
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(body, ast.ClassDef)
+        for node, below in zip(body.body, [*body.body[1:], None], strict=True):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found[node.target.id] = ast.unparse(node.annotation), _literal(below)
+    names = {field.name for field in fields(kind)} if is_dataclass(kind) else set[str]()
+    return {name: row for name, row in found.items() if name in names}
+
+
+def _literal(node: ast.stmt | None) -> str:
+    """The string that stands under a field, on one line."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return " ".join(str(node.value.value).split()).replace("``", "`")
+    return ""
+
+
+def _properties(kind: type[Any]) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for name, what in inspect.getmembers(kind):
+        if isinstance(what, property | cached_property) and not name.startswith("_"):
+            made: Any = what.fget if isinstance(what, property) else what.func
+            found[name] = _result(made), _first(made)
+    return found
+
+
+def _result(function: Callable[..., Any]) -> str:
+    return str(inspect.signature(function).return_annotation).strip("'")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
 
 
 def _doc(what: object) -> str:
@@ -109,7 +166,7 @@ def _doc(what: object) -> str:
 
 
 def _first(what: object) -> str:
-    return _doc(what).splitlines()[0]
+    return next(iter(_doc(what).splitlines()), "")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Hypothesis profiles: quick in CI, many more examples under `make test-deep`."""
+"""Hypothesis profiles: quick in CI, many more examples in `make test-deep`; caches of their own."""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
@@ -9,3 +11,12 @@ settings.register_profile(
     "deep", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("STRETTO_HYPOTHESIS", "quick"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _caches_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests keep on disk is not the user's, and what the user keeps is not theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("STRETTO_CACHE", raising=False)
+        yield

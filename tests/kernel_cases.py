@@ -107,8 +107,8 @@ def attention_forward(depth: int, causal: bool) -> Case:
     return Case(inputs, (_LENGTH // 128, _HEADS), expected, 0.03)
 
 
-def _backward(depth: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    made = _attention(depth, causal=False)
+def _backward(depth: int, causal: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+    made = _attention(depth, causal)
     do = _random(4, _HEADS, _LENGTH, depth, element="bf16").astype(np.float64)
     delta = (made["o"] * do).sum(-1)
     dp = do @ np.swapaxes(made["v"], 1, 2)
@@ -127,15 +127,15 @@ def _backward(depth: int) -> tuple[dict[str, Any], dict[str, Array]]:
     return inputs, {name: _flat(grad) for name, grad in grads.items()}
 
 
-def attention_backward_kv() -> Case:
-    inputs, grads = _backward(64)
+def attention_backward_kv(causal: bool) -> Case:
+    inputs, grads = _backward(64, causal)
     zeros = np.zeros_like(grads["dk"])
     expected = {"dk_ptr": grads["dk"], "dv_ptr": grads["dv"]}
     return Case({**inputs, "dk_ptr": zeros, "dv_ptr": zeros}, (2, _HEADS), expected, 0.05)
 
 
-def attention_backward_q() -> Case:
-    inputs, grads = _backward(64)
+def attention_backward_q(causal: bool) -> Case:
+    inputs, grads = _backward(64, causal)
     expected = {"dq_ptr": grads["dq"]}
     return Case({**inputs, "dq_ptr": np.zeros_like(grads["dq"])}, (2, _HEADS), expected, 0.05)
 
@@ -173,8 +173,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "attention_forward_d128": lambda: attention_forward(128, False),
     "attention_forward_d64_causal": lambda: attention_forward(64, True),
     "attention_forward_d128_causal": lambda: attention_forward(128, True),
-    "attention_backward_kv": attention_backward_kv,
-    "attention_backward_q": attention_backward_q,
+    "attention_backward_kv": lambda: attention_backward_kv(False),
+    "attention_backward_q": lambda: attention_backward_q(False),
+    "attention_backward_kv_causal": lambda: attention_backward_kv(True),
+    "attention_backward_q_causal": lambda: attention_backward_q(True),
     "layer_norm": layer_norm,
     "softmax": softmax,
 }

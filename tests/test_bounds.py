@@ -350,7 +350,7 @@ def test_remedies_of_a_recurrence() -> None:
     loop = Loop("l", (op("a"), op("b")), stated=links)
     assert said(loop, machine()) == {
         "11 cycles less latency of `a` -> `b` (16 -> 5)": 9,
-        "`b` -> `a` carried over one more iteration (distance 1 -> 2)": 10,
+        "`b` -> `a` carried over 2 more iterations (distance 1 -> 3)": 9,
     }
 
 

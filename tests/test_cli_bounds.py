@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 
 from stretto.bounds import compute_bounds
 from stretto.bounds.remedies import remedies, ties
-from stretto.loop import Demand, Dependence, Loop, Op, Use
+from stretto.loop import Constraint, Demand, Dependence, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.report import printable
 from stretto.report.bounds import BoundsReport
@@ -92,9 +93,19 @@ def test_why_no_single_change_helps() -> None:
         "the recurrence through a",
         "the recurrence through b",
     ]
-    few = Loop("l", tuple(op(f"o{i}", Use("wide", 1)) for i in range(9)))
-    assert report(few).to_json()["ties"] == ["slot wide"]
-    assert "to lower it: no single change that Stretto tries is enough" in text(few)
+    shallow = Constraint(max_depth=0)
+    late = tuple(replace(op(name), constraint=shallow) for name in "bc")
+    steps = tuple(Dependence("a", name, 9) for name in "bc")
+    deep = Loop("l", (op("a"), *late), stated=steps)
+    assert report(deep).to_json()["ties"] == ["the depth limit of b"]
+    assert "to lower it: no single change that Stretto tries is enough" in text(deep)
+
+
+def test_a_remedy_reaches_to_what_limits_next() -> None:
+    ops = (*(op(f"o{i}", Use("wide", 1)) for i in range(22)), op("t", Use("s", 2)))
+    (remedy,) = report(Loop("l", ops)).remedies
+    assert (remedy.kind, remedy.before, remedy.after, remedy.mii) == ("capacity", 7, 11, 2)
+    assert (remedy.next, remedy.effort, remedy.unit) == ("slot s", 4, "units")
 
 
 def test_no_ties_where_a_remedy_helps() -> None:

@@ -295,8 +295,8 @@ def test_a_machine_without_agents_is_refused() -> None:
 
 
 def test_what_is_no_kernel_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "loop.mlir"
-    file.write_text("func.func @f() { return }")
+    file = tmp_path / "loop.json"
+    file.write_text('{"schema": "stretto.loop/1"}')
     with pytest.raises(StrettoError, match=r"is no kernel that can be emitted; expected a \.ttir"):
         emit(file)
 

@@ -31,7 +31,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def test_the_public_names() -> None:
-    assert 20 <= len(stretto.__all__) <= 41
+    assert 20 <= len(stretto.__all__) <= 60
     assert stretto.__all__ == sorted(stretto.__all__)
     assert {*stretto.__all__} <= {*dir(stretto)}
     for name in stretto.__all__:

@@ -134,6 +134,14 @@ def source() -> ModuleType:
 
 
 @pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
+def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> None:
+    """Two operations that draw two units each, one cycle of them together, came upon a third."""
+    (loop,) = stretto.generate_loops(1, seed=5, ops=(8, 20), first=266)
+    found = stretto.schedule(loop)
+    assert stretto.verify(loop, found).legal
+    assert found.ii == stretto.schedule(loop, without=["improve"]).ii
+
+
 def test_compiled_and_in_python_the_moves_are_the_same() -> None:
     assert not str(moving.__file__).endswith(".py")
     twin = source()

@@ -6,7 +6,6 @@ import ast
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -576,25 +575,6 @@ def test_yaml_is_yaml_whatever_the_text(message: str, loop: str, line: int):
 
 
 # The document -----------------------------------------------------------------------------
-
-
-def test_the_worked_example(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    text = (EXAMPLES.parent / "docs" / "stretto-opt.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    for kernel, name in re.findall(r"```mlir\n(// (\w+\.mlir)\n.*?)```", text, re.DOTALL):
-        (tmp_path / name).write_text(kernel)
-    shown = "".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
-    sessions = re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]
-    assert len(sessions) == 5
-    for session in sessions:
-        command, _, expected = session.partition("\n")
-        program, *arguments = shlex.split(command)
-        assert program == "stretto-opt"
-        main(arguments)
-        told = capsys.readouterr()
-        assert told.err + told.out == expected
 
 
 def test_every_option_is_documented():

@@ -28,7 +28,7 @@ from stretto.kernel.lowering.conflicts import written
 from stretto.launching import Asked, PipelineWarning, exactly
 from stretto.launching.loading import Tensor as HeldTensor
 from stretto.launching.loading import held
-from stretto.launching.storing import Store, cache_folder
+from stretto.launching.storing import Store
 from stretto.triton.reading import Specialization, Ttir
 from stretto.triton.specializing import Specialized
 
@@ -95,16 +95,6 @@ def test_a_file_where_the_folder_should_be_is_no_obstacle(tmp_path: Path) -> Non
     store = Store(tmp_path / "cache")
     assert store.get("k", "kernel") is None
     assert store.put("k", "kernel", "x = 1\n", "text\n", {}).source == "x = 1\n"
-
-
-def test_the_cache_is_where_the_user_has_caches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "stretto" / "kernels"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "stretto" / "kernels"
 
 
 # Arguments --------------------------------------------------------------------------------

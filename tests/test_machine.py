@@ -396,3 +396,25 @@ def test_bad_file_says_key_fault_and_expectation(old: str, new: str, message: st
         read_machine("my.toml", MINIMAL.replace(old, new), {})
     assert str(caught.value).startswith("my.toml: ")
     assert re.search(message, str(caught.value)), str(caught.value)
+
+
+# Machines that stand in the loop ----------------------------------------------------------
+
+
+def test_a_text_of_several_lines_is_a_machine_file() -> None:
+    machine = load_machine('[machine]\nname = "here"\n[slots.mult]\ncapacity = 2\n')
+    assert (machine.name, machine.slot("mult").capacity) == ("here", 2)
+
+
+def test_its_faults_have_their_key() -> None:
+    with pytest.raises(DocumentError, match=r"^<machine>: slots\.mult\.capacity: error: is 0"):
+        load_machine('[machine]\nname = "here"\n[slots.mult]\ncapacity = 0\n')
+
+
+def test_any_number_of_them_takes_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, object] = {}
+    monkeypatch.setattr("stretto.machine.load._LOADED", kept)
+    monkeypatch.setattr("stretto.machine.load.KEPT", 4)
+    for units in range(1, 20):
+        load_machine(f'[machine]\nname = "here"\n[slots.mult]\ncapacity = {units}\n')
+        assert len(kept) <= 4

@@ -34,9 +34,15 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Slot
-from stretto.report.schedule import ScheduleReport, tried
+from stretto.report.schedule import Report, tried
 from stretto.solution import Bounds, Part, Proof, Refusal, Schedule, ScheduleAnalysis, Witness
-from stretto.solution.json import analysis_to_json, parse_schedules
+from stretto.solution.json import (
+    DERIVED,
+    DERIVED_OF_OPS,
+    DERIVED_OF_STORAGES,
+    analysis_to_json,
+    parse_schedules,
+)
 from stretto.solution.views import analyse
 
 _TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
@@ -91,7 +97,7 @@ def made(ii: int = 9, fused: tuple[tuple[str, ...], ...] = (), **more: Any) -> S
 
 
 def text(analysis: ScheduleAnalysis, verbose: bool = False) -> str:
-    report = ScheduleReport(analysis, LOOP, MACHINE, ("from the front end",), verbose)
+    report = Report(analysis, LOOP, MACHINE, ("from the front end",), verbose)
     return "\n".join(report.to_text())
 
 
@@ -160,7 +166,7 @@ def test_long_names_are_cut_and_lines_fit() -> None:
     loop = replace(LOOP, ops=ops)
     starts = {name: 0, "read0": 10, "read1": 10, "nop": 3}
     analysis = analyse(loop, MACHINE, Schedule(9, starts), bounds=BOUNDS, rule="because " * 40)
-    lines = ScheduleReport(analysis, loop, MACHINE, ("many words " * 30,), True).to_text()
+    lines = Report(analysis, loop, MACHINE, ("many words " * 30,), True).to_text()
     assert max(map(len, lines)) <= 100
     assert any("a_very_long_name_a_very_long_name_a…" in line for line in lines)
 
@@ -169,7 +175,7 @@ def test_long_names_are_cut_and_lines_fit() -> None:
 def test_every_report_fits(drawn: generated.Problem) -> None:
     analysis = stretto.schedule(drawn.loop, drawn.machine, "serial")
     for verbose in (False, True):
-        report = ScheduleReport(analysis, drawn.loop, drawn.machine, (), verbose)
+        report = Report(analysis, drawn.loop, drawn.machine, (), verbose)
         assert max(map(len, report.to_text())) <= 100
         entry = {"schema": "stretto.schedule/1", "loops": [report.to_json()]}
         VALIDATOR.validate(entry)
@@ -186,7 +192,7 @@ def test_a_loop_that_was_not_prepared_holds_what_it_holds() -> None:
     assert not loop.resolved
     ready = solve.prepare(loop)
     analysis = solve.schedule_prepared(ready)
-    told, known = (ScheduleReport(analysis, one, ready.machine) for one in (loop, ready.loop))
+    told, known = (Report(analysis, one, ready.machine) for one in (loop, ready.loop))
     assert told.to_text() == known.to_text()
     assert told.to_json() == known.to_json()
     assert any("TMA" in line for line in told.to_text())
@@ -195,7 +201,7 @@ def test_a_loop_that_was_not_prepared_holds_what_it_holds() -> None:
 def test_a_report_on_a_machine_that_does_not_know_an_operation() -> None:
     odd = replace(LOOP, ops=(replace(LOOP.ops[0], uses=None, kind="no.such"), *LOOP.ops[1:]))
     with pytest.raises(LoopError, match=r"no\.such"):
-        ScheduleReport(made(), odd, MACHINE).to_text()
+        Report(made(), odd, MACHINE).to_text()
 
 
 def test_failure() -> None:
@@ -233,11 +239,22 @@ def test_tried() -> None:
 
 def test_json() -> None:
     analysis = made()
-    report = ScheduleReport(analysis, LOOP, MACHINE, ("from the front end",))
+    report = Report(analysis, LOOP, MACHINE, ("from the front end",))
     entry = analysis_to_json(analysis, LOOP, MACHINE)
     entry["warnings"] = ["a budget is lifted", "from the front end"]
-    assert report.to_json() == entry
-    told = ScheduleReport(failed(FULL), LOOP, MACHINE).to_json()
+    whole = report.to_json()
+    # All that stands in it follows from the analysis, or is the analysis.
+    assert whole.keys() - entry.keys() == set(DERIVED) - {"measured"}
+    assert {**whole, "ops": entry["ops"], "storages": entry["storages"]} == {
+        **entry,
+        **{key: whole[key] for key in DERIVED if key in whole},
+    }
+    for name, more in (("ops", DERIVED_OF_OPS), ("storages", DERIVED_OF_STORAGES)):
+        for row, plain in zip(whole[name], entry[name], strict=True):
+            assert {key: row[key] for key in row if key not in more} == plain
+            assert set(more) <= row.keys()
+    VALIDATOR.validate({"schema": "stretto.schedule/1", "success": True, "loops": [whole]})
+    told = Report(failed(FULL), LOOP, MACHINE).to_json()
     assert told["errors"] == [
         "gemm: no schedule exists up to II 9; the MII is 8, limited by slot copy"
     ]
@@ -256,7 +273,7 @@ def test_refusals_round_trip() -> None:
 
 
 def entries() -> list[dict[str, Any]]:
-    failing = ScheduleReport(failed(FULL, SPARSE), LOOP, MACHINE).to_json()
+    failing = Report(failed(FULL, SPARSE), LOOP, MACHINE).to_json()
     bare = {"name": "gemm", "success": False, "errors": ["gemm: not scheduled"]}
     return [failing, bare]
 
@@ -308,7 +325,7 @@ def _readable(top: object) -> bool:
 
 
 def test_errors_stand_beside_no_schedule() -> None:
-    entry = ScheduleReport(made(), LOOP, MACHINE).to_json() | {"errors": ["but why"]}
+    entry = Report(made(), LOOP, MACHINE).to_json() | {"errors": ["but why"]}
     top = {"schema": "stretto.schedule/1", "loops": [entry]}
     assert not VALIDATOR.is_valid(top)
     with pytest.raises(DocumentError, match=r"\$\.loops\[0\]\.errors: error: stands beside a"):

@@ -169,8 +169,10 @@ def test_no_schedule_in_time_is_an_error_that_says_so(monkeypatch: pytest.Monkey
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
     loop, machine = crowd()
     free = stretto.schedule(loop, machine)
-    assert stretto.schedule(loop, machine, time_limit=3600) == replace(
-        free, seconds=pytest.approx(free.seconds, abs=1e9)
+    limited = stretto.schedule(loop, machine, time_limit=3600)
+    assert limited.options == {**free.options, "time_limit": 3600}
+    assert limited == replace(
+        free, seconds=pytest.approx(free.seconds, abs=1e9), options=limited.options
     )
     assert not free.overdue
 

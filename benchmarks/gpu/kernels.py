@@ -7,6 +7,7 @@ cuTile dumps. Each kernel is a file NAME.py of Gluon and a file NAME.json of wha
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import json
 import sys
 import tempfile
@@ -46,10 +47,18 @@ def forward(d: int, columns: int, causal: bool) -> dict[str, object]:
     }
 
 
-def backward(name: str, d: int) -> dict[str, object]:
-    """FlashAttention backward, bf16."""
-    made = attention_backward.DUMPS[name]
-    return {**made, "constexprs": {**made["constexprs"], "D": d}}
+def backward(which: str, d: int, causal: bool, across: int = 64) -> dict[str, object]:
+    """FlashAttention backward, bf16; `across`: how many rows or columns a step goes over."""
+    made = attention_backward.DUMPS[f"attention_backward_{which}"]
+    along = "BLOCK_M" if which == "kv" else "BLOCK_N"
+    tiles = {**made["constexprs"], "D": d, "CAUSAL": causal, along: across}
+    return {**made, "constexprs": tiles}
+
+
+def normed(warps: int) -> dict[str, object]:
+    """Layer norm by so many warps."""
+    made = layer_norm.DUMPS["layer_norm"]
+    return {**made, "options": {**made["options"], "num_warps": warps}}
 
 
 def gemm(columns: int) -> dict[str, object]:
@@ -73,14 +82,15 @@ def configurations() -> dict[str, tuple[dict[str, object], dict[str, int]]]:
             for causal in (False, True):
                 name = f"forward_d{d}_{columns}" + ("_causal" if causal else "")
                 found[name] = (forward(d, columns, causal), {"consumers": 2})
-        for which in ("kv", "q"):
-            for consumers in (1, 2):
-                asked = backward(f"attention_backward_{which}", d)
-                found[f"backward_{which}_d{d}_c{consumers}"] = (asked, {"consumers": consumers})
+        for which, causal in itertools.product(("kv", "q"), (False, True)):
+            for across in (64, 128) if d == 64 else (64,):
+                name = f"backward_{which}_d{d}_{across}" + ("_causal" if causal else "")
+                found[name] = (backward(which, d, causal, across), {"consumers": 2})
     for columns in (256, 128):
         for consumers in (1, 2):
             found[f"gemm_{columns}_c{consumers}"] = (gemm(columns), {"consumers": consumers})
-    found["layer_norm"] = (layer_norm.DUMPS["layer_norm"], {})
+    for warps in (4, 8, 16):
+        found[f"layer_norm_w{warps}"] = (normed(warps), {})
     return found
 
 

@@ -24,11 +24,14 @@ import types
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "examples" / "triton"))
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 LOG2E = math.log2(math.e)
 SILENCE = 90
 ROUNDS = 5
 TOLERANCE = 1e-2
+PRODUCTS = [(256, 512, 64), (384, 768, 192), (300, 520, 1000), (1024, 2048, 1024)]
+LENGTHS = [128, 256, 384, 1024]
+"""What is checked: M, N and K of products, rows of attention."""
 
 
 def load(folder, name):
@@ -155,12 +158,12 @@ def check(folder, name):
 
     kernel, found = load(folder, name), {}
     if name.startswith("gemm"):
-        for sizes in ((256, 512, 64), (384, 768, 192), (300, 520, 1000), (1024, 2048, 1024)):
+        for sizes in PRODUCTS:
             gemm = Gemm(*sizes)
             gemm.launch(kernel, 5)()
             found[str(sizes)] = error(gemm.c, gemm.a.double() @ gemm.b.double().T)
         return found
-    if name == "layer_norm":
+    if name.startswith("layer_norm"):
         for sizes in ((3, 2500), (8, 1000), (4, 8192)):
             norm = Norm(*sizes)
             kernel.launch(*norm.args, (norm.rows,))
@@ -172,7 +175,7 @@ def check(folder, name):
     d = 64 if "d64" in name else 128
     shipped = name.startswith(("backward", "cutile_attention_forward"))
     half = "bfloat16" if shipped else "float16"
-    for length in (128, 256, 384, 1024):
+    for length in LENGTHS:
         problem = Attention(d, "causal" in name, 2, length, half)
         o, dq, dk, dv = problem.reference()
         if name.startswith("backward"):
@@ -337,42 +340,16 @@ def gemm(folder, good, rows):
     tell(rows, "GEMM 8192", rounds(runs), problem.flops)
 
 
-def backward(folder, good, rows):
-    from attention_backward import attention_backward_kv, attention_backward_q
-
-    for d in (128, 64):
-        p = Attention(d, False, 16, 8192, "bfloat16")
-        p.lse.fill_(12.0)
-        for which, kernel, tiles in (
-            ("kv", attention_backward_kv, {"BLOCK_M": 64, "BLOCK_N": 128}),
-            ("q", attention_backward_q, {"BLOCK_M": 128, "BLOCK_N": 64}),
-        ):
-            names = [n for n in good if n.startswith(f"backward_{which}_d{d}")]
-            runs = {name: p.backward(load(folder, name), which) for name in names}
-            made = (p.dk, p.dv) if which == "kv" else (p.dq,)
-            for warps, stages in ((4, 2), (8, 2), (8, 3)):
-                runs[f"stock w{warps} s{stages}"] = (
-                    lambda p=p, made=made, kernel=kernel, tiles=tiles, w=warps, s=stages: kernel[
-                        (p.length // 128, p.heads)
-                    ](
-                        p.q, p.k, p.v, p.do, *made, p.lse, p.delta, p.scale, p.length,
-                        p.heads * p.length, **tiles, D=p.d, num_warps=w, num_stages=s,
-                    )
-                )  # fmt: skip
-            products = 4 if which == "kv" else 3
-            flops = products * 2 * p.heads * p.length * p.length * d
-            tell(rows, f"backward {which} D{d} N8192", rounds(runs), flops)
-
-
 def norm(folder, good, rows):
     from layer_norm import layer_norm
 
-    if "layer_norm" not in good:
-        return
     p = Norm(16384, 8192)
-    kernel = load(folder, "layer_norm")
-    runs = {"layer_norm": lambda: kernel.launch(*p.args, (p.rows,))}
-    for warps in (4, 8):
+    kernels = {name: load(folder, name) for name in good if name.startswith("layer_norm")}
+    runs = {
+        name: lambda kernel=kernel: kernel.launch(*p.args, (p.rows,))
+        for name, kernel in kernels.items()
+    }
+    for warps in (4, 8, 16):
         runs[f"stock w{warps}"] = lambda w=warps: layer_norm[(p.rows,)](
             *p.args, BLOCK=1024, num_warps=w
         )
@@ -389,6 +366,10 @@ def main(extra=nothing_more):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument(
+        "--only", default="", help="of attention, tutorial, gemm, causal, backward, norm"
+    )
+    parser.add_argument("--tutorial", type=Path, help="Triton's 06-fused-attention.py, to compare")
     parser.add_argument("--check", action="store_true", help="whether they are right, no more")
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -413,10 +394,28 @@ def main(extra=nothing_more):
     if asked.check:
         sys.exit(len(good) != len(names))
     rows = []
-    attention(asked.folder, good, rows, extra)
-    gemm(asked.folder, good, rows)
-    backward(asked.folder, good, rows)
-    norm(asked.folder, good, rows)
+    from backward import backward, tutorial_forward
+
+    parts = {
+        "attention": lambda: attention(asked.folder, good, rows, extra),
+        "gemm": lambda: gemm(asked.folder, good, rows),
+        "norm": lambda: norm(asked.folder, good, rows),
+        "causal": lambda: backward(asked.folder, good, rows, asked.tutorial, True),
+        "backward": lambda: backward(asked.folder, good, rows, asked.tutorial, False),
+        "tutorial": lambda: tutorial_forward(asked.folder, good, rows, asked.tutorial),
+    }
+    for name, run in parts.items():
+        if not asked.only or name in asked.only.split(","):
+            run()
+            save(asked, names, errors, rows)
+
+
+def save(asked, names, errors, rows):
+    """All that was measured so far."""
+    import torch
+
+    import triton
+
     if asked.output:
         whole = {
             "gpu": torch.cuda.get_device_name(),

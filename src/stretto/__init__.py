@@ -26,22 +26,28 @@ if TYPE_CHECKING:
 
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
+    from stretto.api.converting import Conversion, convert
     from stretto.api.emitting import emit
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
+    from stretto.api.predicting import PredictResult, RankResult, predict, rank
     from stretto.api.read_write import read, write
     from stretto.api.solving import ScheduleResult, schedule
     from stretto.deadline import OverdueError
     from stretto.errors import DocumentError, InfeasibleError, MachineError, StrettoError
     from stretto.frontends import Source
     from stretto.frontends.builder import LoopBuilder, build
+    from stretto.frontends.random_loops import generate_loops
+    from stretto.generate.outside import GeneratorTask, register_generator
     from stretto.kernel import Kernel, KernelError
     from stretto.loop import Loop, LoopError
     from stretto.machine import Machine, load_machine, machine_names
+    from stretto.many.batch import batch
+    from stretto.many.bench import bench
     from stretto.materialize import MaterializeError, Program
     from stretto.resources.prepare import Prepared, prepare
-    from stretto.solution import Bounds, ScheduleAnalysis
+    from stretto.solution import Bounds, Schedule, ScheduleAnalysis
     from stretto.solve import IllegalScheduleError, StoppedError
 else:
     ModuleType = type(sys)
@@ -51,9 +57,11 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
+    "stretto.api.converting": ("Conversion", "convert"),
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
+    "stretto.api.predicting": ("PredictResult", "RankResult", "predict", "rank"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
     "stretto.api.read_write": ("read", "write"),
     "stretto.api.solving": ("ScheduleResult", "schedule"),
@@ -61,12 +69,16 @@ _HOMES = {
     "stretto.errors": ("DocumentError", "InfeasibleError", "MachineError", "StrettoError"),
     "stretto.frontends": ("Source",),
     "stretto.frontends.builder": ("LoopBuilder", "build"),
+    "stretto.frontends.random_loops": ("generate_loops",),
+    "stretto.generate.outside": ("GeneratorTask", "register_generator"),
     "stretto.kernel": ("Kernel", "KernelError"),
     "stretto.loop": ("Loop", "LoopError"),
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
+    "stretto.many.batch": ("batch",),
+    "stretto.many.bench": ("bench",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.resources.prepare": ("Prepared", "prepare"),
-    "stretto.solution": ("Bounds", "ScheduleAnalysis"),
+    "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
     "stretto.solve": ("IllegalScheduleError", "StoppedError"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -74,8 +86,10 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Bounds",
     "BoundsResult",
+    "Conversion",
     "DocumentError",
     "ExplainResult",
+    "GeneratorTask",
     "IllegalScheduleError",
     "InfeasibleError",
     "Kernel",
@@ -89,8 +103,11 @@ __all__ = [
     "MaterializeError",
     "MaterializeResult",
     "OverdueError",
+    "PredictResult",
     "Prepared",
     "Program",
+    "RankResult",
+    "Schedule",
     "ScheduleAnalysis",
     "ScheduleResult",
     "SimulateResult",
@@ -98,16 +115,23 @@ __all__ = [
     "StoppedError",
     "StrettoError",
     "VerifyResult",
+    "batch",
+    "bench",
     "bounds",
     "build",
+    "convert",
     "emit",
     "explain",
+    "generate_loops",
     "import_kernel",
     "load_machine",
     "machine_names",
     "materialize",
+    "predict",
     "prepare",
+    "rank",
     "read",
+    "register_generator",
     "schedule",
     "simulate",
     "simulate_kernel",

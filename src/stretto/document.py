@@ -98,6 +98,10 @@ class Cursor:
         """An optional key read by `read`, or its documented default."""
         return read(self.get(key)) if self.has(key) else default
 
+    def pass_over(self, *keys: str) -> None:
+        """Let keys stand that say nothing to whoever reads."""
+        self._asked().update(dict.fromkeys(keys, True))
+
     def entries(self) -> Iterator[tuple[str, Cursor]]:
         """Every key of a table whose keys are names chosen by the writer."""
         for key, value in self.table().items():

@@ -19,7 +19,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -96,22 +96,26 @@ def _standard_input(limit: int) -> bytes | str:
     return stream.read(limit + 1) if buffer is None else buffer.read(limit + 1)
 
 
-def write_text(name: str, text: str) -> None:
+def write_text(name: str, text: str | bytes | Iterable[str]) -> None:
     """Into a file, or on stdout: whole or not at all where that is possible.
+
+    A text, its parts as they come, or bytes as they are.
 
     A device or a pipe is written to as it stands, and a symbolic link is followed: neither is
     replaced by a file.
     """
+    parts = [text] if isinstance(text, str | bytes) else text
     if name == STANDARD:
-        write_out(text)
+        for part in parts:
+            write_out(part)
         return
     try:
         mode = _mode(name)
         if mode is None or stat.S_ISREG(mode):
-            _replace(Path(os.path.realpath(name)), text, mode)
+            _replace(Path(os.path.realpath(name)), parts, mode)
         else:
-            with Path(name).open("w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
+            with Path(name).open("wb") as file:
+                file.writelines(map(_as_bytes, parts))
     except OSError as error:
         raise StrettoError(f"cannot write {name}: {reason(error)}") from None
 
@@ -124,13 +128,17 @@ def _mode(name: str) -> int | None:
         return None
 
 
-def _replace(target: Path, text: str, mode: int | None) -> None:
+def _as_bytes(part: str | bytes) -> bytes:
+    return part.encode("utf-8", "backslashreplace") if isinstance(part, str) else part
+
+
+def _replace(target: Path, parts: Iterable[str | bytes], mode: int | None) -> None:
     """Write beside the target, then move: it has its old contents or all of the new ones."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:99], suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(map(_as_bytes, parts))
         part.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         part.replace(target)
     except BaseException:  # Ctrl-C too
@@ -153,13 +161,17 @@ class OutputError(Exception):
     """Standard output takes no more; the text is the reason."""
 
 
-def write_out(text: str) -> None:
+def write_out(text: str | bytes) -> None:
     """Print on standard output, all of it and now: OutputError where that fails."""
     stream = cast("TextIO | None", sys.stdout)
     if stream is None:
         raise OutputError("it is closed")
     try:
-        stream.write(text)
+        if isinstance(text, str):
+            stream.write(text)
+        else:
+            stream.flush()
+            stream.buffer.write(text)
         stream.flush()
     except BrokenPipeError:
         raise

@@ -14,6 +14,8 @@ MODULE_CHARACTERS = 4 * 1024 * 1024
 """A module or a chunk of one: each operation takes many times the room of its text."""
 MACHINE_BYTES = 1024 * 1024
 """A machine file; those that ship take some 30,000."""
+STORE_BYTES = 2 * 1024 * 1024 * 1024
+"""The store of answers: more than a million small loops."""
 
 NUMBER_DIGITS = 1000
 """Digits of a number; up to here, whatever is computed from it can be printed."""

@@ -87,7 +87,7 @@ def deadline_of(time_limit: float | Deadline | None) -> Deadline:
 # Results ----------------------------------------------------------------------------------
 
 
-class Report(Protocol):
+class View(Protocol):
     """A result as the report layer shows it."""
 
     @property
@@ -123,7 +123,7 @@ class Result(ABC):
     """What the front end noted of the loop."""
 
     @abstractmethod
-    def view(self) -> Report:
+    def view(self) -> View:
         """What text and JSON are made by."""
 
     @abstractmethod
@@ -138,6 +138,11 @@ class Result(ABC):
     def to_json(self) -> dict[str, Any]:
         """One entry of `loops` in a document."""
         return self.view().to_json()
+
+    def to_document(self) -> dict[str, Any]:
+        """A document of this result alone, as `--json` prints it."""
+        entry = self.to_json()
+        return {"schema": self.SCHEMA, "success": entry["success"], "loops": [entry]}
 
     def to_mlir(self) -> str:
         """As a module, where it can be one."""

@@ -1,32 +1,47 @@
 """Kernels out: from the files their users have to source that runs on a GPU.
 
-kernel.ttir ──► split between replicas ──► lowered ──► scheduled ──► programs ──► Gluon
+kernel.ttir ──► split between replicas ──► lowered ──┬► scheduled ──► programs ──► Gluon
+kernel.mlir ─────────────────────────────────────────┘
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Literal
 
+from stretto.api import fields_of
+from stretto.api.checking import legal
 from stretto.api.kernels import is_kernel, kernels_of
-from stretto.api.read_write import read_input
+from stretto.api.read_write import is_mlir, read_input
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
 from stretto.emit.gluon.tracing import Tracing
-from stretto.errors import DocumentError, StrettoError
-from stretto.ir.kernels.running import RunnableKernel, runnable_kernels
+from stretto.errors import DocumentError, StrettoError, listed
+from stretto.ir import read_schedules
+from stretto.ir.diagnostics import MlirError
+from stretto.ir.kernels.running import (
+    RunnableKernel,
+    RunnableLoop,
+    runnable_kernels,
+    runnable_text,
+)
+from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.partition import partition
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
 from stretto.materialize import Program, materialize
-from stretto.resources.prepare import prepare
+from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
+from stretto.solution import counted
+from stretto.verify import verify as violations_of
+from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
@@ -104,48 +119,35 @@ def emit(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    agents: Mapping[str, str] | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
     tracing: Tracing | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
+    A kernel that `stretto import` has lowered to MLIR is taken as it is: its machine, its agents,
+    and the schedules that stand on its loops, if they are legal.
+
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
-    which `mode` is ``unspecialized``. Rings have at most `depth` slots; left
-    out, as many as shared memory has room for.
+    which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
+    memory has room for.
+    `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
+    the group of warps that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     """
-    made = candidates(
-        kernel, machine, mode=mode, consumers=consumers, depth=depth, seed=seed, tracing=tracing
-    )
+    emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
+    made = emitter.candidates(consumers, depth, agents)
     if accept is not None:
         for candidate in sorted(made, key=_length):
             if accept(candidate.emitted):
                 return candidate
     return min(made, key=_worth)
-
-
-def candidates(
-    kernel: str | PathLike[str] | Kernel,
-    machine: Machine | str | None = None,
-    *,
-    mode: EmitMode | None = None,
-    consumers: int | None = None,
-    depth: int | None = None,
-    seed: int = 0,
-    tracing: Tracing | None = None,
-) -> list[EmittedKernel]:
-    """All that `emit` chooses among: a kernel for each number of consumers and of stages.
-
-    Those that come to the same schedules stand here once. StrettoError where there is none.
-    """
-    emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
-    return emitter.candidates(consumers, depth)
 
 
 class Emitter:
@@ -161,86 +163,98 @@ class Emitter:
         tracing: Tracing | None = None,
         effort: str = "normal",
     ) -> None:
-        named = isinstance(machine, Machine)
-        self.machine = machine if named else load_machine(machine or DEFAULT_TARGET)
+        self._given = _read(kernel, machine)
+        self.machine = self._given.machine
+        self.name = self._given.name
         if not self.machine.agents:
             told = f"machine {self.machine.name} does not say who issues what"
             raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
-        self.kernel = read_kernel(kernel)
-        self.mode: EmitMode = mode or ("specialized" if self._products else "unspecialized")
+        products = self._given.has_products
+        self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
         self._seed = seed
         self._tracing: Tracing | None = tracing
         self._effort = effort
-        self._lowered: dict[int, RunnableKernel] = {}
-
-    @property
-    def _products(self) -> bool:
-        return any(op.name == "tile.dot" for op in self.kernel.walk())
+        self._ready: dict[int, RunnableKernel] = {}
 
     @property
     def counts(self) -> tuple[int, ...]:
         """Numbers of consumers that it may have."""
-        most = self.machine.agents_of_products().replicas if self.mode == "specialized" else 1
-        return tuple(range(1, most + 1))
+        return self._given.counts(self.mode, None)
 
     def candidates(
-        self, consumers: int | None = None, depth: int | None = None, stages: Sequence[int] = ()
+        self,
+        consumers: int | None = None,
+        depth: int | None = None,
+        agents: Mapping[str, str] | None = None,
+        stages: Sequence[int] = (),
     ) -> list[EmittedKernel]:
-        """A kernel for each number of consumers and of stages; StrettoError where there is none."""
-        most = self.machine.agents_of_products().replicas
-        _require(self.machine, most, self._asked, consumers, depth)
-        counts = (consumers,) if consumers and self.mode == "specialized" else self.counts
+        """A kernel for each number of consumers and of stages that differs from the others.
+
+        StrettoError where there is none.
+        """
+        _require(self.machine, self._asked, consumers, depth)
+        counts = self._given.counts(self.mode, consumers)
+        if agents and len(counts) > 1:
+            hint = "operations are named once rows are split: say how many consumers there are"
+            told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
+            raise StrettoError(f"{told}; {hint}")
         made: list[EmittedKernel] = []
         refused: list[StrettoError] = []
         for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
             try:
-                found = self._emitted(count, limit, depth)
+                found = self._emitted(count, limit, depth, agents or {})
             except (EmitError, KernelError) as error:
                 refused.append(error)
                 continue
             if found is not None and all(found.schedules != other.schedules for other in made):
                 made.append(found)
         if not made:
-            told = f"no loop of `{self.kernel.name}` has a schedule"
-            raise refused[0] if refused else EmitError(told)
+            raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         return made
 
-    def _agents(self, consumers: int) -> list[str]:
-        compute = self.machine.agents_of_products()
-        return [compute.replica(n) for n in range(consumers)]
-
-    def _ready(self, consumers: int) -> RunnableKernel:
+    def _lowered(self, consumers: int) -> RunnableKernel:
         """The kernel, split between consumers and lowered."""
-        if consumers not in self._lowered:
-            split = partition(self.kernel, self._agents(consumers))
-            (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
-            kernel = replace(ready.kernel, warps=self.kernel.warps)
-            self._lowered[consumers] = replace(ready, kernel=kernel)
-        return self._lowered[consumers]
+        if consumers not in self._ready:
+            agents = self.machine.replicas_of_products(consumers)
+            self._ready[consumers] = self._given.ready(agents)
+        return self._ready[consumers]
 
-    def _emitted(self, consumers: int, stages: int, depth: int | None) -> EmittedKernel | None:
-        ready, machine = self._ready(consumers), self.machine
+    def _emitted(
+        self, consumers: int, stages: int, depth: int | None, placed: Mapping[str, str]
+    ) -> EmittedKernel | None:
+        machine = self.machine
+        agents = machine.replicas_of_products(consumers)
+        ready = self._lowered(consumers)
+        if placed:
+            ready = _with_agents(ready, placed, machine, agents)
         looped: list[Looped] = []
         analyses: list[ScheduleResult] = []
         for loop in ready.loops:
             room = _beside(ready, loop.operation, machine)
-            wiring = loop.wiring if depth is None else _capped(loop.wiring, depth)
+            known = self._given.schedules.get(loop.wiring.loop.name)
+            capped = known is None and depth is not None
+            wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
             prepared = prepare(wiring.loop, room)
-            analysis = schedule(prepared, seed=self._seed, max_stages=stages, effort=self._effort)
+            if known is None:
+                analysis = schedule(
+                    wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
+                )
+            else:
+                analysis = _kept(known, prepared)
             if not analysis.success:
                 return None
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
             looped.append(Looped(loop.operation, wiring, program))
             analyses.append(analysis)
-        workers = _workers(ready, machine, self._agents(consumers), self.mode)
+        workers = _workers(ready, machine, agents, self.mode, placed.values())
         emitted = emit_gluon(
             ready.kernel,
             looped,
             machine,
             workers,
             depth=depth,
-            title=_title(self.kernel, machine, analyses, consumers),
+            title=_title(ready.kernel, machine, analyses, consumers),
             tracing=self._tracing,
         )
         programs = tuple(loop.program for loop in looped)
@@ -250,11 +264,11 @@ class Emitter:
 
 
 def _require(
-    machine: Machine, most: int, mode: EmitMode | None, consumers: int | None, depth: int | None
+    machine: Machine, mode: EmitMode | None, consumers: int | None, depth: int | None
 ) -> None:
     """That what is asked for can be; StrettoError where it cannot."""
-    if consumers is not None and not 1 <= consumers <= most:
-        raise StrettoError(f"{consumers} consumers; {machine.name} has 1 to {most}")
+    if consumers is not None:
+        machine.replicas_of_products(consumers)
     if consumers not in (None, 1) and mode == "unspecialized":
         told = f"{consumers} consumers in mode {mode}"
         raise StrettoError(f"{told}, in which one group of warps does everything")
@@ -266,18 +280,111 @@ def _length(made: EmittedKernel) -> tuple[int, int]:
     return sum(a.ii or 0 for a in made.analyses), -made.consumers
 
 
-def read_kernel(kernel: str | PathLike[str] | Kernel) -> Kernel:
-    """The one kernel of a file, or a kernel as it is."""
+# What is given ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """A kernel of tiles, which is split and lowered as often as it is tried."""
+
+    kernel: Kernel
+    machine: Machine
+    schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def has_products(self) -> bool:
+        return any(op.name == "tile.dot" for op in self.kernel.walk())
+
+    def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
+        if mode == "unspecialized":
+            return (1,)
+        most = self.machine.agents_of_products().replicas
+        return (consumers,) if consumers else tuple(range(1, most + 1))
+
+    def ready(self, agents: Sequence[str]) -> RunnableKernel:
+        split = partition(self.kernel, agents)
+        (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
+        return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A kernel that is lowered and split already, and the schedules that stand on its loops."""
+
+    file: str
+    kernel: RunnableKernel
+    machine: Machine
+    schedules: Mapping[str, PublishedLoop]
+
+    @property
+    def name(self) -> str:
+        return self.kernel.kernel.name
+
+    @property
+    def has_products(self) -> bool:
+        return any(opcode(kind_of(op)).accumulator for op in self.kernel.kernel.walk())
+
+    def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
+        compute = self.machine.agents_of_products()
+        named = {op.text("agent") for op in self.kernel.kernel.walk()}
+        split = max(n + 1 for n in range(compute.replicas) if not n or compute.replica(n) in named)
+        if consumers not in (None, split):
+            hint = f"stretto import --consumers {consumers} splits it between {consumers}"
+            told = f"has its rows in {counted(split, 'part')}, not in {consumers}"
+            raise DocumentError(self.file, "", told, hint)
+        return (1,) if mode == "unspecialized" else (split,)
+
+    def ready(self, _: Sequence[str]) -> RunnableKernel:
+        return self.kernel
+
+
+_Given = _Tiles | _Lowered
+
+
+def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -> _Given:
+    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if isinstance(kernel, Kernel):
-        return kernel
+        return _Tiles(kernel, target)
     file, text = read_input(fspath(kernel))
-    if not is_kernel(file, text):
-        hint = "expected a .ttir or a .tileirbc file"
+    if is_kernel(file, text):
+        found = kernels_of(file, text)
+        if len(found) != 1:
+            raise _several(file, len(found))
+        return _Tiles(found[0], target)
+    if not is_mlir(text):
+        hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
-    found = kernels_of(file, text)
+    return _read_lowered(file, text, None if machine is None else target)
+
+
+def _several(file: str, count: int) -> DocumentError:
+    told = f"has {counted(count, 'kernel')}" if count else "has no kernel"
+    return DocumentError(file, "", told, "give one at a time" if count else "")
+
+
+def _read_lowered(file: str, text: str, machine: Machine | None) -> _Lowered:
+    found = runnable_text(file, text, machine)
     if len(found) != 1:
-        raise DocumentError(file, "", f"has {len(found)} kernels", "give one at a time")
-    return found[0]
+        raise _several(file, len(found))
+    (kernel,) = found
+    own = {loop.machine.name: loop.machine for loop in kernel.loops}
+    if machine is None and len(own) > 1:
+        told = f"has loops for {listed(own)}"
+        raise DocumentError(file, "", told, "say for which it is emitted with --machine")
+    target = machine or next(iter(own.values()), None) or load_machine(DEFAULT_TARGET)
+    schedules = {
+        item.loop.name: item
+        for item in read_schedules(file, text, target)
+        if item.analysis is not None
+    }
+    return _Lowered(file, kernel, target, schedules)
+
+
+# Ways to emit it -------------------------------------------------------------------------------
 
 
 def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
@@ -287,6 +394,39 @@ def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
         for s in wiring.loop.storages
     )
     return replace(wiring, loop=replace(wiring.loop, storages=storages))
+
+
+def _with_agents(
+    ready: RunnableKernel, placed: Mapping[str, str], machine: Machine, replicas: Sequence[str]
+) -> RunnableKernel:
+    """Operations of its loops given to agents; StrettoError where there is no such."""
+    compute = machine.agents_of_products()
+    known = [a.name for a in machine.agents if a is not compute] + list(replicas)
+    names = [op.name for loop in ready.loops for op in loop.wiring.loop.ops]
+    for op, agent in placed.items():
+        if op not in names:
+            raise StrettoError(f"no operation `{op}` in a loop; there are: {listed(names)}")
+        if agent not in known:
+            raise StrettoError(f"no agent `{agent}` for `{op}`; there are: {listed(known)}")
+    loops: list[RunnableLoop] = []
+    for one in ready.loops:
+        loop = one.wiring.loop
+        ops = tuple(replace(op, agent=placed.get(op.name, op.agent)) for op in loop.ops)
+        loops.append(replace(one, wiring=replace(one.wiring, loop=replace(loop, ops=ops))))
+    return replace(ready, loops=tuple(loops))
+
+
+def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
+    """The schedule that stands on a loop; MlirError, with every violation, where it is not legal.
+
+    Its figures are worked out anew: the rest of the kernel takes shared memory as well.
+    """
+    assert known.analysis is not None
+    wrong = violations_of(ready.loop, ready.machine, known.analysis)
+    if wrong:
+        raise MlirError([known.diagnose(violation) for violation in wrong])
+    found = legal(ready, known.analysis)
+    return ScheduleResult(**fields_of(found), problem=ready)
 
 
 def _worth(made: EmittedKernel) -> tuple[int, int, int]:
@@ -321,7 +461,11 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
 
 
 def _workers(
-    ready: RunnableKernel, machine: Machine, agents: Sequence[str], mode: EmitMode
+    ready: RunnableKernel,
+    machine: Machine,
+    agents: Sequence[str],
+    mode: EmitMode,
+    asked: Iterable[str],
 ) -> list[Worker]:
     compute = machine.agents_of_products()
     rows = [
@@ -337,8 +481,13 @@ def _workers(
         return [Worker("all", max(warps, stated) if rows else stated, 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
-    assert copy is not None
-    return [*found, Worker(copy.name, copy.warps, copy.registers)]
+    wanted = {*asked, "" if copy is None else copy.name}
+    found += [
+        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        for agent in machine.agents
+        if agent.name in wanted and agent is not compute
+    ]
+    return sorted(found, key=lambda worker: copy is not None and worker.name == copy.name)
 
 
 def _title(

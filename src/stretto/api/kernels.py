@@ -68,16 +68,30 @@ def kernel_source(file: str, kernels: Sequence[Kernel], machine: Machine | None)
 
 
 def import_kernel(
-    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None = None
+    kernel: str | PathLike[str] | Kernel,
+    machine: Machine | str | None = None,
+    *,
+    consumers: int = 1,
 ) -> tuple[str, tuple[str, ...]]:
-    """A Triton or cuTile kernel as MLIR, lowered for a machine, and what is worth saying of it."""
+    """A Triton or cuTile kernel as MLIR, lowered for a machine, and what is worth saying of it.
+
+    Its rows are split between `consumers`, replicas of the agent that computes.
+    """
+    target = _target(machine)
     if isinstance(kernel, Kernel):
-        return write_kernels((kernel,), _target(machine))
-    file, text = read_input(fspath(kernel))
-    if not is_kernel(file, text):
-        hint = "expected a .ttir or a .tileirbc file"
-        raise DocumentError(file, "", "is no kernel that can be imported", hint)
-    return write_kernels(kernels_of(file, text), _target(machine))
+        kernels = (kernel,)
+    else:
+        file, text = read_input(fspath(kernel))
+        if not is_kernel(file, text):
+            hint = "expected a .ttir or a .tileirbc file"
+            raise DocumentError(file, "", "is no kernel that can be imported", hint)
+        kernels = kernels_of(file, text)
+    if consumers != 1:
+        from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
+
+        agents = target.replicas_of_products(consumers)
+        kernels = tuple(partition(one, agents) for one in kernels)
+    return write_kernels(kernels, target)
 
 
 def _target(machine: Machine | str | None) -> Machine:

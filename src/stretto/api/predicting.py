@@ -104,7 +104,7 @@ def predict(
     its SMs are busy.
     """
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
-    name = emitter.kernel.name if isinstance(kernel, Kernel) else fspath(kernel)
+    name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
     made = emitter.candidates(consumers, depth)
     found, stuck = _predicted(name, made, emitter.machine, grid, arguments or {}, clock, depth)
     if not found:
@@ -132,7 +132,7 @@ def rank(
     first: StrettoError | None = None
     for kernel, grid in problems:
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
-        name = emitter.kernel.name if isinstance(kernel, Kernel) else fspath(kernel)
+        name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
         for count in consumers or emitter.counts:
             for depth in depths:
                 try:

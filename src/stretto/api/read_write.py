@@ -3,6 +3,8 @@
 {"schema": ...}                      loops of a JSON document, for the front ends
 tt.func public @matmul(...) {        loops of a Triton kernel, lowered for a machine
 7f "TileIR" 00 ...                   loops of a cuTile kernel, likewise
+<graphml> ...                        a modulo problem of HatScheT's, its resources in a file beside
+ssp.instance @fir of "ModuloProb...  modulo problems of CIRCT's
 func.func @gemm(...) { scf.for ...   all else is MLIR: loops of a module, with their positions
 
              .json                      .mlir
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 from stretto.api import Result
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_data, text_of, write_text
-from stretto.frontends import Source, is_bytecode, is_ttir, looks_like_ttir
+from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
 from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine, load_machine
@@ -49,10 +51,10 @@ def content(called: str, data: str | bytes) -> str | bytes:
 
 
 def is_mlir(text: str | bytes) -> TypeGuard[str]:
-    """Whether a text is MLIR of ours: all that does not begin as JSON does and is no kernel."""
-    if isinstance(text, bytes):
+    """Whether a text is MLIR of ours: all that does not begin as JSON does and is nothing else."""
+    if isinstance(text, bytes) or _JSON.match(text) is not None:
         return False
-    return _JSON.match(text) is None and not looks_like_ttir(text)
+    return not (looks_like_ttir(text) or is_xml(text) or is_ssp(text))
 
 
 def read(
@@ -60,8 +62,9 @@ def read(
 ) -> Source:
     """The loops of a file, of stdin (``-``) or of an open file, with what is worth saying of them.
 
-    It is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR, a loop (stretto.loop/1) or a
-    dependence-graph dump (ddg-0.1); its content says which. The machine matters to kernels and
+    It is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR, a loop (stretto.loop/1), a
+    dependence-graph dump (ddg-0.1), a graph of HatScheT (.graphml) or a modulo problem of CIRCT's
+    (ssp); its content says which. The machine matters to kernels and
     MLIR: they are lowered for it, and what an inner loop costs depends on it. The path of a machine
     that a loop names is relative to the folder of the file.
     """
@@ -81,20 +84,38 @@ def read(
 
 def read_loops(file: str, text: str | bytes, machine: Machine | str | None = None) -> Source:
     """All loops of a text."""
+    found = _loops(file, text, machine)
+    return replace(found, text=text) if isinstance(text, str) else found
+
+
+def _loops(file: str, text: str | bytes, machine: Machine | str | None) -> Source:
     target = load_machine(machine) if isinstance(machine, str) else machine
     if isinstance(text, bytes) or is_ttir(file, text):
         from stretto.api.kernels import kernel_source, kernels_of  # noqa: PLC0415 - few inputs are
 
         return kernel_source(file, kernels_of(file, text), target)
     if not is_mlir(text):
-        from stretto.frontends.documents import read_source  # noqa: PLC0415 - MLIR needs no JSON
-
-        return read_source(file, text)
+        return _read_other(file, text)
     loops, notes = read_mlir(file, text, target)
     if not loops:
         why = "; ".join(texts(notes)) or "it has no scf.for"
         raise DocumentError(file, "", "has no loop that can be read", why)
     return Source(file, loops, notes)
+
+
+def _read_other(file: str, text: str) -> Source:
+    """The loops of a text that is no MLIR of ours."""
+    if is_xml(text):
+        from stretto.frontends.hatschet import read_graphml  # noqa: PLC0415 - each format its own
+
+        return read_graphml(file, text)
+    if _JSON.match(text) is None and is_ssp(text):
+        from stretto.frontends.ssp import read_ssp  # noqa: PLC0415 - likewise
+
+        return read_ssp(file, text)
+    from stretto.frontends.documents import read_source  # noqa: PLC0415 - likewise
+
+    return read_source(file, text)
 
 
 def chosen(source: Source, name: str | None) -> Source:
@@ -143,9 +164,7 @@ def _json(what: Loop | Program | Result) -> str:
         return dump_loop(what)
     if not isinstance(what, Result) or not what.SCHEMA:
         raise StrettoError("a program is written as MLIR, not as JSON", _loop_of(what).name)
-    entry = what.to_json()
-    document = {"schema": what.SCHEMA, "success": entry["success"], "loops": [entry]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(what.to_document(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _loop_of(program: Program | Result) -> Loop:

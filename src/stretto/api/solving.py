@@ -5,10 +5,11 @@ stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
+from stretto import __version__
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
@@ -17,7 +18,7 @@ from stretto.generate.problem import Options
 from stretto.ir import write_schedule
 from stretto.loop import Loop, texts
 from stretto.machine import Machine
-from stretto.report.schedule import ScheduleReport
+from stretto.report.schedule import Report
 from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solve import Progress, StoppedError, schedule_prepared
@@ -28,6 +29,9 @@ class ScheduleResult(Result, ScheduleAnalysis):
     """A schedule of a loop on a machine, or the reasons there is none."""
 
     SCHEMA: ClassVar[str] = SCHEMA
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any], kw_only=True)
+    """What was asked for, by the names of the arguments of `schedule`."""
 
     @property
     def analysis(self) -> ScheduleAnalysis:
@@ -40,11 +44,15 @@ class ScheduleResult(Result, ScheduleAnalysis):
         proof = self.proof
         return proof is not None and proof.optimal and all(row.optimal for row in proof.objectives)
 
-    def view(self, verbose: bool = False) -> ScheduleReport:
+    def view(self, verbose: bool = False) -> Report:
         """What text and JSON are made by."""
-        return ScheduleReport(
-            self, self.problem.loop, self.problem.machine, texts(self.notes), verbose
-        )
+        loop, machine = self.problem.loop, self.problem.machine
+        return Report(self, loop, machine, texts(self.notes), verbose, self.options)
+
+    def to_document(self) -> dict[str, Any]:
+        """A document of this schedule alone, as `--json` prints it."""
+        head = {"schema": SCHEMA, "success": self.success, "version": __version__}
+        return {**head, "loops": [self.to_json()]}
 
     def to_mlir(self) -> str:
         """The loop with its schedule on it."""
@@ -105,15 +113,33 @@ def schedule(
     where there is none yet. Ctrl-C during the search raises StoppedError, a KeyboardInterrupt that
     carries the best schedule so far.
     """
+    pins, without, deadline = tuple(pins), frozenset(without), deadline_of(time_limit)
+    asked: dict[str, Any] = {
+        "generator": generator,
+        "max_ii": max_ii,
+        "max_stages": max_stages,
+        "fuse": fuse,
+        "serial_threshold": serial_threshold,
+        "strict": strict,
+        "pins": list(pins),
+        "without": sorted(without),
+        "effort": effort,
+        "prove": prove,
+        "objective": objective,
+        "work_limit": work_limit,
+        "workers": workers,
+        "seed": seed,
+        "time_limit": deadline.seconds or None,
+    }
     options = Options(
         max_ii,
         max_stages,
         fuse,
         serial_threshold,
         strict,
-        frozenset(without),
+        without,
         effort=effort,
-        deadline=deadline_of(time_limit),
+        deadline=deadline,
     )
     if objective != OBJECTIVE:
         from stretto.exact.objectives import goal_of  # noqa: PLC0415 - the default needs no list
@@ -125,6 +151,8 @@ def schedule(
     try:
         found = schedule_prepared(ready, generator, options, progress, proof)
     except StoppedError as stopped:
-        stopped.analysis = ScheduleResult(**fields_of(stopped.analysis), problem=ready)
+        stopped.analysis = ScheduleResult(
+            **fields_of(stopped.analysis), problem=ready, options=asked
+        )
         raise
-    return ScheduleResult(**fields_of(found), problem=ready)
+    return ScheduleResult(**fields_of(found), problem=ready, options=asked)

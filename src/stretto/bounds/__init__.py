@@ -10,14 +10,13 @@ Each bound is true of every legal schedule and carries the witness that makes it
 
 from __future__ import annotations
 
-from stretto.bounds.dependence import dependence_bound
 from stretto.bounds.recurrence import recurrence_bound
 from stretto.bounds.resource import fine_bound, resource_bound
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.problem import Compiled, compile_loop
-from stretto.solution import Bounds
+from stretto.solution import Bounds, Witness
 
 
 def compute_bounds(
@@ -40,5 +39,14 @@ def bounds_of(problem: Compiled, deadline: Deadline = NEVER) -> Bounds:
         resource=resource_bound(problem),
         recurrence=recurrence_bound(problem.graph, deadline),
         fine=fine_bound(problem),
-        dependence=dependence_bound(problem),
+        dependence=_dependence(problem),
     )
+
+
+def _dependence(problem: Compiled) -> Witness:
+    """The bound of limited depth, which few loops have."""
+    if all(limit is None for limit in problem.max_stage):
+        return Witness("none")
+    from stretto.bounds.dependence import dependence_bound  # noqa: PLC0415 - see above
+
+    return dependence_bound(problem)

@@ -17,8 +17,6 @@ from stretto.solution import Part, Witness
 def dependence_bound(problem: Compiled) -> Witness:
     """Largest ``ceil((path + 1) / (depth + 1))`` over the limited operations; ties in order."""
     limits = problem.max_stage
-    if not any(limit is not None for limit in limits):
-        return Witness("none")
     graph = problem.graph
     path = [0] * problem.size
     settle(graph.order, graph.inside, 0, path)  # what is inside an iteration has no II

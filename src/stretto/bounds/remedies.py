@@ -1,31 +1,69 @@
 """What to change so that the highest bound gives way, and what each change is worth.
 
     MII 15, slot tp_smem_wr: load 8 + write 7
-      ├─ a second unit of tp_smem_wr (capacity 1 -> 2)                ──►  MII 8
-      └─ `load` holds tp_smem_wr 7 cycles less (8 -> 1)               ──►  MII 8
+      ├─ `load` holds tp_smem_wr 7 cycles less (8 -> 1)     ──►  MII 8, then slot tma
+      └─ a second unit of tp_smem_wr (capacity 1 -> 2)      ──►  MII 8, then slot tma
 
-Nothing is estimated: every remedy is applied to the problem and the four bounds computed again.
+Nothing is estimated: every remedy is applied to the problem and the four bounds computed again. It
+reaches as far as it is worth anything, to whatever limits the II next, and no farther.
 One that leaves the MII where it is (because another bound is as high) is not a remedy; `ties` then
-tells what stands in the way.
+tells what stands in the way. They are ranked by what they ask of a person:
+
+    1  a limit that the user set: a depth, a stage, the number of stages
+    2  an operation that is shorter or sooner: another tile, another instruction
+    3  a recurrence carried farther: the loop computes in another order
+    4  a machine with more units
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from stretto.bounds import compute_bounds
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness
+from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness, counted, limit
+
+RemedyKind = Literal["depth", "duration", "latency", "distance", "capacity", "cap"]
+
+EFFORT: dict[RemedyKind, int] = {
+    "depth": 1,
+    "duration": 2,
+    "latency": 2,
+    "distance": 3,
+    "capacity": 4,
+    "cap": 4,
+}
+"""What each kind of change asks of a person; less comes first."""
+
+REACH = 4
+"""A change to more than so many times a capacity or a distance is no advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """One change, and the MII after it."""
 
+    kind: RemedyKind
+    target: str
+    """The slot, the pool, the operations or the dependence that changes."""
+    before: int
+    after: int
+    unit: str
+    """What the two numbers count."""
     text: str
     mii: int
+    next: str
+    """What limits the II then; "": nothing does."""
+    ops: tuple[str, ...] = ()
+    """The operations it is about."""
+
+    @property
+    def effort(self) -> int:
+        """Its rank, from 1."""
+        return EFFORT[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +92,15 @@ def remedies(
     fuse: bool = True,
     max_stages: int | None = None,
 ) -> tuple[Remedy, ...]:
-    """Single changes that lower the MII; none where no single one does."""
+    """Single changes that lower the MII, the easiest first; none where no single one does."""
     problem = _Problem(loop, machine.with_slots(loop.slots), fuse, max_stages)
     propose = {"slot": _slot, "cycle": _cycle, "pool": _pool, "depth": _depth}
     kind = bounds.witness.kind
     if kind == "none" or bounds.mii == 1:
         return ()
     found = propose[kind](problem, bounds.witness)
-    return tuple(remedy for remedy in found if remedy.mii < bounds.mii)
+    worth = [remedy for remedy in found if remedy.mii < bounds.mii]
+    return tuple(sorted(worth, key=lambda remedy: (remedy.effort, remedy.mii)))
 
 
 # Ties -----------------------------------------------------------------------------------------
@@ -119,9 +158,14 @@ def _without(problem: _Problem, witness: Witness) -> _Problem:
 
 def _slot(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     slot, capacity = witness.limit, witness.capacity
-    widened = replace(problem, machine=problem.machine.with_capacity(slot, capacity + 1))
-    unit = "a second unit" if capacity == 1 else "one more unit"
-    yield Remedy(f"{unit} of {slot} (capacity {capacity} -> {capacity + 1})", widened.mii)
+
+    def widened(more: int) -> _Problem:
+        return replace(problem, machine=problem.machine.with_capacity(slot, capacity + more))
+
+    more, after = _reached(capacity, witness.total, widened)
+    unit = "a second unit" if capacity == more == 1 else counted(more, "more unit")
+    text = f"{unit} of {slot} (capacity {capacity} -> {capacity + more})"
+    yield _remedy("capacity", slot, (capacity, capacity + more), "units", text, after)
     part = max(witness.parts, key=lambda part: part.amount)
     alone = list(_shorter(problem, part, (slot,), slot))
     yield from alone
@@ -132,15 +176,29 @@ def _slot(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
         yield from _shorter(problem, part, slots, f"all {whose} slots ({', '.join(slots)})")
 
 
+def _remedy(
+    kind: RemedyKind,
+    target: str,
+    numbers: tuple[int, int],
+    unit: str,
+    text: str,
+    after: Bounds,
+    ops: tuple[str, ...] = (),
+) -> Remedy:
+    return Remedy(kind, target, *numbers, unit, text, after.mii, limit(after.witness), ops)
+
+
 def _shorter(problem: _Problem, part: Part, slots: tuple[str, ...], what: str) -> Iterator[Remedy]:
     """The operations of a part hold some slots for a shorter time."""
     longest = max(_durations(problem.loop, part, slots))
     if longest > 1:
-        less, mii = _least(longest - 1, lambda k: _held_less(problem, part, slots, longest - k))
+        less, after = _least(longest - 1, lambda k: _held_less(problem, part, slots, longest - k))
         who = " and ".join(f"`{name}`" for name in part.ops)
         holds = "holds" if len(part.ops) == 1 else "together hold"
         text = f"{who} {holds} {what} {_cycles(less)} less ({longest} -> {longest - less})"
-        yield Remedy(text, mii)
+        numbers = (longest, longest - less)
+        target = ", ".join(slots)
+        yield _remedy("duration", target, numbers, "cycles", text, after, part.ops)
 
 
 def _durations(loop: Loop, part: Part, slots: Collection[str]) -> list[int]:
@@ -168,24 +226,45 @@ def _held_less(problem: _Problem, part: Part, slots: Collection[str], most: int)
 
 def _pool(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     pool, cap = witness.limit, witness.capacity
-    widened = replace(problem, machine=problem.machine.with_cap(pool, cap + 1))
-    yield Remedy(f"one more unit of pool {pool} (cap {cap} -> {cap + 1})", widened.mii)
+
+    def widened(more: int) -> _Problem:
+        return replace(problem, machine=problem.machine.with_cap(pool, cap + more))
+
+    more, after = _reached(cap, witness.total, widened)
+    unit = "one more unit" if more == 1 else f"{more} more units"
+    text = f"{unit} of pool {pool} (cap {cap} -> {cap + more})"
+    yield _remedy("cap", pool, (cap, cap + more), "units", text, after)
 
 
-def _least(most: int, change: Callable[[int], _Problem]) -> tuple[int, int]:
-    """The smallest k up to `most` that is worth as much as `most`, and the MII it gives.
+def _reached(now: int, enough: int, change: Callable[[int], _Problem]) -> tuple[int, Bounds]:
+    """How many more it takes until something else limits the II; where that is far, until it falls.
 
-    Less latency or a shorter hold never raises a bound, so the worth is monotone in k.
+    `enough` takes the bound out of the way.
     """
-    target = change(most).mii
+    most = now * (REACH - 1)
+    if change(most).mii == change(max(enough, most)).mii:
+        return _least(most, change)
+    before, more = change(0).mii, 1
+    while more < most and change(more).mii == before:
+        more += 1
+    return more, change(more).bounds
+
+
+def _least(most: int, change: Callable[[int], _Problem]) -> tuple[int, Bounds]:
+    """The smallest k up to `most` that is worth as much as `most`, and the bounds it gives.
+
+    Less latency, a shorter hold or another unit never raises a bound: the worth is monotone in k.
+    """
+    found = change(most).bounds
     low, high = 1, most
     while low < high:
         middle = (low + high) // 2
-        if change(middle).mii == target:
-            high = middle
+        bounds = change(middle).bounds
+        if bounds.mii == found.mii:
+            high, found = middle, bounds
         else:
             low = middle + 1
-    return high, target
+    return high, found
 
 
 def _cycles(count: int) -> str:
@@ -205,17 +284,29 @@ def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
             problem, {(src, dst, longest.distance)}, lambda d: min(d.latency, latency - k), 0
         )
 
-    less, mii = _least(latency, sooner)
+    less, after = _least(latency, sooner)
     way = f"`{src}` -> `{dst}`"
-    yield Remedy(f"{_cycles(less)} less latency of {way} ({latency} -> {latency - less})", mii)
+    text = f"{_cycles(less)} less latency of {way} ({latency} -> {latency - less})"
+    numbers = (latency, latency - less)
+    yield _remedy("latency", f"{src} -> {dst}", numbers, "cycles", text, after, (src, dst))
     carried = [(part.distance, a, b) for part, a, b in steps if part.distance]
-    options = [
-        (_changed(problem, {(a, b, n)}, lambda d: d.latency, 1).mii, n, a, b) for n, a, b in carried
-    ]
-    mii, distance, src, dst = min(options, key=lambda option: option[0])
-    way = f"`{src}` -> `{dst}`"
-    text = f"{way} carried over one more iteration (distance {distance} -> {distance + 1})"
-    yield Remedy(text, mii)
+    options = [(*_farther(problem, witness.total, n, a, b), n, a, b) for n, a, b in carried]
+    more, after, distance, src, dst = min(options, key=lambda option: option[1].mii)
+    over = "one more iteration" if more == 1 else f"{more} more iterations"
+    numbers = (distance, distance + more)
+    text = f"`{src}` -> `{dst}` carried over {over} (distance {numbers[0]} -> {numbers[1]})"
+    yield _remedy("distance", f"{src} -> {dst}", numbers, "iterations", text, after, (src, dst))
+
+
+def _farther(
+    problem: _Problem, total: int, distance: int, src: str, dst: str
+) -> tuple[int, Bounds]:
+    """By how many iterations more a dependence is worth being carried."""
+
+    def change(more: int) -> _Problem:
+        return _changed(problem, {(src, dst, distance)}, lambda d: d.latency, more)
+
+    return _reached(distance, total, change)
 
 
 def _steps(witness: Witness) -> list[tuple[Part, str, str]]:
@@ -251,19 +342,31 @@ def _changed(
 def _depth(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     """Raise whatever limits the operation: its own max_depth, the stage count, or both."""
     depth = witness.capacity - 1
+    more, after = _reached(depth + 1, witness.total, lambda k: _deeper(problem, witness, k)[0])
+    texts = _deeper(problem, witness, more)[1]
+    stages = "one stage more" if more == 1 else f"{more} stages more"
+    text = f"{stages}: " + " and ".join(texts)
+    numbers = (depth + 1, depth + 1 + more)
+    yield _remedy("depth", witness.limit, numbers, "stages", text, after, (witness.limit,))
+
+
+def _deeper(problem: _Problem, witness: Witness, more: int) -> tuple[_Problem, list[str]]:
+    """The problem with an operation allowed so many stages deeper, and what changed."""
+    depth = witness.capacity - 1
     changed, texts = problem, list[str]()
     op = problem.loop.op(witness.limit)
-    if op.constraint.max_depth == depth:
-        deeper = replace(op, constraint=replace(op.constraint, max_depth=depth + 1))
-        ops = tuple(deeper if other is op else other for other in problem.loop.ops)
-        changed = replace(changed, loop=replace(problem.loop, ops=ops))
-        texts.append(f"max_depth of `{op.name}` {depth} -> {depth + 1}")
-    if op.constraint.stage == depth:
-        later = replace(op, constraint=replace(op.constraint, stage=depth + 1))
-        ops = tuple(later if other is op else other for other in problem.loop.ops)
-        changed = replace(changed, loop=replace(problem.loop, ops=ops))
-        texts.append(f"`{op.name}` pinned to stage {depth + 1} instead of {depth}")
+    constraint = op.constraint
+    if constraint.max_depth == depth:
+        constraint = replace(constraint, max_depth=depth + more)
+        texts.append(f"max_depth of `{op.name}` {depth} -> {depth + more}")
+    if constraint.stage == depth:
+        constraint = replace(constraint, stage=depth + more)
+        texts.append(f"`{op.name}` pinned to stage {depth + more} instead of {depth}")
+    ops = tuple(
+        replace(op, constraint=constraint) if other is op else other for other in problem.loop.ops
+    )
+    changed = replace(problem, loop=replace(problem.loop, ops=ops))
     if problem.max_stages == depth + 1:
-        changed = replace(changed, max_stages=depth + 2)
-        texts.append(f"at most {depth + 2} stages instead of {depth + 1}")
-    yield Remedy("one stage more: " + " and ".join(texts), changed.mii)
+        changed = replace(changed, max_stages=depth + 1 + more)
+        texts.append(f"at most {depth + 1 + more} stages instead of {depth + 1}")
+    return changed, texts

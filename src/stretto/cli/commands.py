@@ -14,11 +14,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stretto import __version__
 from stretto.deadline import NEVER, Deadline, cut_off, deadline_after
 from stretto.errors import DocumentError, MachineError, StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api import Report, Result
+    from stretto.api import Result, View
     from stretto.api.bounding import BoundsResult
     from stretto.api.checking import VerifyResult
     from stretto.api.explaining import ExplainResult
@@ -52,6 +53,8 @@ class Reply:
     success: bool = True
     stopped: bool = False
     """Whether the user stopped it, so that a result is not the best that was to be had."""
+    text: str = ""
+    """What was read, for views that show it."""
 
 
 def _each_loop(
@@ -60,13 +63,14 @@ def _each_loop(
     schema: str,
     work: Callable[[Prepared], R],
     deadline: Deadline = NEVER,
-    shown: Callable[[R], Report] | None = None,
+    shown: Callable[[R], View] | None = None,
+    head: Mapping[str, Any] | None = None,
 ) -> Reply:
     """Run `work` on every loop; a loop that fails says why and the others go on.
 
     The machine is one for all (by name), one for each loop, or the one each loop names. A loop that
     is not prepared by the deadline fails; `work` has its own eye on it. `shown`: how a result is
-    viewed, where there is more than one way.
+    viewed, where there is more than one way. `head`: what a document says of all loops.
     """
     from stretto.api.read_write import about
     from stretto.loop import texts
@@ -75,7 +79,7 @@ def _each_loop(
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
-    views: list[Report | dict[str, Any]] = []
+    views: list[View | dict[str, Any]] = []
     errors: list[str] = []
     for loop in source.loops:
         try:
@@ -94,7 +98,7 @@ def _each_loop(
 
     def document() -> dict[str, Any]:
         entries = [view if isinstance(view, dict) else view.to_json() for view in views]
-        return {"schema": schema, "success": success, "loops": entries}
+        return {"schema": schema, "success": success, **(head or {}), "loops": entries}
 
     def lines() -> list[str]:
         told = [view.to_text() for view in views if not isinstance(view, dict)]
@@ -195,11 +199,15 @@ def schedule(arguments: argparse.Namespace) -> Reply:
             open_ends.append(name)
         return found
 
-    def shown(found: ScheduleResult) -> Report:
+    def shown(found: ScheduleResult) -> View:
         return found.view(arguments.verbose)
 
-    reply = _each_loop(source, arguments.machine, ScheduleResult.SCHEMA, work, deadline, shown)
+    head = {"version": __version__, "source": {"file": source.file}}
+    reply = _each_loop(
+        source, arguments.machine, ScheduleResult.SCHEMA, work, deadline, shown, head
+    )
     reply.stopped = bool(open_ends)
+    reply.text = source.text
     return reply
 
 
@@ -426,7 +434,7 @@ def import_kernel(arguments: argparse.Namespace) -> Reply:
     """`stretto import`."""
     from stretto.api.kernels import import_kernel as imported
 
-    text, notes = imported(arguments.input, arguments.machine)
+    text, notes = imported(arguments.input, arguments.machine, consumers=arguments.consumers or 1)
     document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
     return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
 
@@ -441,6 +449,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=arguments.consumers,
         depth=arguments.depth,
+        agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,
     )
@@ -490,5 +499,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "import": import_kernel,
     "emit": emit,
     "predict": elsewhere("predict"),
+    "convert": elsewhere("convert"),
+    "batch": elsewhere("batch"),
+    "bench": elsewhere("bench"),
     "machines": machines,
 }

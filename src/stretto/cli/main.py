@@ -25,15 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parse_arguments(argv)
     except UsageError as error:
-        return _fail([error.message], USAGE, "--json" in argv, hint=error.usage)
+        return _fail([error.message], USAGE, _asks_for_json(argv), hint=error.usage)
     except KeyboardInterrupt:
-        return _fail(["stretto: interrupted"], INTERRUPTED, "--json" in argv)
+        return _fail(["stretto: interrupted"], INTERRUPTED, _asks_for_json(argv))
     if arguments.command != "machines":
         starting.load("stretto.solve", "stretto.api.read_write")
     starting.release()
     try:
         reply = COMMANDS[arguments.command](arguments)
-        write_text(arguments.output or STANDARD, _render(reply, arguments.json))
+        _write(getattr(arguments, "output", None) or STANDARD, _render(reply, arguments.format))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")
         return _fail(list(error.lines(file)), FAILED, arguments.json)
@@ -50,6 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return STOPPED if reply.stopped else DONE
 
 
+def _asks_for_json(argv: Sequence[str]) -> bool:
+    """Whether arguments that cannot be read ask for JSON."""
+    return "--json" in argv or "--format=json" in argv or "--format json" in " ".join(argv)
+
+
 def _fail(lines: list[str], code: int, as_json: bool, hint: str = "") -> int:
     if as_json:
         document = {"schema": ERROR_SCHEMA, "success": False, "errors": lines}
@@ -64,10 +69,20 @@ def _tell(lines: list[str]) -> None:
         print(printable(line, keep="\n"), file=sys.stderr)  # noqa: T201
 
 
-def _render(reply: Reply, as_json: bool) -> str:
-    if as_json:
+def _write(name: str, told: str | bytes) -> None:
+    if isinstance(told, bytes) and name == STANDARD and sys.stdout.isatty():
+        raise StrettoError("this format is nothing for a terminal; -o FILE writes it to a file")
+    write_text(name, told)
+
+
+def _render(reply: Reply, format: str) -> str | bytes:
+    if format == "json":
         return json.dumps(reply.document(), indent=2, ensure_ascii=False) + "\n"
-    return "".join(line + "\n" for line in reply.lines())
+    if format == "text":
+        return "".join(line + "\n" for line in reply.lines())
+    from stretto.report.formats import rendered
+
+    return rendered(reply.document(), format, reply.text)
 
 
 def leave(code: int) -> NoReturn:

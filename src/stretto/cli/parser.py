@@ -8,6 +8,9 @@ stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequentia
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
 stretto predict KERNEL --grid X   how fast a kernel will be, before it runs
+stretto convert INPUT OUT         a loop in another format
+stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
+stretto bench PATH...             how good and how fast, over suites of loops
 stretto machines [NAME]           what a machine has
 """
 
@@ -22,14 +25,15 @@ from typing import Any, NoReturn
 from stretto import __version__
 from stretto.errors import StrettoError, UsageError
 from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
-from stretto.files import write_out
+from stretto.files import STANDARD, write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
 INPUT is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR with nv_tileas operations, a loop
-(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, or - for stdin; what it is shows in
-its content."""
+(stretto.loop/1) or a dependence-graph dump (ddg-0.1) in JSON, a graph of HatScheT (.graphml, its
+_RM.xml beside it), a modulo problem of CIRCT (ssp), or - for stdin; what it is shows in its
+content."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -118,6 +122,14 @@ def setting(text: str) -> tuple[str, int | float | tuple[int, ...]]:
         raise argparse.ArgumentTypeError(told) from None
 
 
+def agents(text: str) -> list[tuple[str, str]]:
+    """Operations, each with the agent that issues it."""
+    found = [tuple(pair.strip() for pair in part.split("=")) for part in text.split(",")]
+    if any(len(pair) != 2 or not all(pair) for pair in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not OP=AGENT, or several with commas")
+    return [(pair[0], pair[1]) for pair in found]
+
+
 def given(text: str) -> str:
     """A file or a machine."""
     if not text:
@@ -155,16 +167,42 @@ class Objectives:
         return iter(NAMES)
 
 
+class Generators:
+    """Who can make schedules: ours, and those of installed packages, which are asked last."""
+
+    OURS = ("auto", "serial", "cost-based", "exact")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.OURS or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        from stretto.generate.outside import outside_names
+
+        return iter((*self.OURS, *outside_names()))
+
+
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
     arguments, unknown = make_parser().parse_known_args(argv)
     parser: Parser = arguments.parser
+    arguments.json = arguments.format == "json"
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if "schedule" in arguments and arguments.input == arguments.schedule == "-":
         parser.error("INPUT and SCHEDULE cannot both be -")
     if arguments.command == "simulate" and arguments.schedule and arguments.generator:
         parser.error("SCHEDULE is given, so --generator has none to make")
+    if arguments.command == "convert" and arguments.to_file == "-":
+        if arguments.json:
+            parser.error("OUT is -, so --json has nowhere to go")
+        if arguments.to is None:
+            parser.error("OUT is -, so --to must name the format")
+    if arguments.command == "bench" and not arguments.paths and not arguments.random:
+        parser.error("nothing to measure: give a PATH, or --random N")
+    if arguments.command == "batch" and arguments.rows in (None, STANDARD):
+        for option in ("json", "csv"):
+            if getattr(arguments, option):
+                parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
     return arguments
 
 
@@ -180,18 +218,37 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
-        command.set_defaults(parser=command)
+        command.set_defaults(parser=command, output=None)
         for option in options.split():
+            if option == "--json":
+                _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
 
 
+def _add_format(command: Parser, name: str) -> None:
+    """How a command answers: every one that knows JSON knows text, some know more."""
+    forms = FORMS.get(name, ())
+    command.add_argument(
+        "--format",
+        choices=("text", "json", *forms),
+        default="text",
+        help="how to answer (default: text)",
+    )
+
+
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _EMITTED = "emitted --consumers --depth --seed"
+_ASKED = (
+    "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
+    "--no-fuse --strict --without --effort"
+)
+_MANY = "--jobs --executor --no-cache"
+_BENCH = "--compare --slower --repeat --html bench-jobs"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -217,11 +274,23 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "Reads a kernel (.ttir or .tileirbc) and lowers it to MLIR, whole.",
-        "kernel --machine --json --output",
+        "kernel --machine split --json --output",
     ),
     "emit": (
-        "Writes a kernel (.ttir or .tileirbc) as Gluon source, pipelined by its schedules.",
-        f"kernel --to target {_EMITTED} --trace --json --output",
+        "Writes a kernel as Gluon source, pipelined by its schedules.",
+        f"whole --to target {_EMITTED} --agents --trace --json --output",
+    ),
+    "convert": (
+        "Writes a loop in another format, and tells what that cannot say of it.",
+        "input to_file converted --machine --loop --json",
+    ),
+    "batch": (
+        "Schedules and verifies every loop of many inputs: one JSON line each, as they come.",
+        f"inputs --machine rows --csv {_MANY} loop-limit --memory-limit {_ASKED} --json progress",
+    ),
+    "bench": (
+        "How good and how fast schedules are, suite by suite, and what is worse than it was.",
+        f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
     "predict": (
         "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
@@ -230,6 +299,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "machines": ("Lists the machines, or shows one.", "name --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
+
+FORMS = {"schedule": ("csv", "html", "trace", "svg")}
+"""How a command can answer besides text and JSON."""
 
 _NAMES = {
     "--output": ("-o", "--output"),
@@ -240,6 +312,14 @@ _NAMES = {
     "target": ("--machine",),
     "emitted": ("--mode",),
     "--grids": ("--grid",),
+    "converted": ("--to",),
+    "rows": ("-o", "--output"),
+    "--jobs": ("-j", "--jobs"),
+    "loop-limit": ("--time-limit",),
+    "progress": ("-v", "--verbose"),
+    "bench-jobs": ("-j", "--jobs"),
+    "whole": ("input",),
+    "split": ("--consumers",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -267,9 +347,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
-        "choices": ("auto", "serial", "cost-based", "exact"),
+        "choices": Generators(),
+        "metavar": "NAME",
         "default": "auto",
-        "help": "who makes the schedule (default: auto, by the loop); exact: with a proof",
+        "help": "who makes the schedule: %(choices)s (default: auto, by the loop); exact: with a "
+        "proof",
     },
     "--prove": _flag("have the solver prove the schedule that was found, or improve on it"),
     "--objective": {
@@ -335,8 +417,24 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "KERNEL",
         "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, or - for stdin",
     ),
+    "whole": _takes(
+        given,
+        "KERNEL",
+        "a .ttir as Triton writes it, a .tileirbc as cuTile exports it, a kernel in MLIR as "
+        "stretto import writes it (schedules on its loops are kept to), or - for stdin",
+    ),
+    "split": _takes(
+        positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
+    ),
     "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
-    "target": _takes(given, "NAME|FILE.toml", "the machine (default: h200)"),
+    "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
+    "converted": {
+        "choices": ("json", "mlir", "graphml", "ssp"),
+        "help": "the format (default: what OUT ends in; graphml writes OUT_RM.xml beside it)",
+    },
+    "target": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+    ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
         "help": "groups of warps that copy and that compute, or one that does everything "
@@ -345,6 +443,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--trace": _flag("have the kernel read clocks at each wait and issue, into an argument more"),
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
+    ),
+    "--agents": _takes(
+        agents,
+        "OP=AGENT,...",
+        "which agent issues an operation of a loop, where it is not to be the machine's choice "
+        "(k=compute: the group that computes issues that copy)",
+        action="append",
+        default=[],
     ),
     "--depth": _takes(
         positive, "N", "give rings at most N slots (default: all that shared memory has room for)"
@@ -380,7 +486,54 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
-    "--json": _flag("print one JSON document"),
+    "--json": {
+        "action": "store_const",
+        "const": "json",
+        "dest": "format",
+        "help": "print one JSON document: --format json",
+    },
+    "inputs": _takes(
+        given,
+        "INPUT",
+        "a file of any format, a folder, a pattern, a file with a document a line, or -",
+        nargs="+",
+    ),
+    "rows": _takes(
+        given,
+        "FILE.jsonl",
+        "write the rows to FILE instead of stdout; where it has rows already, go on after them",
+        dest="rows",
+    ),
+    "--csv": _takes(given, "FILE.csv", "at the end, write the rows as a table too"),
+    "--jobs": _takes(positive, "N", "processes on this machine (default: one a core)"),
+    "--executor": _takes(given, "dask://HOST:PORT", "run on a Dask cluster instead"),
+    "--no-cache": _flag("neither take answers from the store nor keep them there"),
+    "loop-limit": _takes(
+        amount,
+        "S",
+        "end the work on a loop after S seconds, with its best verified schedule (default: 60)",
+        default=60.0,
+    ),
+    "paths": _takes(
+        given, "PATH", "a file, a folder or a pattern; folders below a folder are suites", nargs="*"
+    ),
+    "--random": _takes(positive, "N", "N random loops too, of --seed"),
+    "--compare": _takes(given, "OLD.json", "a run before: list what is worse (exit code 1)"),
+    "--slower": _takes(
+        amount,
+        "F",
+        "with --compare, call a median F times what it was worse (default: 1.5)",
+        default=1.5,
+    ),
+    "--repeat": _takes(
+        positive, "N", "schedule each loop N times; the best time counts (default: 3)", default=3
+    ),
+    "--html": _takes(given, "FILE.html", "write a page with plots, too"),
+    "bench-jobs": _takes(
+        positive, "N", "processes on this machine (default: 1, so that times are true)"
+    ),
+    "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
+    "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
     "--verbose": _flag("tell on stderr of every II tried"),
 }

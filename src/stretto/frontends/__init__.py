@@ -2,6 +2,7 @@
 
 builder           loops written in Python
 documents, ddg    loops in JSON: our own documents, and dumps of dependence graphs
+hatschet, ssp     modulo problems of high-level synthesis: GraphML, and CIRCT's ssp
 triton, cutile    whole kernels; tileir: the bytecode of the latter
 
 Whatever they read comes out as a `Source`, or as kernels. Every input is asked whether it is a
@@ -11,13 +12,15 @@ tt.func public @kernel(...)            TTIR: what is read
 #ttg.blocked<{...}>, ttg.num-warps     TTGIR: too late, layouts and pipelining are in it
 @triton.jit def kernel(...)            Python: too early
 7f "TileIR" 00 ...                     Tile IR bytecode, as cuTile exports it
+<graphml> ...                          XML: a graph, whose resources stand in a file beside it
+ssp.instance @fir of "ModuloProblem"   a problem of CIRCT's
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.errors import DocumentError, listed
 from stretto.loop import Loop, Note
@@ -26,6 +29,9 @@ MAGIC = b"\x7fTileIR\0"
 """How bytecode begins."""
 
 _TTIR = re.compile(r'^\s*(?:tt\.func\s|"tt\.func"\s*\(\s*\))', re.MULTILINE)
+_SSP = re.compile(
+    r'^\s*(?:module\b[^\n]*\{\s*)?"?ssp\.(?:instance|library|resource)\b', re.MULTILINE
+)
 _TTGIR = re.compile(r'#ttg\.|"?ttg\.num-warps"?\s*=|#triton_gpu\.|!ttg\.|#gluon\.')
 _PYTHON = re.compile(
     r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
@@ -41,6 +47,8 @@ class Source:
     loops: tuple[Loop, ...]
     notes: tuple[Note, ...] = ()
     """What was noted while it was read, of its loops and of those that were not read."""
+    text: str = field(default="", compare=False, repr=False)
+    """What was read, where it is text."""
 
     def __iter__(self) -> Iterator[Loop]:
         return iter(self.loops)
@@ -67,6 +75,16 @@ class Source:
 def is_bytecode(data: bytes) -> bool:
     """Whether these bytes are Tile IR bytecode, by their first eight."""
     return data.startswith(MAGIC)
+
+
+def is_xml(text: str) -> bool:
+    """Whether a text is XML, by its first character."""
+    return text.lstrip()[:1] == "<"
+
+
+def is_ssp(text: str) -> bool:
+    """Whether a text has problems of CIRCT's ssp dialect."""
+    return "ssp." in text and _SSP.search(text) is not None
 
 
 def looks_like_ttir(text: str) -> bool:

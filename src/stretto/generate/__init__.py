@@ -22,7 +22,8 @@ from stretto.solution import counted
 
 SERIAL, COST_BASED, EXACT = "serial", "cost-based", "exact"
 GENERATORS = ("auto", SERIAL, COST_BASED, EXACT)
-"""What may be asked for; `auto` applies the rules and never asks the exact solver."""
+"""What may be asked for; `auto` applies the rules and never asks the exact solver. Those of others
+are known to `outside.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,11 @@ def select(
 ) -> Selection:
     """Choose the generator of a resolved loop."""
     if generator not in GENERATORS:
-        known = ", ".join(GENERATORS)
-        raise StrettoError(f"no generator `{generator}`; known: {known}")
+        from stretto.generate.outside import outside_generator, outside_names  # noqa: PLC0415
+
+        if outside_generator(generator) is None:
+            known = ", ".join((*GENERATORS, *outside_names()))
+            raise StrettoError(f"no generator `{generator}`; known: {known}")
     if generator != "auto":
         return _asked_for(loop, generator)
     if loop.force_serial:

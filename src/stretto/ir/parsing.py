@@ -40,6 +40,7 @@ from stretto.ir.attributes import verify_attributes
 from stretto.ir.diagnostics import Diagnostic, MlirError, MlirText, Severity
 from stretto.ir.dialect import name_of
 from stretto.limits import DENSE_ELEMENTS, MODULE_CHARACTERS
+from stretto.loop import Written
 
 FOREIGN = ("arith", "builtin", "func", "math", "scf", "ub")
 """Dialects of others that a kernel is written in."""
@@ -84,6 +85,11 @@ class Parsed:
     def of_module(module: ModuleOp, file: str = "<module>") -> Parsed:
         """A module that somebody else parsed: positions are those of its own locations."""
         return Parsed(module, MlirText(file, ""))
+
+    def written(self, op: Operation) -> Written | None:
+        """Where an operation stands, or what it was made from; None where nobody knows."""
+        told = self.diagnose(op, "note", "")
+        return Written(told.file, told.line, told.column) if told.line and told.column else None
 
     def diagnose(
         self,

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 
 from stretto.api.emitting import EmitMode
+from stretto.caching import package_sum
 from stretto.errors import StrettoError
 from stretto.machine import Machine, load_machine
 
@@ -42,18 +41,6 @@ class Asked:
 
     def key(self, content: bytes) -> str:
         """Of what is made of a content; the machine is looked up already."""
-        found = hashlib.sha256(f"{FORMAT}\0{_package()}\0{self!r}\0".encode())
+        found = hashlib.sha256(f"{FORMAT}\0{package_sum()}\0{self!r}\0".encode())
         found.update(content)
         return found.hexdigest()
-
-
-@cache
-def _package() -> str:
-    """A number of this package's own files: another Stretto makes other source."""
-    root = Path(__file__).parent.parent
-    found = hashlib.sha256()
-    for file in sorted(root.rglob("*")):
-        if file.suffix in (".py", ".toml"):
-            found.update(f"{file.relative_to(root)}\0".encode())
-            found.update(file.read_bytes())
-    return found.hexdigest()

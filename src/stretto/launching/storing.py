@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from stretto.caching import cache_folder
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -42,7 +44,7 @@ class Store:
     """A folder of entries."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or cache_folder()
+        self._folder = folder or cache_folder() / "kernels"
 
     def get(self, key: str, name: str) -> Entry | None:
         """The entry of a key, if there is a whole one."""
@@ -73,13 +75,6 @@ class Store:
             self._folder = _own_folder()
             _write(self._folder, key, files)
         return Entry(self._folder / key / f"{name}.py", text, full)
-
-
-def cache_folder() -> Path:
-    """Where the user's caches are, ours among them."""
-    said = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(said) if said and Path(said).is_absolute() else Path.home() / ".cache"
-    return base / "stretto" / "kernels"
 
 
 @cache

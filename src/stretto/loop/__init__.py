@@ -17,6 +17,7 @@ from stretto.loop.parts import (
     TileType,
     Use,
     Value,
+    Written,
 )
 from stretto.vocabulary.spaces import SPACES, Space
 
@@ -42,6 +43,7 @@ __all__ = [
     "TileType",
     "Use",
     "Value",
+    "Written",
     "check",
     "texts",
     "topological_order",

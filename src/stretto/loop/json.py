@@ -74,6 +74,8 @@ def _plain(row: Any) -> Any:
     """A part of a loop as JSON: its fields without those at their default."""
     document: dict[str, Any] = {}
     for f in fields(row):
+        if not f.compare:  # no part of what it is
+            continue
         value = getattr(row, f.name)
         if value == (f.default if f.default_factory is MISSING else f.default_factory()):
             continue

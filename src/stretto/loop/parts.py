@@ -257,6 +257,15 @@ class Constraint:
         return not self.start is self.stage is self.cycle is None
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A place in what the user wrote; lines and columns from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
 @dataclass(frozen=True)
 class Op:
     """One operation of the loop body."""
@@ -281,6 +290,8 @@ class Op:
     """Who issues it, where that is not left to the machine."""
     parent: str | None = None
     """The operation whose region encloses it, if any."""
+    written: Written | None = field(default=None, compare=False, repr=False)
+    """Where it comes from, where a front end knows; no part of what it is."""
 
     @property
     def resolved(self) -> bool:

@@ -4,8 +4,8 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, timings, products, agents, encodings. Only `machine.name` and one
-slot with its capacity are required.
+ceilings, fences, costs, limits, timings, products, agents, encodings; or `extends`, another
+machine, and what differs. Only `machine.name` and one slot with its capacity are required.
 `docs/machines.md` walks through a whole file.
 
 A machine is read once. Its file is the same while its time stamp and size are, and the environment
@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
 from time import time_ns
@@ -55,6 +55,9 @@ FORMULA_WANTED = {
 }
 
 
+WRITTEN = "<machine>"
+"""What a machine is called that stands in the loop itself."""
+
 _NO_FOLDER = ("<", "/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """How files begin that are none: stdin, texts, pipes of a shell."""
 
@@ -66,11 +69,14 @@ def machine_names() -> tuple[str, ...]:
 
 
 def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Machine:
-    """A machine that ships, by name, or a user's own, by the path of its TOML file.
+    """A machine that ships, by name; a user's own, by the path of its TOML file; or TOML itself.
 
-    It is read once: a file is read again when it has changed, or the environment has.
+    It is read once: a file is read again when it has changed, or the environment has. A name of
+    several lines is the text of a machine file, as loops have it that bring their machine along.
     """
     environment = os.environ if environment is None else environment
+    if "\n" in name:
+        return once(name, SHIPS, environment, partial(read_machine, WRITTEN, name))
     if name in machine_names():
         target = resources.files("stretto.machine").joinpath("targets", f"{name}.toml")
 
@@ -78,15 +84,21 @@ def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Mac
             return read_machine(f"{name}.toml", target.read_text(encoding="utf-8"), asked)
 
         return once(name, SHIPS, environment, ships)
-    if name == STANDARD or not (name.endswith(".toml") or os.path.exists(name)):
-        known = ", ".join(machine_names())
-        message = f"no machine `{name}`; known: {known}; or the path of a .toml file"
-        raise MachineError(message)
+    find_machine(name)
 
     def own(asked: Mapping[str, str]) -> Machine:
         return read_machine(name, read_text(name, MACHINE_BYTES)[1], asked)
 
     return once(name, stamp(name), environment, own)
+
+
+def find_machine(path: str) -> str:
+    """The path of a machine file that somebody gave; MachineError where it can be none."""
+    if path == STANDARD or not (path.endswith(".toml") or os.path.exists(path)):
+        known = ", ".join(machine_names())
+        message = f"no machine `{path}`; known: {known}; or the path of a .toml file"
+        raise MachineError(message)
+    return path
 
 
 def machine_beside(file: str, name: str) -> str:
@@ -95,15 +107,25 @@ def machine_beside(file: str, name: str) -> str:
     A machine that ships stays a name. A path is relative to the folder of the document, or to the
     working directory where a document has none, as on stdin.
     """
-    if name in machine_names() or file.startswith(_NO_FOLDER):
+    if "\n" in name or name in machine_names() or file.startswith(_NO_FOLDER):
         return name
     path = os.path.join(os.path.dirname(file), name)
     return path if name.endswith(".toml") or os.path.exists(path) else name
 
 
 def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machine:
-    """The machine a TOML text describes."""
+    """The machine a TOML text describes, alone or over the one that it extends."""
     top = parse_toml(file, text)
+    if "extends" not in top.table():
+        return machine_of(top, environment)
+    from stretto.machine.settings import extended  # noqa: PLC0415 - few files extend others
+
+    base = top.get("extends").text()
+    return replace(machine_of(extended(top), environment), extends=base)
+
+
+def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
+    """The machine a document describes, which extends none."""
     head = top.get("machine")
     slots = _slots(top.get("slots"))
     pools = top.opt("pools", lambda c: _named(c, _pool), ())
@@ -135,7 +157,7 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
         demands=top.opt("demands", known.demands, ()),
         fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),
         notes=notes,
-        file=file,
+        file=top.file,
     )
     head.done()
     top.done()
@@ -460,6 +482,8 @@ class _Loaded:
 
 
 _LOADED: dict[str, _Loaded] = {}
+KEPT = 256
+"""Machines that are kept; loops that bring theirs along may be any number."""
 
 
 def stamp(name: str) -> Stamp | None:
@@ -486,6 +510,9 @@ def once(
         return known.machine
     asked = _Asked(environment)
     machine = read(asked)
-    if made is not None:
+    # A file that extends another file changes with that one.
+    if made is not None and machine.extends in ("", *machine_names()):
+        if len(_LOADED) >= KEPT:
+            _LOADED.clear()
         _LOADED[name] = _Loaded(machine, made, asked.answers)
     return machine

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from stretto.errors import StrettoError
 from stretto.machine.formula import Formula
 
 WORD_BITS = 64
@@ -245,6 +246,8 @@ class Machine:
     """What every result on this machine must say, such as a lifted budget."""
     file: str = field(default="", compare=False)
     """Where it stands, for messages."""
+    extends: str = field(default="", compare=False)
+    """The machine that its file says it changes, if any."""
 
     @cached_property
     def _slots_by_name(self) -> dict[str, Slot]:
@@ -293,6 +296,14 @@ class Machine:
     def agents_of_products(self) -> Agent:
         """Who issues products."""
         return next(agent for agent in self.agents if "mma" in agent.issues)
+
+    def replicas_of_products(self, count: int) -> tuple[str, ...]:
+        """So many that share the rows of a kernel; StrettoError where there are not as many."""
+        most = self.agents_of_products().replicas if self.agents else 1
+        if not 1 <= count <= most:
+            known = f"1 to {most}" if most > 1 else "1"
+            raise StrettoError(f"{count} consumers; {self.name} has {known}")
+        return tuple(self.agents_of_products().replica(n) for n in range(count))
 
     def cost(self, name: str) -> int:
         """A weight of the cost order; 0 where the machine states none."""

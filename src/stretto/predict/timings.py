@@ -18,8 +18,8 @@ from stretto.predict.engine import Costs
 REQUIRED = (
     "wait", "arrive", "wake", "expect", "copy_issue", "copy_port", "copy_latency_l2",
     "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue", "product_latency",
-    "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock", "launch", "block", "store",
-    "threads", "registers", "l2",
+    "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock", "launch", "block",
+    "store", "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 

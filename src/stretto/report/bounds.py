@@ -57,7 +57,7 @@ class BoundsReport(Told):
             "machine": self.machine,
             "success": self.success,
             "bounds": bounds_to_json(self.bounds),
-            "remedies": [{"change": r.text, "mii": r.mii} for r in self.remedies],
+            "remedies": [remedy_to_json(remedy) for remedy in self.remedies],
             "ties": [limit(witness) for witness in self.ties],
             "warnings": list(self.warnings),
         }
@@ -72,7 +72,7 @@ class BoundsReport(Told):
         lines = [*wrapped(head, "", "  "), *columns(rows, "  ", right=(1,))]
         if self.remedies:
             lines.append("  to lower it:")
-            lines += columns([(f"II >= {r.mii}", r.text) for r in self.remedies], "    ")
+            lines += columns([(f"II >= {r.mii}", _change(r)) for r in self.remedies], "    ")
         elif bounds.mii > 1:
             lines += wrapped(f"to lower it: {self._no_remedy()}", "  ", "  ")
         return lines + notes(self.warnings)
@@ -83,6 +83,27 @@ class BoundsReport(Told):
         *others, last = dict.fromkeys(limit(witness) for witness in self.ties)
         who = f"{', '.join(others)} and {last}" if others else "several recurrences"
         return f"no single change would do; {who} each ask for {self.bounds.mii}"
+
+
+def _change(remedy: Remedy) -> str:
+    """What to change, and what stands in the way then."""
+    return f"{remedy.text}; then {remedy.next}" if remedy.next else remedy.text
+
+
+def remedy_to_json(remedy: Remedy) -> dict[str, Any]:
+    """A change as data, and in words."""
+    return {
+        "change": remedy.text,
+        "mii": remedy.mii,
+        "kind": remedy.kind,
+        "effort": remedy.effort,
+        "target": remedy.target,
+        "before": remedy.before,
+        "after": remedy.after,
+        "unit": remedy.unit,
+        "ops": list(remedy.ops),
+        "next": remedy.next,
+    }
 
 
 def sentence(name: BoundName, witness: Witness) -> str:

@@ -11,8 +11,8 @@ four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from stretto.loop import Loop, Op, Use, texts
@@ -41,8 +41,8 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleReport:
-    """The schedule of one loop on one machine, or why there is none."""
+class Report:
+    """The schedule of one loop on one machine, or why there is none; all views are made of it."""
 
     analysis: ScheduleAnalysis
     loop: Loop
@@ -51,6 +51,8 @@ class ScheduleReport:
     notes: Sequence[str] = ()
     """What the front end noted of the loop."""
     verbose: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What was asked for, by the names that `stretto.schedule` has for it."""
 
     @property
     def success(self) -> bool:
@@ -59,13 +61,9 @@ class ScheduleReport:
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a schedule document."""
-        from stretto.solution.json import analysis_to_json  # noqa: PLC0415 - text needs none
+        from stretto.report.whole import entry  # noqa: PLC0415 - text needs none
 
-        entry = analysis_to_json(self.analysis, self._resolved(), self.machine)
-        entry["warnings"] += self.notes
-        if not self.analysis.success:
-            entry["errors"] = [f"{self.analysis.loop}: {self._failure()}"]
-        return entry
+        return entry(self)
 
     def to_text(self) -> list[str]:
         """For people."""
@@ -76,7 +74,7 @@ class ScheduleReport:
             lines += [*self._shape(), *self._ops(), *self._storages(), *self._memory()]
             lines += self._refused() if self.verbose else []
         else:
-            lines = wrapped(head + self._failure(), "", "  ")
+            lines = wrapped(head + self.failure(), "", "  ")
             lines += wrapped(f"{analysis.generator} ({analysis.rule})", "  ", "  ")
             lines += self._refused()
         return lines + notes((*texts(analysis.warnings), *self.notes))
@@ -123,11 +121,11 @@ class ScheduleReport:
     def _ops(self) -> list[str]:
         names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
         rows = [[*names, "slots held"]]
-        loop = self._resolved()
+        loop = self.resolved()
         rows += [self._op(placed, loop.op(placed.op)) for placed in self.analysis.placements]
         return columns(rows, "  ", right=(1, 2, 3))
 
-    def _resolved(self) -> Loop:
+    def resolved(self) -> Loop:
         """The loop with its costs; LoopError where the machine does not know an operation."""
         return self.loop if self.loop.resolved else resolve(self.loop, self.machine).loop
 
@@ -168,7 +166,8 @@ class ScheduleReport:
 
     # None -------------------------------------------------------------------------------------
 
-    def _failure(self) -> str:
+    def failure(self) -> str:
+        """Why there is no schedule."""
         bounds, refused = self.analysis.bounds, self.analysis.refused
         text = no_schedule(refused, "found")
         if self.analysis.generator == "serial" and refused:

@@ -34,6 +34,7 @@ from stretto.loop import (
 )
 from stretto.machine import Encoding, Machine, load_machine
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
+from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import SPACES
 
 DEFAULT_MACHINE = "blackwell"
@@ -178,7 +179,10 @@ def classify(
 
 
 def _slot_of(op: Op, machine: Machine, slot: str) -> str:
-    """The slot that is meant: of those that each replica of an agent has, its own."""
+    """The slot that is meant: the issue slot of its own agent, and what each replica has."""
+    usual = machine.agent_for(opcode(op.kind).issuer)
+    if op.agent is not None and usual is not None and slot == usual.name:
+        return op.agent if machine.has_slot(op.agent) else slot
     _, dot, number = (op.agent or "").rpartition(".")
     own = f"{slot}.{number}"
     return own if dot and machine.has_slot(own) else slot

@@ -43,6 +43,24 @@ from stretto.solution import (
 
 _USE = tuple(f.name for f in fields(Use))
 
+DERIVED = (
+    "machine_digest",
+    "options",
+    "spills",
+    "prediction",
+    "slots",
+    "pools",
+    "dependences",
+    "occupancy",
+    "program",
+    "remedies",
+    "ties",
+    "measured",
+)
+"""What a whole report says besides; it follows from the rest, so nobody reads it."""
+DERIVED_OF_OPS = ("latency", "completion", "agent", "slack", "bound_by", "location")
+DERIVED_OF_STORAGES = ("fixed", "begin", "writers", "readers")
+
 
 # Writing ----------------------------------------------------------------------------------
 
@@ -153,6 +171,7 @@ def parse_schedules(
         raise unknown_schema(schema, f'expected "{SCHEMA}"')
     top.opt("success", Cursor.boolean, True)
     top.opt("error", Cursor.text, "")
+    top.pass_over("version", "source")
     found = tuple(read_schedule(row, loops or {}) for row in top.get("loops").items())
     top.done()
     return found
@@ -196,6 +215,7 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", each(_string), ())),
         seconds=row.opt("seconds", Cursor.number, 0.0),
     )
+    row.pass_over(*DERIVED)
     row.done()
     return analysis
 
@@ -277,6 +297,7 @@ def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None)
         cycle=row.opt("cycle", Cursor.natural, start % ii),
     )
     row.opt("fused_with", each(Cursor.text), ())
+    row.pass_over(*DERIVED_OF_OPS)
     row.done()
     return placement
 
@@ -310,6 +331,7 @@ def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
 
 
 def _storage(row: Cursor) -> StorageUse:
+    row.pass_over(*DERIVED_OF_STORAGES)
     return row.record(
         StorageUse,
         "name space bytes lifetime ring_depth",

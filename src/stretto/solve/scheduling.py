@@ -15,7 +15,7 @@ from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact import II, Event, ProofOptions
-from stretto.generate import EXACT, SERIAL, Selection, select, too_many_uses
+from stretto.generate import EXACT, GENERATORS, SERIAL, Selection, select, too_many_uses
 from stretto.generate.problem import EFFORTS, PARTS, Options, Problem, for_search
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
@@ -61,16 +61,16 @@ class StoppedError(KeyboardInterrupt):
 
 
 class IllegalScheduleError(StrettoError):
-    """A generator made a schedule that the verifier refuses: a bug of Stretto, not of its user."""
+    """A generator made a schedule that the verifier refuses: a bug of that generator."""
 
     def __init__(self, loop: str, generator: str, violations: Sequence[Violation]) -> None:
         self.generator = generator
         self.violations = tuple(violations)
+        ours = generator in GENERATORS
+        whose = "; this is a bug of Stretto, please report it with the loop" if ours else ""
         told = "".join(f"\n  {v.rule}: {v.message}" for v in self.violations)
         super().__init__(
-            f"the {generator} generator made a schedule that is not legal; this is a bug of "
-            f"Stretto, please report it with the loop{told}",
-            loop,
+            f"the {generator} generator made a schedule that is not legal{whose}{told}", loop
         )
 
     def __reduce__(
@@ -132,7 +132,7 @@ def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) ->
     if proof is None or found.analysis.overdue:
         return found.analysis
     analysis = _prove(job, found, proof, progress)
-    if analysis.overdue or not _is_open(analysis) or job.chosen.generator == SERIAL:
+    if analysis.overdue or not _is_open(analysis) or not job.searches:
         return analysis
     options = replace(job.problem.options, quick=False)
     thorough = replace(job, problem=replace(job.problem, options=options))
@@ -173,6 +173,11 @@ class Job:
     notes: tuple[Note, ...]
     finishing: float = 0.0
     """Seconds to leave for analysing and verifying what a search finds."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether our search answers, which finds more where it is given more."""
+        return self.chosen.generator != SERIAL and self.chosen.generator in GENERATORS
 
     @property
     def search_until(self) -> Deadline:
@@ -309,6 +314,10 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
         reason = f"below the MII {mii} ({job.bounds.limiter} bound: {cause(job.bounds.witness)})"
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
         return _Heuristic(job.failure((refusal,)), limit)
+    if job.chosen.generator not in GENERATORS:
+        from stretto.solve.outside import asked  # noqa: PLC0415 - few ask somebody else
+
+        return _Heuristic(*asked(job))
     serial_schedule = cache(lambda: _serial_schedule(job))
     if job.chosen.generator == SERIAL:
         ii, at_hand = serial_schedule()

@@ -4,6 +4,7 @@ plan         rings, tiles and descriptors that the kernel needs
 layouts      which thread holds which element
 expressions  operations as Gluon writes them
 agent        one agent's part of the kernel
+trips        how often a loop goes round
 loops        prologue, kernel and epilogue of a loop
 source       the file
 """

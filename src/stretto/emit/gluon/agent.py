@@ -70,7 +70,7 @@ class AgentWriter:
     @property
     def copies_only(self) -> bool:
         """Whether it has no tiles in registers."""
-        return len(self.plan.workers) > 1 and self.worker.name == self.plan.copier
+        return not self.worker.computes
 
     def write(self, looped: Callable[[AgentWriter, Operation], None]) -> None:
         """The whole body; `looped` writes loops that run by programs."""
@@ -79,7 +79,7 @@ class AgentWriter:
         for ring in self.plan.shared_rings():
             if self.worker.name in (ring.producer, *ring.consumers) and (ring.full or ring.free):
                 self.say(f"{ring.name}_slot = 0")
-                waits_for_free = self.worker.name == ring.producer and ring.free
+                waits_for_free = self.worker.name == ring.producer and ring.free and not ring.own
                 self.say(f"{ring.name}_phase = {1 if waits_for_free else 0}")
             elif self.worker.name in (ring.producer, *ring.consumers):
                 self.say(f"{ring.name}_slot = 0")

@@ -23,6 +23,7 @@ from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
 from stretto.emit.gluon.tracing import Tracer
+from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.emit.score import Beat, BeatKind, LoopScore
 from stretto.kernel import Operation, Value
@@ -102,11 +103,17 @@ class LoopWriter:
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
         flying = self._flying(long)
-        needed, singly = 1, ()
+        needed = stream.last - stream.first + 1
+        singly: tuple[Beat, ...] = ()
+        parts: _Parts = ((), (), ())
+        known = self._known
         if stream.first == stream.last and not flying:
             parts = self._pipelined(stream, long, peel=False)
+        elif known is not None and known >= needed:
+            parts = self._pipelined(stream, long, peel=flying)
+        elif known is not None:
+            singly = self._one_by_one(short)
         else:
-            needed = stream.last - stream.first + 1
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
                 parts = self._pipelined(stream, long, peel=flying)
             if needed > 1:
@@ -167,8 +174,9 @@ class LoopWriter:
                 if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
                     a.zeros(result.type.shape, a.layouts.of(result))
         self._n = a.names.give("n")
-        span = upper if lower == "0" else f"{wrapped(upper)} - {wrapped(lower)}"
-        a.say(f"{self._n} = gl.maximum(gl.cdiv({span}, {step}), 0)")
+        # Triton fails on a branch that is never taken: a count that is known decides here.
+        self._known = known_trips(self._loop.operation, a.plan.maker)
+        a.say(f"{self._n} = {trips(lower, upper, step, self._known)}")
         self._ends: list[tuple[Value, str]] = []
         for argument, value, result in zip(
             self._body.arguments[1:],
@@ -467,7 +475,9 @@ class LoopWriter:
                 self._beat("full", i, way, ring.name)
             if not reads and ring.free:
                 self._mark("before", i, f"free {ring.name}")
-                a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {phase})")
+                # An agent that also reads the ring counts its phases as readers do.
+                parity = f"{phase} ^ 1" if ring.own else phase
+                a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {parity})")
                 self._mark("behind", i, f"free {ring.name}")
                 self._beat("free", i, way, ring.name)
 

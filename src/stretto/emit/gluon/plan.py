@@ -44,6 +44,8 @@ class Worker:
     name: str
     warps: int
     registers: int
+    computes: bool = True
+    """Whether it has tiles in registers; else it issues copies, and no more."""
 
     @property
     def function(self) -> str:
@@ -70,6 +72,11 @@ class Ring:
     def full(self) -> bool:
         """Whether somebody has to be told that a slot is full."""
         return self.by_tma
+
+    @property
+    def own(self) -> bool:
+        """Whether the agent that fills it reads it as well."""
+        return self.producer in self.consumers
 
     @property
     def free(self) -> bool:
@@ -178,8 +185,13 @@ def make_plan(
 ) -> Plan:
     """What a kernel and its programs ask for."""
     plan = Plan(kernel, {loop.operation: loop for loop in loops}, workers, machine)
+    known = {worker.name for worker in workers}
     for operation in kernel.walk():
         plan.maker.update(dict.fromkeys(operation.results, operation))
+        said = operation.text("agent")
+        if said and said not in known and len(workers) > 1:
+            told = f"it stands on agent `{said}`, which runs no part of the kernel"
+            raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)

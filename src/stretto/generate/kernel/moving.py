@@ -240,13 +240,13 @@ class Moving:
         begin = self.held_from(s)
         for m in range(self.lane_at[column], self.lane_at[column + 1]):
             other = self.lane_seg[m]
-            if self.seg_op[other] == op:
+            if other == s:
                 continue
             gap = self.near(self.held_from(other) - begin)
             if gap < length or self.ii - gap < self.seg_len[other]:
-                if amount + self.seg_amt[other] > limit:
+                if self.seg_op[other] != op and amount + self.seg_amt[other] > limit:
                     return other
-                held += self.seg_amt[other]
+                held += self.seg_amt[other]  # what is tied to it moves with it, and counts
         return -1 if held <= limit else self.crowd(s)
 
     def crowd(self, s: int) -> int:

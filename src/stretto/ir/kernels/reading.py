@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import cast
 
 from xdsl.dialects import arith, func, scf
@@ -37,7 +38,7 @@ from stretto.ir.dialect.types import (
     pointee_of,
     shape_of,
 )
-from stretto.ir.kernels.writing import CMPF, CMPI
+from stretto.ir.kernels.writing import CMPF, CMPI, NAME, WARPS
 from stretto.ir.loops import LoopInModule
 from stretto.ir.loops.flow import Flow, accumulator_of, inside, special_operands
 from stretto.ir.parsing import Parsed
@@ -109,6 +110,7 @@ class _Reader:
         block = self._function.body.block
         promised = self._function.arg_attrs.data if self._function.arg_attrs else ()
         parameters: list[tree.Parameter] = []
+        taken: set[str] = set()
         for i, argument in enumerate(block.args):
             said = promised[i] if i < len(promised) else DictionaryAttr({})
             divisor, lower, upper = (
@@ -117,16 +119,25 @@ class _Reader:
                 else None
                 for name in ("divisibility", "lower", "upper")
             )
-            value = self._define(argument)
+            named = said.data.get(NAME)
+            hint = argument.name_hint or "argument"
+            name = named.data if isinstance(named, StringAttr) else _free(hint, taken)
+            taken.add(name)
+            value = self._define(argument, name)
             parameters.append(tree.Parameter(value, divisor or 1, lower, upper))
         body = self._block(block)
+        warps = self._function.attributes.get(WARPS)
         kernel = tree.Kernel(
-            self._function.sym_name.data, tuple(parameters), body, self._place(self._function)
+            self._function.sym_name.data,
+            tuple(parameters),
+            body,
+            self._place(self._function),
+            warps=warps.value.data if isa(warps, IntegerAttr) else None,
         )
         return KernelInModule(kernel, self._operations, self._values)
 
-    def _define(self, value: SSAValue) -> tree.Value:
-        made = tree.Value(kernel_type(value.type), value.name_hint or "")
+    def _define(self, value: SSAValue, name: str = "") -> tree.Value:
+        made = tree.Value(kernel_type(value.type), name or value.name_hint or "")
         self._values[value] = made
         return made
 
@@ -167,6 +178,12 @@ class _Reader:
             return tree.Location(location.filename.data, line, column)
         told = self._parsed.diagnose(op, "note", "")
         return tree.Location(told.file, told.line, told.column)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no parameter before has."""
+    numbered = (f"{name}_{n}" for n in count(1))
+    return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
 def _said(op: Operation) -> Iterator[tuple[str, tree.Attribute]]:

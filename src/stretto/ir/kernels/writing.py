@@ -61,6 +61,8 @@ CMPF = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
     "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
 )  # fmt: skip
+NAME, WARPS = f"{STATED}name", "tt.num_warps"
+"""What a parameter is called, and how many warps run a kernel."""
 _LOOP_NOTES = ("num_stages", "warp_specialize", "flatten", "loop_unroll_factor")
 
 
@@ -107,17 +109,22 @@ class _Writer:
             self._values[parameter.value] = argument
         self._fill(block, self._kernel.body)
         promised = [
-            DictionaryAttr(
-                {f"{STATED}{name}": IntegerAttr(number, i64) for name, number in _promised(p)}
-            )
+            DictionaryAttr({f"{STATED}{name}": said for name, said in _promised(p)})
             for p in parameters
         ]
+        # A name that several share, or that ends in a number, is another one when it is read back.
+        names = [p.name for p in parameters]
+        for i, (name, argument) in enumerate(zip(names, block.args, strict=True)):
+            if name and (names.count(name) > 1 or argument.name_hint != name):
+                promised[i] = DictionaryAttr({**promised[i].data, NAME: StringAttr(name)})
         made = func.FuncOp(
             self._kernel.name,
             (types, []),
             Region(block),
             arg_attrs=ArrayAttr(promised) if any(d.data for d in promised) else None,
         )
+        if self._kernel.warps is not None:
+            made.attributes[WARPS] = IntegerAttr(self._kernel.warps, i64)
         made.location = _place(self._kernel.location)
         return ModuleOp([made])
 
@@ -188,14 +195,14 @@ class _Writer:
         return properties, attributes
 
 
-def _promised(parameter: tree.Parameter) -> Iterator[tuple[str, int]]:
+def _promised(parameter: tree.Parameter) -> Iterator[tuple[str, Attribute]]:
     """What is known of a parameter from outside."""
     if parameter.divisibility > 1:
-        yield "divisibility", parameter.divisibility
+        yield "divisibility", IntegerAttr(parameter.divisibility, i64)
     if parameter.lower is not None:
-        yield "lower", parameter.lower
+        yield "lower", IntegerAttr(parameter.lower, i64)
     if parameter.upper is not None:
-        yield "upper", parameter.upper
+        yield "upper", IntegerAttr(parameter.upper, i64)
 
 
 def _row(facts: tuple[tuple[str, int], ...]) -> dict[str, object]:

@@ -224,7 +224,9 @@ class _ModuleReader:
         for inner in op.body.block.walk():
             if isinstance(inner, ForOp) and _enclosing_loop(inner) is op:
                 self.inner[inner] = self._inner(inner, machine)
-        body = BodyReader(op, stated, self.homes, self.place, self.inner).read(name)
+        body = BodyReader(op, stated, self.homes, self.place, self.inner, self.parsed.written).read(
+            name
+        )
         if not body.loop.ops:
             raise UnreadableError(op, "its body has no operations")
         self.wrong += [

@@ -10,7 +10,7 @@ the machine's units the second, and storages say all there is to say of the thir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeGuard
@@ -35,7 +35,7 @@ from stretto.ir.loops.flow import (
     yielded,
 )
 from stretto.ir.loops.storages import Names, Storages, Touched
-from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value
+from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value, Written
 from stretto.vocabulary.opcodes import UNKNOWN, opcode
 
 
@@ -95,7 +95,9 @@ class BodyReader:
         homes: BufferHomes,
         place: dict[Operation, int],
         inner: dict[ForOp, Inner],
+        written: Callable[[Operation], Written | None] | None = None,
     ) -> None:
+        self._written = written
         self._for = for_op
         self._stated = stated
         self._homes = homes
@@ -233,6 +235,7 @@ class BodyReader:
             parent=stated.parent
             if "parent" in given
             else (None if item.parent is None else self._op_names[item.parent]),
+            written=None if self._written is None else self._written(op),
         )
         if isinstance(op, ForOp) and op in self._inner:
             inner = self._inner[op].op

@@ -1,20 +1,23 @@
-"""Seeded loops of any size, shaped like tile loops, for benchmarks.
+"""Seeded loops of any size, shaped like tile loops, to compare schedulers on.
 
-    random_loop(seed=7, ops=1000)  ──►  the same Loop and Machine on every run
+    generate_loops(1000, seed=7, ops=(10, 100))  ──►  the same loops on every run, here or elsewhere
 
 Transport and copies are long (up to some 600 cycles), arithmetic is short; an operation has one
 to three uses, mostly of equal length, and two to three dependences, mostly on its near past;
-some are carried over one to three iterations, so that there are recurrences of many lengths.
+some are carried over one to three iterations, so that there are recurrences of many lengths. Every
+loop brings its machine along: capacities 1 to 4, two pools. What a seed gives stays as it is from
+version to version, or the figures of two papers could not be compared.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from stretto.errors import StrettoError
 from stretto.loop import Demand, Dependence, Facts, Loop, Op, Operand, TileType, Use, Value
-from stretto.machine import Budget, Machine, Pool, Slot
+from stretto.machine import Machine, load_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +38,72 @@ _FAMILIES = (
     _Family("exp", 1, ("mufu", "issue"), (8, 32), (18, 40)),
     _Family("arith", 6, ("alu", "fma", "issue"), (1, 8), (4, 12)),
 )
-_CAPACITIES = {"alu": 4, "fma": 3, "issue": 4, "lsu": 2, "smem_read": 2}
-_FUSION_CAPS = {"smem_read": 4, "lsu": 4}
 _TOGETHER = 0.8
 """How often a slot is held as long as the operation's others, as issue and transport are."""
 _REACH = 12
 """How many operations back a dependence inside an iteration looks."""
 
 
-def random_machine() -> Machine:
-    """The machine of every random loop: capacities 1 to 4, two pools."""
-    names = dict.fromkeys(slot for family in _FAMILIES for slot in family.slots)
-    slots = tuple(
-        Slot(i + 1, name, _CAPACITIES.get(name, 1), fusion_cap=_FUSION_CAPS.get(name, 1))
-        for i, name in enumerate(names)
-    )
-    budgets = (Budget("smem", 232_448), Budget("register", 262_144, unit=512))
-    pools = (Pool("register_bank", 4), Pool("dispatch", 8))
-    return Machine("random", "a machine for random loops", slots, pools, budgets=budgets)
+MACHINE = """[machine]
+name = "random"
+title = "a machine for random loops"
+
+[slots]
+tma = { capacity = 1 }
+smem_write = { capacity = 1 }
+tensor = { capacity = 1 }
+operand_read = { capacity = 1 }
+smem_read = { capacity = 2, fusion_cap = 4 }
+lsu = { capacity = 2, fusion_cap = 4 }
+mufu = { capacity = 1 }
+issue = { capacity = 4 }
+alu = { capacity = 4 }
+fma = { capacity = 3 }
+
+[pools]
+register_bank = { cap = 4 }
+dispatch = { cap = 8 }
+
+[budgets]
+smem = { bytes = 232448 }
+register = { bytes = 262144, unit = 512 }
+"""
+"""The machine of every random loop, as the loops bring it along."""
+
+
+def generate_loops(
+    count: int, *, seed: int = 0, ops: int | tuple[int, int] = (10, 100), first: int = 0
+) -> Iterator[Loop]:
+    """Random loops, the same for the same seed: to measure schedulers on, ours or another's.
+
+    Each has a number of operations in the range `ops`, costs that are stated, and its machine with
+    it. Loop i is the same whatever the count; `first` begins with a later one.
+    """
+    least, most = (ops, ops) if isinstance(ops, int) else ops
+    if not 1 <= least <= most:
+        raise StrettoError(f"ops is {ops}; expected a number of at least 1, or a range of such")
+    if count < 0 or first < 0:
+        raise StrettoError(f"count is {count}, first is {first}; neither can be below 0")
+    return (_numbered(seed, i, least, most) for i in range(first, first + count))
+
+
+def _numbered(seed: int, i: int, least: int, most: int) -> Loop:
+    rng = random.Random(f"loop {i} of {seed}")
+    return _drawn(rng, f"random{seed}_{i}", rng.randint(least, most), load_machine(MACHINE))
 
 
 def random_loop(seed: int, ops: int) -> tuple[Loop, Machine]:
     """A resolved loop that passes `check()`, and its machine."""
-    rng = random.Random(f"{seed}/{ops}")
-    machine = random_machine()
+    machine = load_machine(MACHINE)
+    return _drawn(random.Random(f"{seed}/{ops}"), f"random{ops}_{seed}", ops, machine), machine
+
+
+def _drawn(rng: random.Random, name: str, ops: int, machine: Machine) -> Loop:
     body = [_op(rng, machine, i) for i in range(ops)]
     values = tuple(Value(f"v{i}", TileType((128,), "f32")) for i in range(ops))
     body = [replace(op, operands=_operands(rng, i)) for i, op in enumerate(body)]
     stated = tuple(_carried(rng, body) for _ in range(max(1, ops // 4)))
-    return Loop(f"random{ops}_{seed}", tuple(body), values, stated=stated), machine
+    return Loop(name, tuple(body), values, stated=stated, machine=MACHINE)
 
 
 def _op(rng: random.Random, machine: Machine, index: int) -> Op:

@@ -1,0 +1,183 @@
+"""Tasks on processes and on executors: what dies, hangs or raises is a row, the others go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import DocumentError, StrettoError
+from stretto.many.executors import UNDER_WAY, Done, cores, run_tasks
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def misbehave(number: int) -> int:
+    """Six ways not to answer, among tasks that do."""
+    if number == 3:
+        os._exit(7)
+    if number == 5:
+        raise ValueError("five")
+    if number == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 11:
+        time.sleep(600)
+    if number == 13:
+        raise DocumentError("loop.json", "$.ops", "is missing")
+    if number == 17:
+        return bytearray(1 << 40)  # type: ignore[return-value] # more than there is
+    return number * number
+
+
+def unpicklable(_: int) -> object:
+    return lambda: None
+
+
+def identity_of_process(_: int) -> int:
+    time.sleep(0.02)
+    return os.getpid()
+
+
+def errors(found: list[Done[int, int]]) -> dict[int, str]:
+    return {done.task: done.error for done in found if done.error}
+
+
+def test_every_task_is_answered_once_on_processes() -> None:
+    found = list(run_tasks(square, range(200), jobs=2))
+    assert sorted((done.task, done.value) for done in found) == [(n, n * n) for n in range(200)]
+
+
+def test_a_task_that_dies_hangs_or_raises_is_a_row_and_the_others_go_on() -> None:
+    found = list(run_tasks(misbehave, range(30), jobs=2, limit=1.0, memory=4000))
+    assert sorted(done.task for done in found) == list(range(30))
+    assert errors(found) == {
+        3: "error: its process ended, exit code 7",
+        5: "error: ValueError: five",
+        8: "error: its process ended, killed by SIGKILL (out of memory?)",
+        11: "error: no answer after 1 s: its process was ended",
+        13: "loop.json: $.ops: error: is missing",
+        17: "error: not enough memory",
+    }
+    assert all(done.value == done.task**2 for done in found if not done.error)
+
+
+def test_a_task_that_waited_behind_one_that_died_is_done_by_another_process() -> None:
+    found = list(run_tasks(misbehave, [3, 4], jobs=1))
+    assert [(done.task, done.value) for done in found] == [(3, None), (4, 16)]
+
+
+def test_tasks_are_pulled_as_there_is_room_and_not_before() -> None:
+    pulled = 0
+
+    def tasks() -> Iterator[int]:
+        nonlocal pulled
+        for number in range(10_000):
+            pulled += 1
+            yield number
+
+    running = run_tasks(square, tasks(), jobs=2)
+    for _, _ in zip(range(10), running, strict=False):
+        assert pulled < 40
+    running.close()
+
+
+def test_leaving_the_loop_ends_the_processes() -> None:
+    running = run_tasks(identity_of_process, range(1000), jobs=2)
+    process = next(running).value
+    assert process is not None
+    assert process != os.getpid()
+    running.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_a_result_that_cannot_be_sent_is_an_error() -> None:
+    (done,) = run_tasks(unpicklable, [1], jobs=1)
+    assert "pickle" in done.error
+
+
+def test_a_task_that_cannot_be_sent_is_an_error() -> None:
+    found = list(run_tasks(repr, [lambda: None, 4], jobs=1))
+    assert sorted(bool(done.error) for done in found) == [False, True]
+
+
+def test_a_function_that_cannot_be_sent_is_refused() -> None:
+    with pytest.raises(StrettoError, match="other processes cannot be handed"):
+        list(run_tasks(lambda task: task, [1], jobs=1))
+
+
+def test_no_tasks_are_no_rows_and_start_nothing() -> None:
+    assert list(run_tasks(square, [], jobs=2)) == []
+    assert cores() >= 1
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_any_executor_will_do(kind: type[ThreadPoolExecutor] | type[ProcessPoolExecutor]) -> None:
+    with kind(2) as executor:
+        found = list(run_tasks(square, range(50), executor))
+    assert sorted((done.task, done.value) for done in found) == [(n, n * n) for n in range(50)]
+
+
+def test_what_a_task_raises_on_an_executor_is_its_row() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        found = list(run_tasks(misbehave, [4, 5, 6, 13], executor))
+    assert errors(found) == {
+        5: "error: ValueError: five",
+        13: "loop.json: $.ops: error: is missing",
+    }
+
+
+def test_an_executor_that_broke_ends_the_run_and_says_so() -> None:
+    with (
+        ProcessPoolExecutor(1) as executor,
+        pytest.raises(StrettoError, match=r"the executor (broke|takes no more tasks)"),
+    ):
+        list(run_tasks(misbehave, [3, 4], executor))
+
+
+def test_an_executor_that_does_not_answer_is_given_up() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        found = list(run_tasks(time.sleep, [0.5], executor, limit=0.2 / UNDER_WAY))
+    assert [done.error for done in found] == ["error: no answer after 0.2 s: it was given up"]
+
+
+def test_an_executor_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(StrettoError, match="no executor `ray://x`; known: dask://HOST:PORT"):
+        list(run_tasks(square, [1], "ray://x"))
+
+
+SCRIPT = """
+import sys
+from stretto.many.executors import run_tasks
+from test_many_executors import identity_of_process
+if __name__ == "__main__":
+    for done in run_tasks(identity_of_process, range(100_000), jobs=2):
+        print(done.value, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_processes_leave_with_the_one_that_started_them(number: int, tmp_path: Path) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, str(script)]
+    parent = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
+    )
+    with parent:
+        assert parent.stdout is not None
+        for _ in range(10):
+            assert int(parent.stdout.readline()) != parent.pid
+        parent.send_signal(number)
+        # The pipes end when the last process that has them is gone, not before.
+        parent.communicate(timeout=20)

@@ -1,0 +1,67 @@
+"""README and docs tell the truth: what they show runs, what they name exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pages import PAGES, ROOT, PageError, blocks, run_page
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_block_of_a_page_does_what_the_page_says(path: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert run_page(path.name, text, tmp_path) == list(blocks(text))
+
+
+WRONG = {
+    "another output": ("```console\n$ stretto --version\nstretto 0.0\n```", "prints"),
+    "a line too few": ("```console\n$ stretto machines\nmachine  slots\n```", "prints"),
+    "no such command": ("```console\n$ stretto dance\n```", "prints"),
+    "another program": ("```console\n$ ls\n```", "only stretto"),
+    "a failing command": ("```sh\nstretto bounds nowhere.json\n```", "ends with 1"),
+    "no such target": ("```sh\nmake tea\n```", "make tea"),
+    "no such extra": ("```sh\npip install stretto[tea]\n```", "no such extra"),
+    "no such option": ("```sh\npython tests/soundness.py --tea\n```", "no option"),
+    "Python that raises": ("```python\nassert 1 == 2\n```", "wrong.md:1"),
+    "names of another page": ("```python\nfound\n```", "found"),
+    "another value": ("```pycon\n>>> 1 + 1\n3\n```", "Got"),
+    "a name that is not there": ("```python gpu\nstretto.triton.tea()\n```", "tea"),
+    "a keyword that is not there": ("```python gpu\nstretto.schedule(x, tea=1)\n```", "tea"),
+    "syntax on a GPU": ("```python gpu\nf(\n```", "never closed"),
+    "another schema": ('```json\n{"schema": "stretto.loop/1"}\n```', "name"),
+    "a machine without slots": ('```toml\n[machine]\nname = "x"\n```', "slots"),
+    "MLIR that does not parse": ("```mlir\nfunc.func @f( {}\n```", "error"),
+    "not an excerpt": ("```mlir examples/gemm.mlir\nfunc.func @dance()\n```", "does not occur"),
+    "an unknown language": ("```cobol\nSTOP RUN.\n```", "expected one of"),
+    "no fence": ("text\n\n    stretto schedule gemm.json\n", "indented"),
+    "output as a picture": ("```\nx.json: error: no\n```", "console"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_page_that_is_wrong_is_told(name: str, tmp_path: Path) -> None:
+    text, said = WRONG[name]
+    with pytest.raises(PageError, match=re.escape(said)):
+        run_page("wrong.md", text, tmp_path)
+
+
+def test_dots_leave_out_lines_or_part_of_one(tmp_path: Path) -> None:
+    text = "```console\n$ stretto bounds examples/gemm.json\ngemm on … 256, …\n…\n  fine …\n…\n```"
+    assert len(run_page("right.md", text, tmp_path)) == 1
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", prose):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_files_named_in_the_pages_exist() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"`((?:src|tests|examples|benchmarks)/[\w./-]+\.\w+)`", text):
+            assert (ROOT / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,177 @@
+// The document as Python writes it (stretto.schedule/1): what the page shows, and nothing it works out.
+
+export interface Use {
+  slot: string;
+  duration: number;
+  offset: number;
+  occupancy: number;
+}
+
+export interface Op {
+  name: string;
+  kind: string;
+  start: number;
+  stage: number;
+  cycle: number;
+  order: number;
+  uses: Use[];
+  rung: string;
+  arm: string;
+  fused_with: string[];
+  latency: number;
+  completion: number;
+  agent: string | null;
+  slack: { earlier: number | null; later: number | null };
+  bound_by: { earlier: string[]; later: string[] };
+  location: { file: string; line: number; column: number } | null;
+}
+
+export interface Dependence {
+  src: string;
+  dst: string;
+  latency: number;
+  distance: number;
+  kind: string;
+  via: string;
+  slack: number;
+  critical: boolean;
+}
+
+export interface Storage {
+  name: string;
+  space: string;
+  bytes: number;
+  lifetime: number;
+  ring_depth: number;
+  fixed: boolean;
+  begin: number | null;
+  writers: string[];
+  readers: { op: string; distance: number }[];
+}
+
+export interface Witness {
+  kind: string;
+  limit: string;
+  total: number;
+  capacity: number;
+  bound: number;
+  parts: { ops: string[]; amount: number; distance: number }[];
+}
+
+export interface Bounds {
+  resource: number;
+  recurrence: number;
+  fine: number;
+  dependence: number;
+  mii: number;
+  limiter: string;
+  witness: Witness;
+  witnesses: Record<string, Witness>;
+}
+
+export interface Slot {
+  name: string;
+  id: number;
+  capacity: number | null;
+  held: number;
+  utilization: number | null;
+  limiting: boolean;
+}
+
+export interface Run {
+  cycle: number;
+  cycles: number;
+  held: Record<string, number>;
+  drawn: Record<string, number>;
+}
+
+export interface Occupancy {
+  space: string;
+  unit: string;
+  budget: number | null;
+  fixed: number;
+  steps: { cycle: number; live: number }[];
+}
+
+export interface Program {
+  mode: string;
+  agents: { name: string; role: string; ops: string[]; warps: number | null }[];
+  pipes: {
+    name: string;
+    ring: string;
+    space: string;
+    bytes: number;
+    depth: number;
+    producers: string[];
+    consumers: { op: string; distance: number }[];
+    trivial: boolean;
+  }[];
+  mutexes: {
+    name: string;
+    holder: string;
+    waiters: { op: string; distance: number }[];
+    excludes: string[];
+  }[];
+}
+
+export interface Remedy {
+  kind: string;
+  effort: number;
+  change: string;
+  next: string;
+  ops: string[];
+  mii: number;
+}
+
+export interface Measured {
+  unit: string;
+  events: { op: string; agent: string; iteration: number; start: number; end: number }[];
+}
+
+export interface Refusal {
+  ii: number;
+  through?: number | null;
+  reason: string;
+}
+
+export interface Loop {
+  name: string;
+  machine: string;
+  success: boolean;
+  errors?: string[];
+  warnings?: string[];
+  refused?: Refusal[];
+  generator: string;
+  rule: string;
+  ii: number;
+  bounds: Bounds | null;
+  stage_count: number;
+  pipeline_depth: number;
+  proof: { optimal: boolean; lower_bound: number; method: string } | null;
+  ops: Op[];
+  storages: Storage[];
+  memory: Record<string, { used: number; budget: number | null }>;
+  pressure: { peak: number; budget: number | null; cycle: number } | null;
+  table: Run[];
+  seconds: number;
+  machine_digest: string;
+  options: Record<string, unknown>;
+  spills: boolean;
+  prediction: { fixed: number; per_iteration: number; prologue: number; epilogue: number };
+  slots: Slot[];
+  pools: { name: string; cap: number; drawn: number; utilization: number; limiting: boolean }[];
+  dependences: Dependence[];
+  occupancy: Occupancy[];
+  program: Program | null;
+  remedies: Remedy[];
+  ties: string[];
+  measured?: Measured | null;
+}
+
+export interface Document {
+  schema: string;
+  success: boolean;
+  version: string;
+  source: { file: string; text?: string } | null;
+  loops: Loop[];
+}
