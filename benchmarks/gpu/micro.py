@@ -247,6 +247,8 @@ def slope(c, blocks, short, long, names, who=0, **more):
     given, _ = tensors(c, SMS)
     runs = []
     for trips in (short, short, long, long):
+        if c.get("source") == "hbm":
+            keep("flush", flushing).add_(1)
         told = dict.fromkeys(names, trips) | more
         runs.append(launched(blocks, kernel, given, constants, options, **told))
     each = (runs[3][:, 2 * who] - runs[1][:, 2 * who]) / (long - short)

@@ -472,11 +472,24 @@ def machines(arguments: argparse.Namespace) -> Reply:
     from stretto.machine import load_machine, machine_names
     from stretto.report import machines as report
 
+    if arguments.calibrate is not None:
+        return _calibrated(arguments.calibrate)
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
         return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
     machine = load_machine(arguments.name)
     return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
+
+
+def _calibrated(results: str) -> Reply:
+    """A machine file, from what microbenchmarks measured."""
+    from stretto.files import read_text
+    from stretto.limits import FILE_BYTES
+    from stretto.machine.calibrating import calibrated
+
+    lines = list(calibrated(*read_text(results, FILE_BYTES)))
+    document = {"schema": "stretto.calibration/1", "success": True, "toml": "\n".join(lines) + "\n"}
+    return Reply(lambda: document, lambda: lines)
 
 
 def elsewhere(module: str) -> Callable[[argparse.Namespace], Reply]:

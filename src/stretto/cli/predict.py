@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from stretto.cli.commands import Reply
-from stretto.errors import UsageError
+from stretto.errors import StrettoError
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -18,9 +18,7 @@ def run(arguments: argparse.Namespace) -> Reply:
     kernels: Sequence[str] = arguments.kernels
     if len(grids) not in (1, len(kernels)):
         told = f"{len(kernels)} kernels and {len(grids)} grids; give one for all, or one for each"
-        raise UsageError(
-            f"stretto predict: error: {told}", arguments.parser.format_usage().rstrip()
-        )
+        raise StrettoError(told)
     if len(kernels) == 1 and not arguments.what_if:
         found = predict(
             kernels[0],

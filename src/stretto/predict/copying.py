@@ -36,6 +36,7 @@ def sources(
     timings: Timings,
     blocks: int,
     numbers_of: Callable[[int], Numbers],
+    clock: float,
 ) -> tuple[Costs, dict[Operation, str]]:
     """Costs with a source of its own for each degree of sharing, and the source of each copy."""
     costs = timings.costs
@@ -55,7 +56,7 @@ def sources(
         name = f"hbm, shared by {sharing:.0f}"
         found[operation] = name
         latency[name] = costs.latency["hbm"]
-        rates[name] = rate(timings.shares["hbm"], sharing)
+        rates[name] = rate(timings.shares["hbm"], sharing) * timings.memory / clock
     return replace(costs, latency=latency, rate=rates), found
 
 

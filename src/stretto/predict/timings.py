@@ -16,10 +16,10 @@ from stretto.predict.blocks import Pipes
 from stretto.predict.engine import Costs
 
 REQUIRED = (
-    "wait", "arrive", "wake", "expect", "copy_issue", "copy_port", "copy_latency_l2",
-    "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue", "product_latency",
-    "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock", "launch", "block",
-    "store", "threads", "registers", "l2",
+    "wait", "arrive", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
+    "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue",
+    "product_latency", "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock",
+    "launch", "block", "store", "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -34,6 +34,8 @@ class Timings:
     issue: tuple[float, float]
     """Of a product: cycles, and cycles for each of n × k of it."""
     sms: int
+    memory: float
+    """MHz of the SMs at which bytes a cycle were measured."""
     clock: float
     """MHz while all SMs multiply."""
     launch: float
@@ -88,6 +90,7 @@ def timings_of(machine: Machine) -> Timings:
         figures["lag"][0],
         (issue[0], 1 / issue[1] if issue[1] else 0.0),
         int(figures["sms"][0]),
+        figures["copy_clock"][0],
         figures["clock"][0],
         figures["launch"][0],
         figures["block"][0],

@@ -75,7 +75,12 @@ class _Whole:
         self._runs: dict[Trips, tuple[Outcome, float]] = {}
         self._resident = self._residents()
         costs, copies = sources(
-            subject.kernel, subject.emitted.score, self._timings, self._blocks, self._numbers
+            subject.kernel,
+            subject.emitted.score,
+            self._timings,
+            self._blocks,
+            self._numbers,
+            self._clock,
         )
         timings = replace(self._timings, costs=costs)
         self._costing = Costing(machine, timings, subject.programs, copies)
@@ -84,13 +89,11 @@ class _Whole:
         numbers = self._numbers(0)
         if all(numbers.trips(p.lower, p.upper, p.step) is not None for p in self._loops):
             return
-        wanted = [
-            p.name
-            for p in self._subject.kernel.parameters
-            if isinstance(p.value.type, Scalar) and p.name not in given
-        ]
+        first = {p.name: p.value for p in reversed(self._subject.kernel.parameters)}
+        names = dict.fromkeys(p.name for p in self._subject.kernel.parameters)
+        wanted = [n for n in names if isinstance(first[n].type, Scalar) and n not in given]
         told = f"how often a loop of `{self._subject.kernel.name}` goes round is not known"
-        hint = " ".join(f"{name}=N" for name in dict.fromkeys(wanted))
+        hint = " ".join(f"{name}=N" for name in wanted)
         raise StrettoError(f"{told}; give the numbers that it is launched with: {hint}")
 
     def _numbers(self, block: int) -> Numbers:
