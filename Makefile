@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
 
 setup: $(READY)
 
@@ -50,6 +50,15 @@ $(CUTILE)/.ready: tests/cutile/requirements.txt
 	$(CUTILE)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+# Batches on a Dask cluster of this machine; Dask lies in a folder beside the environment.
+DASK := .venv/dask
+test-dask: setup $(DASK)/.ready
+	PYTHONPATH=$(abspath $(DASK)) $(BIN)/python -m pytest -W default tests/cluster/on_dask.py
+
+$(DASK)/.ready: tests/cluster/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(DASK) --requirement $<
+	touch $@
+
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
 GPU := .venv/gpu
 test-gpu: setup $(GPU)/.ready
@@ -65,7 +74,7 @@ NODE_MODULES := viewer/node_modules/.ready
 test-browser: setup $(NODE_MODULES)
 	command -v chromium >/dev/null || viewer/install_chromium
 	cd viewer && npm run --silent types && npm run --silent build -- --check
-	cd viewer && node --test tests/
+	cd viewer && node --test --test-concurrency=1 tests/
 
 # Rewrite docs/pictures/ from the shipped kernels.
 pictures: setup $(NODE_MODULES)
@@ -100,7 +109,8 @@ DOCS := .venv/docs
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
-	$(BIN)/python docs/write_gallery.py build/gallery
+	$(BIN)/python docs/write_gallery.py build
+	$(BIN)/python docs/write_commands.py build/appended
 	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
 	$(BIN)/python docs/check_site.py build/site
 	@echo "build/site/index.html"

@@ -26,6 +26,12 @@ from ims_process import Flat, ImsResult, flat, run_ims
 from ims_twin import run_twin
 from speed_loops import loop_of
 from stretto import Loop, Machine
+from stretto.generate.improve import improve
+from stretto.generate.ladder.rau import Refiner, Work
+from stretto.generate.problem import Options, make_problem
+from stretto.generate.search import AT_THE_BOUND, LEAN
+from stretto.solution.views import analyse
+from stretto.verify import verify
 
 T = TypeVar("T")
 
@@ -34,6 +40,8 @@ VERIFIED = 3000
 """Operations up to which every schedule of an IMS is verified."""
 TWIN_OPS, TWIN_SEEDS, TWIN_SECONDS = 1000, 2, 2.0
 """The twin takes long: up to so many operations, the first seeds of each size, and so long each."""
+THERE = range(201, 1001)
+"""Operations of loops for which stages are compared at one II as well."""
 RUNS, ENOUGH = 5, 1.0
 """Runs of one loop, and the CPU seconds after which no further one is begun."""
 
@@ -74,6 +82,8 @@ class Row:
     ims6: Outcome
     ims60: Outcome
     twin: Outcome | None
+    there: int | None = None
+    """Stretto's stages at the II of IMS 60; None: not asked, or not found."""
 
     @property
     def name(self) -> str:
@@ -108,6 +118,7 @@ def measure(kind: str, ops: int, seed: int, limits: Limits) -> Row:
         ims6=outcome(six),
         ims60=outcome(sixty),
         twin=_twin(problem, seed),
+        there=_stages_at(loop, machine, sixty.ii) if sixty.finished and ops in THERE else None,
     )
 
 
@@ -129,6 +140,23 @@ def _twin(problem: Flat, seed: int) -> Outcome | None:
     if problem.operations > TWIN_OPS or seed >= TWIN_SEEDS:
         return None
     return outcome(run_twin(problem, BUDGETS[0], TWIN_SECONDS))
+
+
+def _stages_at(loop: Loop, machine: Machine, ii: int) -> int | None:
+    """The stages of what Stretto's search, told an II, finds there; it is verified."""
+    ready = stretto.prepare(loop, machine)
+    problem = make_problem(ready.loop, ready.machine, Options())
+    refiner = Refiner(problem, ii)
+    found = refiner.refine(ii, Work(AT_THE_BOUND * problem.size)).placement
+    if found is None:
+        return None
+    found = improve(problem, refiner.leaner(found, Work(LEAN * problem.size)))
+    violations = verify(
+        ready.loop, ready.machine, analyse(ready.loop, ready.machine, found.schedule)
+    )
+    if violations:
+        raise AssertionError(f"{loop.name}: not legal at II {ii}: {violations[0].message}")
+    return found.stage_count
 
 
 def _stretto(loop: Loop, machine: Machine, seconds: float) -> tuple[Outcome, float]:

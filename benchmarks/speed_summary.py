@@ -53,6 +53,8 @@ class Cell:
     """Loops where that is not known, for IMS 60 was stopped at a smaller II."""
     below: int
     """Loops where Stretto's II is below that of IMS 60."""
+    there: tuple[float, float]
+    """Mean stages at the II of IMS 60, Stretto's and its own; NaN: not asked."""
 
     def ratio(self, other: str) -> float:
         """Stretto's median time over that of another."""
@@ -87,7 +89,14 @@ def _cell(kind: str, ops: int, rows: list[Row]) -> Cell:
     above = [r.name for r in rows if r.ims60.finished and _ii(r.stretto) > _ii(r.ims60)]
     unknown = [r.name for r in rows if not r.ims60.finished and _ii(r.stretto) > r.ims60.reached]
     below = sum(_ii(r.stretto) < (r.ims60.ii or r.ims60.reached) for r in rows)
-    return Cell(kind, ops, len(rows), who, pure, tuple(above), tuple(unknown), below)
+    return Cell(kind, ops, len(rows), who, pure, tuple(above), tuple(unknown), below, _there(rows))
+
+
+def _there(rows: Sequence[Row]) -> tuple[float, float]:
+    pairs = [(row.there, row.ims60.stages) for row in rows if row.there is not None]
+    if not pairs:
+        return math.nan, math.nan
+    return statistics.mean(mine for mine, _ in pairs), statistics.mean(ims for _, ims in pairs)
 
 
 def _ii(outcome: Outcome) -> float:
@@ -159,14 +168,18 @@ def _steady(at: str, cell: Cell) -> list[Goal]:
         return [Goal(f"{at}: worst CPU time over the median", mine.worst / mine.median, 20)]
     if math.isnan(sixty.stages):
         return []
-    return [Goal(f"{at}: stages over those of IMS 60", mine.stages / sixty.stages, 1)]
+    found = [Goal(f"{at}: stages over those of IMS 60", mine.stages / sixty.stages, 1)]
+    if not math.isnan(cell.there[0]):
+        told = f"{at}: stages at the II of IMS 60 over its own"
+        found.append(Goal(told, cell.there[0] / cell.there[1], 1))
+    return found
 
 
 # As text ----------------------------------------------------------------------------------
 
 QUALITY = (
     *("ops", "loops", "II/MII", "worst", "IMS 6", "IMS 60", "worst", "twin"),
-    *("above", "unknown", "below", "stages", "IMS 6", "IMS 60"),
+    *("above", "unknown", "below", "stages", "IMS 6", "IMS 60", "at its II"),
 )
 TIME = (
     *("ops", "median ms", "unverified", "p95", "worst", "worst/med", "IMS 6 ms", "worst"),
@@ -186,7 +199,8 @@ def quality_row(cell: Cell) -> list[str]:
     ]
     found += [_gap(six), _gap(sixty), _number(sixty.gap_worst, 3), _gap(twin)]
     found += [str(len(cell.above)), str(len(cell.unknown)), str(cell.below)]
-    return found + [_number(each.stages, 1) for each in (mine, six, sixty)]
+    found += [_number(each.stages, 1) for each in (mine, six, sixty)]
+    return [*found, _number(cell.there[0], 1)]
 
 
 def time_row(cell: Cell) -> list[str]:

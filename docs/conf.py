@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-GALLERY = HERE.parent / "build" / "gallery"  # docs/write_gallery.py wrote it
+BUILT = HERE.parent / "build"
+APPENDED = BUILT / "appended"
+"""What stands behind pages on the site: write_gallery.py and write_commands.py wrote it."""
 
 project = "Stretto"
 release = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
@@ -24,10 +26,11 @@ root_doc = "index"
 exclude_patterns = ["requirements.txt", "site"]
 myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure"]  # `…` in an excerpt
+highlight_language = "text"  # a fence without a language is a picture
 html_theme = "furo"
 html_title = f"Stretto {release}"
 html_copy_source = False
-html_extra_path = [str(GALLERY / "pages")]
+html_extra_path = [str(BUILT / "gallery")]  # viewers/
 html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
@@ -58,13 +61,15 @@ def _sidebar(text: str) -> str:
     return "\n\n".join(parts)
 
 
-def _read(_app: object, page: str, source: list[str]) -> None:
+def _read(app: Any, page: str, source: list[str]) -> None:
     if page in ("search", "genindex"):
         raise ValueError(f"{page}.md: Sphinx has a page of this name, and would write over it")
     if page == root_doc:
         source[0] += "\n\n" + _sidebar(source[0]) + "\n"
-    if page == "gallery":
-        source[0] += "\n" + (GALLERY / "table.md").read_text(encoding="utf-8")
+    more = APPENDED / f"{page}.md"
+    if more.exists():
+        app.env.note_dependency(str(more), docname=page)
+        source[0] += "\n" + more.read_text(encoding="utf-8")
     source[0] = _captioned(source[0])
 
 

@@ -1,7 +1,7 @@
 """Writes a viewer for every kernel that ships, and a table of them, for the site.
 
-examples/**  ──►  build/gallery/pages/viewers/NAME.html   one page each, that any browser opens
-             └─►  build/gallery/table.md                  conf.py puts it behind docs/gallery.md
+examples/**  ──►  build/gallery/viewers/NAME.html   one page each, that any browser opens
+             └─►  build/appended/gallery.md         conf.py puts it behind docs/gallery.md
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ GROUPS = {
 COLUMNS = ["kernel", "loop", "machine", "II, cycles", "limited by", "stages", "proof"]
 
 
-def write(out: Path) -> int:
+def write(built: Path) -> int:
     """All pages and the table; how many pages."""
-    viewers = out / "pages" / "viewers"
+    viewers = built / "gallery" / "viewers"
     viewers.mkdir(parents=True, exist_ok=True)
     parts: list[str] = []
     pages = 0
@@ -45,7 +45,8 @@ def write(out: Path) -> int:
             rows += [_row(path.stem, name, loop) for loop in document["loops"]]
             pages += 1
         parts.append("\n".join([f"## {heading}", "", _cells(COLUMNS), _cells(["---"] * 7), *rows]))
-    (out / "table.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    (built / "appended").mkdir(parents=True, exist_ok=True)
+    (built / "appended" / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return pages
 
 

@@ -105,7 +105,7 @@ def test_a_remedy_reaches_to_what_limits_next() -> None:
     ops = (*(op(f"o{i}", Use("wide", 1)) for i in range(22)), op("t", Use("s", 2)))
     (remedy,) = report(Loop("l", ops)).remedies
     assert (remedy.kind, remedy.before, remedy.after, remedy.mii) == ("capacity", 7, 11, 2)
-    assert (remedy.next, remedy.effort, remedy.unit) == ("slot s", 4, "units")
+    assert (remedy.next, remedy.effort, remedy.unit) == ("slot s", 5, "units")
 
 
 def test_no_ties_where_a_remedy_helps() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,9 +17,12 @@ from stretto.bounds import bounds_of
 from stretto.generate import improve as improving
 from stretto.generate.kernel import Compiled, moving
 from stretto.generate.kernel.board import Worth
+from stretto.generate.ladder.rau import refine
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.search import search
 from stretto.generate.seating.partial import Partial
+from stretto.loop import Dependence, Op, Use
+from stretto.machine import Machine, Slot
 from stretto.solution import Pressure, SpaceUse
 from stretto.solution.views import analyse
 from stretto.solve.proving import told_of_growth
@@ -158,6 +162,110 @@ def test_compiled_and_in_python_the_moves_are_the_same() -> None:
             moves.polish(20)
             ends.append((moves.worth(), moves.starts(), moves.tried))
         assert ends[0] == ends[1], seed
+
+
+def packed(seed: int) -> tuple[Problem, Partial]:
+    """140 operations on three slots, with recurrences, and a placement at the bound.
+
+    There are more segments in a column than are looked at one by one.
+    """
+    rng = random.Random(f"packed {seed}")
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 3), Slot(3, "c", 2)))
+    ops = [
+        Op(
+            f"o{i}",
+            "k",
+            uses=tuple(
+                Use(slot, rng.randint(1, 9), rng.choice([0, 0, 3]))
+                for slot in rng.sample("abc", rng.randint(1, 2))
+            ),
+            latency=rng.randint(1, 20),
+        )
+        for i in range(140)
+    ]
+    stated = [
+        Dependence(f"o{i - rng.randint(1, min(i, 12))}", f"o{i}", rng.randint(1, 20), 0, "order")
+        for i in range(1, 140)
+    ]
+    stated += [
+        Dependence(f"o{i}", f"o{max(0, i - rng.randint(1, 12))}", rng.randint(1, 9), 2, "order")
+        for i in range(0, 140, 7)
+    ]
+    problem = make_problem(Loop("packed", tuple(ops), stated=tuple(stated)), machine, Options())
+    found = refine(problem, bounds_of(problem).mii, 400_000).placement
+    assert found is not None
+    return problem, found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_looking_nearby_in_a_crowded_column_finds_what_looking_at_all_finds(seed: int) -> None:
+    found = packed(seed)
+    rows = improving.rows_of(*found)
+    ends: list[object] = []
+    for crowded in (8, 1_000_000):
+        world = source()
+        world.__dict__["CROWDED"] = crowded
+        moves = world.Moving(rows.board())
+        assert any(moves.part_wide) == (crowded == 8)
+        moves.take(rows.starts(found[1]))
+        moves.fit(max(1, moves.worth().stages - 1), 150, 2, 20)
+        moves.polish(10)
+        ends.append((moves.worth(), moves.starts(), moves.pushed))
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("seed", [2, 5, 7])
+def test_no_stage_of_a_large_loop_can_be_saved_by_moving_whole_iis(seed: int) -> None:
+    """The same cycles, with stages by longest paths over all dependences, have no fewer."""
+    problem, found = packed(seed)
+    ii, starts = found.ii, found.whole()
+    least = [start % ii for start in starts]
+    moved = True
+    while moved:
+        moved = False
+        for src, dst, latency, distance in problem.between.edges:
+            while least[src] + latency - ii * distance > least[dst]:
+                least[dst] += ii
+                moved = True
+    assert max(least) // ii - min(least) // ii == max(starts) // ii - min(starts) // ii
+
+
+def test_so_few_stages_are_never_ruled_out_where_a_placement_has_them() -> None:
+    world = source()
+    seen = 0
+    for seed in range(150):
+        found = placement_of(seed)
+        if found is None or found[0].staged:
+            continue
+        rows = improving.rows_of(*found)
+        moves = world.Moving(rows.board())
+        moves.take(rows.starts(found[1]))
+        assert moves.windows(moves.worth().stages), seed
+        assert not moves.overfull(), seed
+        seen += 1
+    assert seen > 50
+
+
+def test_a_stretch_that_must_hold_too_much_rules_a_number_of_stages_out() -> None:
+    """Both writers end before 5, so that the third has its place; 2 × 3 cycles are 6."""
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 1)))
+    ops = (
+        Op("x", "k", uses=(Use("a", 3),), latency=3),
+        Op("y", "k", uses=(Use("a", 3),), latency=3),
+        Op("z", "k", uses=(Use("b", 1),), latency=1),
+    )
+    stated = (Dependence("x", "z", 3, 0, "order"), Dependence("y", "z", 3, 0, "order"))
+    problem = make_problem(Loop("tight", ops, stated=stated), machine, Options())
+    found = refine(problem, 6).placement
+    assert found is not None
+    assert found.stage_count == 2
+    rows = improving.rows_of(problem, found)
+    moves = source().Moving(rows.board())
+    moves.take(rows.starts(found))
+    assert moves.windows(1)
+    assert moves.overfull()
+    assert moves.windows(2)
+    assert not moves.overfull()
 
 
 def test_a_schedule_that_spills_says_so_first_and_what_would_help() -> None:

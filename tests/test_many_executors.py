@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,37 @@ def test_an_executor_that_does_not_answer_is_given_up() -> None:
     with ThreadPoolExecutor(1) as executor:
         found = list(run_tasks(time.sleep, [0.5], executor, limit=0.2 / UNDER_WAY))
     assert [done.error for done in found] == ["error: no answer after 0.2 s: it was given up"]
+
+
+class KilledWorker(Exception):  # noqa: N818 - as Dask calls it
+    """What Dask says of tasks whose workers died."""
+
+
+class Shaky(Executor):
+    """Task 3 takes its worker with it, and so the task behind it."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def submit(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, function: Callable[..., Any], /, *given: Any
+    ) -> Future[Any]:
+        (task,) = given
+        future: Future[Any] = Future()
+        if task == 3 or (self.seen[-1:] == [3] and task not in self.seen):
+            future.set_exception(KilledWorker(f"task {task}"))
+        else:
+            future.set_result(function(task))
+        self.seen.append(task)
+        return future
+
+
+def test_who_was_on_a_worker_that_died_is_tried_alone_before_it_is_blamed() -> None:
+    executor = Shaky()
+    found = list(run_tasks(square, range(6), executor))
+    assert sorted(done.task for done in found) == list(range(6))
+    assert errors(found) == {3: "error: KilledWorker: task 3"}
+    assert executor.seen == [0, 1, 2, 3, 4, 5, 3, 4]
 
 
 def test_an_executor_that_nobody_knows_is_refused() -> None:

@@ -213,6 +213,8 @@ TABLES = {
 NAMING = {
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
+    "emit/gluon/trips.py": {"arith.addi"},  # an end that is its beginning and some more
+    "report/batch.py": {"smem", "tmem"},  # columns of the table
     "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "materialize/origins.py": {"register"},  # a kind of view

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import runpy
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pages import PAGES, ROOT, PageError, blocks, run_page
+
+CHECK_SITE = ROOT / "docs" / "check_site.py"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -51,6 +55,22 @@ def test_a_page_that_is_wrong_is_told(name: str, tmp_path: Path) -> None:
 def test_dots_leave_out_lines_or_part_of_one(tmp_path: Path) -> None:
     text = "```console\n$ stretto bounds examples/gemm.json\ngemm on … 256, …\n…\n  fine …\n…\n```"
     assert len(run_page("right.md", text, tmp_path)) == 1
+
+
+def test_a_site_that_loads_something_from_elsewhere_is_told(tmp_path: Path) -> None:
+    fetched: Callable[[Path], Iterator[str]] = runpy.run_path(str(CHECK_SITE))["fetched"]
+    (tmp_path / "style.css").write_text("@import url(https://a/x.css); .y { src: url('z.woff') }")
+    (tmp_path / "page.html").write_text(
+        '<link rel="stylesheet" href="//b/x.css"><script src="here.js"></script>'
+        '<a href="https://elsewhere">a link is followed by hand</a><img src="https://c/x.png">'
+        "<style>p { background: url(http://d/x.png) }</style>"
+    )
+    assert sorted(fetched(tmp_path)) == [
+        "page.html: loads //b/x.css",
+        "page.html: loads http://d/x.png",
+        "page.html: loads https://c/x.png",
+        "style.css: loads https://a/x.css",
+    ]
 
 
 def test_links_lead_somewhere() -> None:

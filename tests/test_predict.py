@@ -205,7 +205,7 @@ def test_the_front_door_ranks_what_it_predicts() -> None:
 
 
 def sizes() -> list[str]:
-    return [word for name, n in SIZES.items() for word in ("--set", f"{name}={n}")]
+    return [word for name, n in SIZES.items() for word in ("--argument", f"{name}={n}")]
 
 
 Capture = pytest.CaptureFixture[str]
@@ -237,11 +237,11 @@ def test_a_faster_clock_is_faster_and_waits_for_memory_in_more_cycles(capsys: Ca
     ("words", "told"),
     [
         ((GEMM, "--grid", "132"), "give the numbers that it is launched with: M=N N=N K=N"),
-        ((GEMM, "--grid", "132", "--set", "X=1"), "has no parameter `X`"),
-        ((GEMM, "--grid", "132", "--set", "a_desc=3"), "is a tensor: give its shape"),
+        ((GEMM, "--grid", "132", "--argument", "X=1"), "has no parameter `X`"),
+        ((GEMM, "--grid", "132", "--argument", "a_desc=3"), "is a tensor: give its shape"),
         ((GEMM, GEMM, GEMM, "--grid", "1", "--grid", "2"), "3 kernels and 2 grids"),
-        ((GEMM, "--grid", "132", "--set", "M"), "is not of the form NAME=N"),
-        ((GEMM, "--grid", "132", "--set", "M=many"), "neither a number nor a shape"),
+        ((GEMM, "--grid", "132", "--argument", "M"), "is not of the form NAME=N"),
+        ((GEMM, "--grid", "132", "--argument", "M=many"), "neither a number nor a shape"),
         ((GEMM, "--grid", "132", "--machine", "blackwell"), "does not say who issues what"),
     ],
 )

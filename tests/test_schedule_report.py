@@ -34,6 +34,7 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Slot
+from stretto.report import page
 from stretto.report.schedule import Report, tried
 from stretto.solution import Bounds, Part, Proof, Refusal, Schedule, ScheduleAnalysis, Witness
 from stretto.solution.json import (
@@ -45,6 +46,7 @@ from stretto.solution.json import (
 )
 from stretto.solution.views import analyse
 
+EXAMPLES = Path(__file__).parent.parent / "examples"
 _TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 VALIDATOR: Any = jsonschema.Draft202012Validator(cast("dict[str, Any]", json.loads(_TEXT)))
 
@@ -118,14 +120,17 @@ def test_text() -> None:
     assert text(analysis) == (
         "gemm on tiny: II 9, 1 above the MII 8, limited by slot copy: not proved optimal\n"
         "  2 stages, pipeline depth 2; cost-based (by rule)\n"
-        "  op     stage  cycle  start  slots held\n"
-        "  load       0      0      0  copy 8\n"
-        "  read0      1      1     10  rd 7; fused with read1\n"
-        "  read1      1      1     10  rd 6 × 2 from +1; fused with read0\n"
-        "  nop        0      3      3  none\n"
-        "  storage  space  bytes  ring  in all  lifetime\n"
+        "  n iterations take 9 × n + 8 cycles\n"
+        "  op     stage  cycle  start  slots held, cycles                  cycles 0 to 16\n"
+        "  load       0      0      0  copy 8                              ████████\n"
+        "  read0      1      1     10  rd 7; fused with read1                        ███████\n"
+        "  read1      1      1     10  rd 6 × 2 from +1; fused with read0            ─██████\n"
+        "  nop        0      3      3  none                                   ─\n"
+        "  storage  space  bytes  ring  in all  lifetime, cycles\n"
         "  ring     smem      64   × 2     128  17\n"
         "  smem 128 of 1,000 bytes; register pressure 0 of 4 at cycle 0\n"
+        "  to go faster:\n"
+        "    II >= 8  `--prove` looks for a schedule below II 9, or proves there is none\n"
         "  note: a budget is lifted\n"
         "  note: `pending` is not honoured\n"
         "  note: from the front end"
@@ -145,8 +150,8 @@ def test_rungs_and_arms_when_verbose() -> None:
     analysis = made(seated_by={"load": ("rau", ""), "read0": ("initial", "permute")})
     assert "rau" not in text(analysis)
     lines = text(analysis, verbose=True).splitlines()
-    assert lines[2].split() == ["op", "stage", "cycle", "start", "rung", "arm", "slots", "held"]
-    assert lines[4].split()[:6] == ["read0", "1", "1", "10", "initial", "permute"]
+    assert lines[3].split()[:7] == ["op", "stage", "cycle", "start", "rung", "arm", "slots"]
+    assert lines[5].split()[:6] == ["read0", "1", "1", "10", "initial", "permute"]
 
 
 def test_spills_are_said() -> None:
@@ -176,10 +181,48 @@ def test_every_report_fits(drawn: generated.Problem) -> None:
     analysis = stretto.schedule(drawn.loop, drawn.machine, "serial")
     for verbose in (False, True):
         report = Report(analysis, drawn.loop, drawn.machine, (), verbose)
-        assert max(map(len, report.to_text())) <= 100
+        for columns in (60, 100, 200):
+            with page(columns):
+                assert max(map(len, report.to_text())) <= columns
         entry = {"schema": "stretto.schedule/1", "loops": [report.to_json()]}
         VALIDATOR.validate(entry)
         assert parse_schedules("s.json", json.dumps(entry)) == (analysis.analysis,)
+
+
+def test_the_table_as_a_picture_says_what_the_table_says() -> None:
+    """At one column a cycle a dot stands where nothing is held, a full block where all is."""
+    found = stretto.schedule(stretto.read(EXAMPLES / "four_op.json")[0])
+    lines = found.view().to_text()
+    for slot in ("tma", "tp_smem_wr", "tp_smem_rd"):
+        (line,) = [line for line in lines if line.split()[0] == slot]
+        held = [dict(row.held).get(slot, 0) for row in found.table for _ in range(row.cycles)]
+        assert line.split()[-1] == "".join("█" if amount else "·" for amount in held)
+    assert "  tp_smem_wr *  100%  ██████████  ███████████████" in lines
+    assert "  * sets the MII" in lines
+
+
+def test_a_large_interval_is_compressed_and_nothing_held_is_lost() -> None:
+    found = stretto.schedule(stretto.read(EXAMPLES / "attention_forward.mlir")[0])
+    with page(60):
+        lines = found.view().to_text()
+    (line,) = [line for line in lines if line.split()[0] == "CUDA"]
+    (head,) = [line for line in lines if line.split()[0] == "slot"]
+    assert head.endswith("cycles 0 to 1,324, a column is 39")
+    assert len(line) <= 60
+    assert line.split()[1] == "91%"
+    # A cycle is held wherever its column is no dot, for a column shows the least that is held.
+    (sfu,) = [line.split()[-1] for line in lines if line.split()[0] == "SFU"]
+    busy = [row for row in found.table if dict(row.held).get("SFU")]
+    for row in busy:
+        assert sfu[row.cycle * len(sfu) // 1325] != "·"
+    assert all(f"{name} *" in "\n".join(lines) for name in ("load_o", "rescale_o", "store_o", "pv"))
+
+
+def test_the_timeline_has_durations() -> None:
+    loop = Loop("l", (Op("a", "k", uses=(Use("copy", 3, offset=2),), latency=9),))
+    report = Report(analyse(loop, MACHINE, Schedule(9, {"a": 0})), loop, MACHINE)
+    (line,) = [line for line in report.to_text() if line.startswith("  a ")]
+    assert line.split()[-1] == "──███────"
 
 
 # No schedule ------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
+    from stretto.api.comparing import compare
     from stretto.api.converting import Conversion, convert
     from stretto.api.emitting import emit
     from stretto.api.explaining import ExplainResult, explain
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from stretto.many.batch import batch
     from stretto.many.bench import bench
     from stretto.materialize import MaterializeError, Program
+    from stretto.report.comparison import Comparison
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
     from stretto.solve import IllegalScheduleError, StoppedError
@@ -57,6 +59,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
+    "stretto.api.comparing": ("compare",),
     "stretto.api.converting": ("Conversion", "convert"),
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
@@ -77,6 +80,7 @@ _HOMES = {
     "stretto.many.batch": ("batch",),
     "stretto.many.bench": ("bench",),
     "stretto.materialize": ("MaterializeError", "Program"),
+    "stretto.report.comparison": ("Comparison",),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
     "stretto.solve": ("IllegalScheduleError", "StoppedError"),
@@ -86,6 +90,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Bounds",
     "BoundsResult",
+    "Comparison",
     "Conversion",
     "DocumentError",
     "ExplainResult",
@@ -119,6 +124,7 @@ __all__ = [
     "bench",
     "bounds",
     "build",
+    "compare",
     "convert",
     "emit",
     "explain",

@@ -161,6 +161,12 @@ class OutputError(Exception):
     """Standard output takes no more; the text is the reason."""
 
 
+def on_terminal() -> bool:
+    """Whether somebody looks at standard output."""
+    stream = cast("TextIO | None", sys.stdout)
+    return stream is not None and stream.isatty()
+
+
 def write_out(text: str | bytes) -> None:
     """Print on standard output, all of it and now: OutputError where that fails."""
     stream = cast("TextIO | None", sys.stdout)

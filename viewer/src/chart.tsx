@@ -8,7 +8,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Bar, Picture } from "./geometry";
 import { ticks } from "./geometry";
-import { hovered, iteration, number, select, selected, span, theme, type Span } from "./state";
+import { ghost, hovered, iteration, number, select, selected, span, theme, type Span } from "./state";
 
 const LANE = 20;
 const GAP = 6;
@@ -128,6 +128,16 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
       }
     }
     g.globalAlpha = 1;
+    const hand = dragging ? ghost.value : null;
+    for (const bar of hand ? picture.bars.filter((each) => each.op === hand.op) : []) {
+      const y = tops[bar.row] + bar.lane * LANE - scrolled;
+      const left = x(bar.from + (hand?.by ?? 0));
+      g.setLineDash([4, 3]);
+      g.strokeStyle = accent;
+      g.lineWidth = 2;
+      g.strokeRect(left, y + 1, Math.max(3, x(bar.to) - x(bar.from)), LANE - 3);
+      g.setLineDash([]);
+    }
     for (const mark of marks) {
       if (mark.at === 0) continue;
       g.strokeStyle = accent;
@@ -179,7 +189,7 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
       });
     };
     const stop = effect(() => {
-      void [span.value, selected.value, hovered.value, iteration.value, theme.value];
+      void [span.value, selected.value, hovered.value, iteration.value, theme.value, ghost.value];
       soon();
     });
     const watch = new ResizeObserver(soon);

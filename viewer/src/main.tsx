@@ -12,6 +12,8 @@ import { Program } from "./program";
 import type { Document } from "./report";
 import { Source } from "./source";
 import { hovered, loop, report, said, show, theme, which } from "./state";
+import { begin, desk, dragging } from "./live";
+import { WhatIf } from "./whatif";
 import { Headline, Made, Refused, Warnings, Why } from "./verdict";
 
 const Top = () => (
@@ -68,6 +70,7 @@ const App = () => {
             <Refused loop={of} />
             <Warnings loop={of} />
           </section>
+          <WhatIf />
         </main>
       </>
     );
@@ -76,9 +79,10 @@ const App = () => {
       <Top />
       <main>
         <Headline loop={of} />
-        <Gantt loop={of} />
+        <Gantt loop={of} dragging={desk.value ? dragging : undefined} />
         <div class="views">
           <div>
+            <WhatIf />
             <Details loop={of} />
             <Graph loop={of} />
             <Why loop={of} />
@@ -103,6 +107,7 @@ const App = () => {
 const start = () => {
   const text = document.getElementById("report")?.textContent ?? "{}";
   report.value = JSON.parse(text) as Document;
+  begin(report.value.live);
   show(Math.max(0, report.value.loops.findIndex((each) => each.success)));
   effect(() => {
     document.title = loop.value ? `${loop.value.name} – Stretto` : "Stretto";

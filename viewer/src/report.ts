@@ -168,7 +168,28 @@ export interface Loop {
   measured?: Measured | null;
 }
 
+/** Something that can be changed, where a server answers. */
+export interface Knob {
+  kind: string;
+  path: string;
+  label: string;
+  value: number | string;
+  unit: string;
+  ops: string[];
+}
+
+export interface Live {
+  knobs: Knob[][];
+}
+
+export interface Violation {
+  rule: string;
+  message: string;
+  ops: string[];
+}
+
 export interface Document {
+  live?: Live;
   schema: string;
   success: boolean;
   version: string;

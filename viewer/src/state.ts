@@ -20,6 +20,8 @@ export const loop = computed<Loop | undefined>(() => report.value.loops[which.va
 
 export const selected = signal("");
 export const hovered = signal("");
+/** An operation that was moved by hand, and by how many cycles. */
+export const ghost = signal<{ op: string; by: number } | null>(null);
 /** The iteration that the slider is at, and so the one whose bars are drawn in full. */
 export const iteration = signal(0);
 /** How many iterations the unrolled views show. */
@@ -72,6 +74,7 @@ export const fit = (): void => {
 export const show = (index: number): void => {
   which.value = index;
   selected.value = "";
+  ghost.value = null;
   iteration.value = 0;
   if (loop.value?.success) trips.value = usualTrips(loop.value);
   fit();

@@ -152,6 +152,12 @@ class Result(ABC):
         """Text for people, as the command line prints it."""
         return "\n".join(self.view().to_text())
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the report."""
+        from html import escape  # noqa: PLC0415 - only notebooks ask
+
+        return f"<pre>{escape(self.report())}</pre>"
+
     def __repr__(self) -> str:
         return f"<{self.line()}>"
 

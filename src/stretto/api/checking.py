@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from stretto.api import Result, made_ready
 from stretto.api.solving import ScheduleResult, schedule
@@ -20,7 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.report.schedule import VERIFICATION, VerificationReport
+from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
@@ -155,6 +155,16 @@ def read_document(name: str, source: Source) -> Document:
     """The schedules that a file has for the loops of a source."""
     file, text = read_text(name)
     return Document(file, _entries(file, text, source))
+
+
+def schedule_entries(file: str, text: str) -> list[dict[str, Any]] | None:
+    """The entries of a document of schedules, as they stand; None where it is another document."""
+    top = parse_json(file, text)
+    if not isinstance(top.value, dict) or not top.has("schema"):
+        return None
+    if top.get("schema").value != SCHEMA:
+        return None
+    return [row.value for row in _entries(file, text).values()]
 
 
 def _entries(file: str, text: str, source: Source | None = None) -> dict[str, Cursor]:

@@ -136,8 +136,8 @@ def about(source: Source, loop: str) -> tuple[Note, ...]:
 
 # Writing ----------------------------------------------------------------------------------
 
-Format = Literal["json", "mlir"]
-FORMATS: tuple[Format, ...] = ("json", "mlir")
+Format = Literal["json", "mlir", "csv", "svg", "html", "trace"]
+FORMATS: tuple[Format, ...] = ("json", "mlir", "csv", "svg", "html", "trace")
 
 
 def write(
@@ -145,16 +145,28 @@ def write(
 ) -> None:
     """Write a loop, a schedule, a program or another result to a file (``-``: stdout).
 
-    The format is the one given, else what the name of the file ends in: ``.json`` or ``.mlir``. A
-    program is written as MLIR alone, and what is neither a loop, a schedule nor a program as JSON
-    alone. The file is written whole or not at all.
+    The format is the one given, else what the name of the file ends in: ``.json``, ``.mlir``, and
+    of a schedule ``.csv``, ``.svg``, ``.html`` or ``.pftrace`` (a trace). A program is written as
+    MLIR alone, and what is neither a loop, a schedule nor a program as JSON alone. The file is
+    written whole or not at all.
     """
     name = fspath(path)
-    asked = format or PurePath(name).suffix.removeprefix(".")
+    suffix = PurePath(name).suffix.removeprefix(".")
+    asked = format or ("trace" if suffix == "pftrace" else suffix)
     if asked not in FORMATS:
         known = ", ".join(FORMATS)
         raise StrettoError(f"cannot write {name}: no format `{asked}`; known: {known}")
-    write_text(name, _json(what) if asked == "json" else _mlir(what))
+    write_text(name, _written(what, asked))
+
+
+def _written(what: Loop | Program | Result, asked: str) -> str | bytes:
+    if asked in ("json", "mlir"):
+        return _json(what) if asked == "json" else _mlir(what)
+    from stretto.api.solving import ScheduleResult  # noqa: PLC0415 - few are drawn
+
+    if not isinstance(what, ScheduleResult):
+        raise StrettoError(f"only a schedule is written as {asked}", _loop_of(what).name)
+    return what.render(asked)
 
 
 def _json(what: Loop | Program | Result) -> str:
@@ -167,8 +179,10 @@ def _json(what: Loop | Program | Result) -> str:
     return json.dumps(what.to_document(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _loop_of(program: Program | Result) -> Loop:
-    return program.problem.loop if isinstance(program, Result) else program.loop
+def _loop_of(what: Loop | Program | Result) -> Loop:
+    if isinstance(what, Loop):
+        return what
+    return what.problem.loop if isinstance(what, Result) else what.loop
 
 
 def _mlir(what: Loop | Program | Result) -> str:

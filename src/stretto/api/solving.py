@@ -54,6 +54,22 @@ class ScheduleResult(Result, ScheduleAnalysis):
         head = {"schema": SCHEMA, "success": self.success, "version": __version__}
         return {**head, "loops": [self.to_json()]}
 
+    def render(self, format: str) -> str | bytes:
+        """As ``csv``, ``svg``, ``html`` (a page to look through) or ``trace`` (for Perfetto)."""
+        from stretto.report.formats import FORMATS, rendered  # noqa: PLC0415 - few are drawn
+
+        if format not in FORMATS:
+            raise StrettoError(f"no format {format!r}; known: {', '.join(FORMATS)}")
+        return rendered(self.to_document(), format)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a picture of the schedule, or why there is none."""
+        if not self.success:
+            return super()._repr_html_()
+        picture = self.render("svg")
+        assert isinstance(picture, str)
+        return picture
+
     def to_mlir(self) -> str:
         """The loop with its schedule on it."""
         if not self.success:

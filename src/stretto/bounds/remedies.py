@@ -9,32 +9,43 @@ reaches as far as it is worth anything, to whatever limits the II next, and no f
 One that leaves the MII where it is (because another bound is as high) is not a remedy; `ties` then
 tells what stands in the way. They are ranked by what they ask of a person:
 
-    1  a limit that the user set: a depth, a stage, the number of stages
-    2  an operation that is shorter or sooner: another tile, another instruction
-    3  a recurrence carried farther: the loop computes in another order
-    4  a machine with more units
+    1  to look longer, or to ask why: another option of the command
+    2  a limit that the user set: a depth, a stage, the number of stages
+    3  an operation that is shorter or sooner: another tile, another instruction
+    4  a recurrence carried farther: the loop computes in another order
+    5  a machine with more units
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from stretto.bounds import compute_bounds
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
-from stretto.solution import BOUND_NAMES, BoundName, Bounds, Part, Witness, counted, limit
+from stretto.solution import (
+    BOUND_NAMES,
+    BoundName,
+    Bounds,
+    Part,
+    ScheduleAnalysis,
+    Witness,
+    counted,
+    limit,
+)
 
-RemedyKind = Literal["depth", "duration", "latency", "distance", "capacity", "cap"]
+RemedyKind = Literal["search", "depth", "duration", "latency", "distance", "capacity", "cap"]
 
 EFFORT: dict[RemedyKind, int] = {
-    "depth": 1,
-    "duration": 2,
-    "latency": 2,
-    "distance": 3,
-    "capacity": 4,
-    "cap": 4,
+    "search": 1,
+    "depth": 2,
+    "duration": 3,
+    "latency": 3,
+    "distance": 4,
+    "capacity": 5,
+    "cap": 5,
 }
 """What each kind of change asks of a person; less comes first."""
 
@@ -48,7 +59,7 @@ class Remedy:
 
     kind: RemedyKind
     target: str
-    """The slot, the pool, the operations or the dependence that changes."""
+    """The option, the slot, the pool, the operations or the dependence that changes."""
     before: int
     after: int
     unit: str
@@ -56,7 +67,7 @@ class Remedy:
     text: str
     mii: int
     next: str
-    """What limits the II then; "": nothing does."""
+    """What limits the II then; "": nothing does, or nobody knows."""
     ops: tuple[str, ...] = ()
     """The operations it is about."""
 
@@ -64,6 +75,11 @@ class Remedy:
     def effort(self) -> int:
         """Its rank, from 1."""
         return EFFORT[self.kind]
+
+    @property
+    def sentence(self) -> str:
+        """What to change, and what stands in the way then."""
+        return f"{self.text}; then {self.next}" if self.next else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,34 @@ def remedies(
     found = propose[kind](problem, bounds.witness)
     worth = [remedy for remedy in found if remedy.mii < bounds.mii]
     return tuple(sorted(worth, key=lambda remedy: (remedy.effort, remedy.mii)))
+
+
+def advice(
+    loop: Loop, machine: Machine, analysis: ScheduleAnalysis, options: Mapping[str, Any]
+) -> tuple[Remedy, ...]:
+    """What would make a schedule faster, the easiest first; the options are those it was made with.
+
+    Between its II and the MII it is the search that has to go on; where that is proved to be in
+    vain, no change of a bound is worth anything on its own, and `explain` tells what is.
+    """
+    ii, bounds, proof = analysis.ii, analysis.bounds, analysis.proof
+    if ii is None or bounds is None:
+        return ()
+    if ii > bounds.mii:
+        if proof is not None and proof.optimal:
+            text = f"`stretto explain` tells what forbids II {ii - 1}, and what would change that"
+            return (Remedy("search", "explain", ii, ii - 1, "cycles", text, bounds.mii, ""),)
+        option = "--prove"
+        text = f"`--prove` looks for a schedule below II {ii}, or proves there is none"
+        if options.get("generator") == "serial":
+            option, text = "--generator auto", "`--generator auto` lets iterations overlap"
+        elif options.get("prove") or options.get("generator") == "exact":
+            option = "--work-limit"
+            text = f"a larger `--work-limit` lets the solver go on below II {ii}"
+        lower = bounds.mii if proof is None else max(bounds.mii, proof.lower_bound)
+        return (Remedy("search", option, ii, lower, "cycles", text, lower, ""),)
+    fuse, stages = bool(options.get("fuse", True)), options.get("max_stages")
+    return remedies(loop, machine, bounds, fuse=fuse, max_stages=stages)
 
 
 # Ties -----------------------------------------------------------------------------------------

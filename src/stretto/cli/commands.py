@@ -478,6 +478,11 @@ def machines(arguments: argparse.Namespace) -> Reply:
         known = [load_machine(name) for name in machine_names()]
         return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
     machine = load_machine(arguments.name)
+    if arguments.toml:
+        from stretto.machine.settings import machine_toml
+
+        text = machine_toml(arguments.name).strip("\n")
+        return Reply(dict[str, Any], lambda: text.split("\n"))
     return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
 
 
@@ -515,5 +520,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),
+    "compare": elsewhere("compare"),
     "machines": machines,
+    "view": elsewhere("view"),
 }

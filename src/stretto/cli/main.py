@@ -12,8 +12,8 @@ from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
 from stretto.errors import StrettoError, UsageError
-from stretto.files import INTERRUPTED, STANDARD, write_out, write_text
-from stretto.report import printable
+from stretto.files import INTERRUPTED, STANDARD, on_terminal, write_out, write_text
+from stretto.report import WIDTH, page, printable
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 ERROR_SCHEMA = "stretto.error/1"
@@ -32,8 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         starting.load("stretto.solve", "stretto.api.read_write")
     starting.release()
     try:
+        if getattr(arguments, "set", None):
+            from stretto.cli.changing import change_machine
+
+            change_machine(arguments)
         reply = COMMANDS[arguments.command](arguments)
-        _write(getattr(arguments, "output", None) or STANDARD, _render(reply, arguments.format))
+        target = getattr(arguments, "output", None) or STANDARD
+        _write(target, _render(reply, arguments.format, target))
     except StrettoError as error:
         file = getattr(arguments, "input", "stretto")
         return _fail(list(error.lines(file)), FAILED, arguments.json)
@@ -69,17 +74,29 @@ def _tell(lines: list[str]) -> None:
         print(printable(line, keep="\n"), file=sys.stderr)  # noqa: T201
 
 
+def _shown(reply: Reply) -> list[str]:
+    """The lines as a terminal shows them best."""
+    from shutil import get_terminal_size
+
+    from stretto.cli.colour import coloured, wanted
+
+    with page(get_terminal_size((WIDTH, 24)).columns):
+        lines = reply.lines()
+    return coloured(lines) if wanted() else lines
+
+
 def _write(name: str, told: str | bytes) -> None:
-    if isinstance(told, bytes) and name == STANDARD and sys.stdout.isatty():
+    if isinstance(told, bytes) and name == STANDARD and on_terminal():
         raise StrettoError("this format is nothing for a terminal; -o FILE writes it to a file")
     write_text(name, told)
 
 
-def _render(reply: Reply, format: str) -> str | bytes:
+def _render(reply: Reply, format: str, target: str) -> str | bytes:
     if format == "json":
         return json.dumps(reply.document(), indent=2, ensure_ascii=False) + "\n"
     if format == "text":
-        return "".join(line + "\n" for line in reply.lines())
+        lines = _shown(reply) if target == STANDARD and on_terminal() else reply.lines()
+        return "".join(line + "\n" for line in lines)
     from stretto.report.formats import rendered
 
     return rendered(reply.document(), format, reply.text)

@@ -11,6 +11,8 @@ stretto predict KERNEL --grid X   how fast a kernel will be, before it runs
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
+stretto compare A [B]             two schedules side by side
+stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 """
 
@@ -108,7 +110,7 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
-def setting(text: str) -> tuple[str, int | float | tuple[int, ...]]:
+def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
     """A number or a shape, by name."""
     name, equals, value = text.partition("=")
     if not (equals and name):
@@ -137,12 +139,37 @@ def given(text: str) -> str:
     return text
 
 
-def pin(text: str) -> str:
-    """Where an operation is to stand."""
+def pins(text: str) -> list[str]:
+    """Where an operation is to stand; of a file, a line each."""
     from stretto.loop.pins import parse_pin
 
     try:
-        parse_pin(text)
+        asked = _lines(text[1:]) if text.startswith("@") else [text]
+        for each in asked:
+            parse_pin(each)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return asked
+
+
+def _lines(file: str) -> list[str]:
+    from stretto.files import read_text
+
+    lines = [line.strip() for line in read_text(file)[1].splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def port(text: str) -> int:
+    """Where a server listens; 0: anywhere."""
+    return _no_more(natural(text), 65535)
+
+
+def setting(text: str) -> str:
+    """A value of a machine's file that is to be another."""
+    from stretto.machine.settings import parse_setting
+
+    try:
+        parse_setting(text)
     except StrettoError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
@@ -188,6 +215,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments.json = arguments.format == "json"
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    _check_files(arguments, parser)
+    _check_options(arguments, parser)
+    return arguments
+
+
+def _check_files(arguments: argparse.Namespace, parser: Parser) -> None:
+    """What is read and written fits together."""
     if "schedule" in arguments and arguments.input == arguments.schedule == "-":
         parser.error("INPUT and SCHEDULE cannot both be -")
     if arguments.command == "simulate" and arguments.schedule and arguments.generator:
@@ -197,13 +231,21 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             parser.error("OUT is -, so --json has nowhere to go")
         if arguments.to is None:
             parser.error("OUT is -, so --to must name the format")
+
+
+def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
+    """Options that need each other."""
+    if arguments.command == "machines":
+        if not arguments.name and (arguments.toml or arguments.set):
+            parser.error("--toml and --set need the NAME of a machine")
+        if arguments.toml and arguments.json:
+            parser.error("--toml prints TOML, not JSON")
     if arguments.command == "bench" and not arguments.paths and not arguments.random:
         parser.error("nothing to measure: give a PATH, or --random N")
     if arguments.command == "batch" and arguments.rows in (None, STANDARD):
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
-    return arguments
 
 
 def make_parser() -> Parser:
@@ -223,6 +265,10 @@ def make_parser() -> Parser:
             if option == "--json":
                 _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
+            if option in ("--machine", "target", "name"):
+                command.add_argument("--set", **_OPTIONS["--set"])
+        if "--json" not in options.split():
+            command.set_defaults(format="text", output=None)
         if name == "simulate":
             command.set_defaults(generator=None)
     return parser
@@ -292,11 +338,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "How good and how fast schedules are, suite by suite, and what is worse than it was.",
         f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
+    "compare": (
+        "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
+        "input other --a --b --json --output",
+    ),
+    "view": (
+        "Shows schedules in a browser, where they can be changed: what if? Ends with Ctrl-C.",
+        f"{_PROBLEM} --generator --no-fuse --pin --effort --time-limit --port --no-browser",
+    ),
     "predict": (
         "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
-        f"kernels --grids --set target --clock --what-if {_EMITTED} --json --output",
+        f"kernels --grids --argument target --clock --what-if {_EMITTED} --json --output",
     ),
-    "machines": ("Lists the machines, or shows one.", "name --calibrate --json --output"),
+    "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
@@ -336,6 +390,9 @@ def _flag(help: str) -> dict[str, Any]:
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
+    "other": _takes(given, "B", "the other input or schedule (default: the same)", nargs="?"),
+    "--a": _takes(str, "OPTIONS", "options of `stretto schedule` for the first", default=""),
+    "--b": _takes(str, "OPTIONS", "and for the second", default=""),
     "name": _takes(given, "NAME|FILE.toml", "show this machine", nargs="?"),
     "verified": _takes(given, "SCHEDULE", f"{_SCHEDULE})", nargs="?"),
     "simulated": _takes(given, "SCHEDULE", f"{_SCHEDULE}, else a new one)", nargs="?"),
@@ -344,6 +401,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "NAME|FILE.toml",
         "the machine (default: the one the loop names, else blackwell)",
     ),
+    "--set": _takes(
+        setting,
+        "PATH=VALUE",
+        "change the machine: a value of its file, such as budgets.smem.bytes=65536",
+        action="append",
+        default=[],
+    ),
+    "--toml": _flag("print its file, whole, which loads back equal"),
     "--loop": _takes(str, "NAME", "only this loop of the input"),
     "--max-stages": _takes(positive, "N", "allow at most N stages"),
     "--generator": {
@@ -387,10 +452,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--no-fuse": _flag("do not let operations fuse"),
     "--strict": _flag("fail where a constraint is not honoured, or registers spill"),
     "--pin": _takes(
-        pin,
-        "OP=WHAT:N",
-        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP",
-        action="append",
+        pins,
+        "OP=WHAT:N|@FILE",
+        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP; "
+        "of a file, a line each",
+        action="extend",
         default=[],
     ),
     "--without": _takes(
@@ -466,8 +532,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         required=True,
         dest="grids",
     ),
-    "--set": _takes(
-        setting,
+    "--argument": _takes(
+        launched,
         "NAME=N",
         "a number that the kernel is launched with, or the shape of a tensor (4096x128)",
         action="append",
@@ -486,6 +552,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--grid": _takes(
         grid, "X[,Y[,Z]]", "with --inputs: how many blocks run (default: 1)", default=(1,)
     ),
+    "--port": _takes(port, "N", "listen on this port (default: 0, any that is free)", default=0),
+    "--no-browser": _flag("print the address and open no browser"),
     "--json": {
         "action": "store_const",
         "const": "json",

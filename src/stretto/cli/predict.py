@@ -13,7 +13,7 @@ def run(arguments: argparse.Namespace) -> Reply:
     """One kernel in its best configuration; with several, or a what-if, all ranked."""
     from stretto.api.predicting import DEPTHS, predict, rank
 
-    given = dict(arguments.set)
+    given = dict(arguments.argument)
     grids: Sequence[tuple[int, ...]] = arguments.grids
     kernels: Sequence[str] = arguments.kernels
     if len(grids) not in (1, len(kernels)):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from stretto.generate.kernel.board import NEVER, Board, Worth
 from stretto.generate.kernel.core import Core, core_of
 from stretto.generate.kernel.moving import Moving
+from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
@@ -31,6 +32,10 @@ LARGE = 4_000
 """Rooms above which lives are not worth measuring again and again."""
 WAYS = ((64, 200), (32, 20), (32, 50), (32, 200))
 """How `fit` goes about it, round by round: the II over how hot it is, and its patience."""
+WARM = ((16, 500), (64, 500))
+"""The same for large loops."""
+FEW = 256
+"""Dependences and nodes up to which a move looks at about all of them."""
 ROUND, LOOK = 15_000, 6_000
 """Moves of one round of `fit`, and those after which it is given up if it was nowhere near."""
 SEED = 837_832
@@ -54,7 +59,7 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     if problem.pinned and not moving.fix(*rows.cycles()):
         return placement
     effort = problem.options.effort
-    moves = WORK[effort] // (1 + len(board.arcs) + board.fitted)
+    moves = WORK[effort] // _work(board)
     polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
     first = moving.starts()
     found = [first, *_leaner(problem, moving, first, moves)]
@@ -82,6 +87,12 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
 
 
+def _work(board: Board) -> int:
+    """What one move of `fit` is worth: in a large loop it looks at few of its dependences."""
+    size = len(board.arcs) + board.fitted
+    return 1 + min(size, FEW) + max(0, size - FEW) // 16
+
+
 def _looks(board: Board) -> int:
     """What one move of `polish` looks at: dependences, nodes, lives and what they add up to."""
     lives = len(board.room_bytes)
@@ -106,7 +117,7 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
     if not moving.fix(*rows.cycles()):
         return None
     told = max(_pin(problem, i, ii)[0] for i in problem.pinned) // ii
-    moves = WORK[problem.options.effort] // (1 + len(board.arcs) + board.fitted)
+    moves = WORK[problem.options.effort] // _work(board)
     for more, (hot, patience) in zip((1, 4, 1, 4), WAYS, strict=True):
         problem.deadline.check()
         stages = max(placement.stage_count, told + 1) + more
@@ -131,11 +142,18 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
 
 
 def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> Iterator[list[int]]:
-    """Placements of ever fewer stages, halving what lies between failures and successes."""
+    """Placements of ever fewer stages, halving what lies between failures and successes.
+
+    Of a large loop they are an eighth less at first, from the best placement so far on: that is
+    soon found, or there is little to be had.
+    """
+    large = moving.fitted > SMALL
     failed, stages = 0, moving.worth().stages
     while moves > 0 and failed + 1 < stages:
         target = (failed + stages) // 2
-        for hot, patience in WAYS:
+        if large and not failed:
+            target = min(stages - 1, stages - stages // 8)
+        for hot, patience in WARM if large else WAYS:
             problem.deadline.check()
             moving.take(first)
             before = moving.tried
@@ -145,6 +163,7 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
                 break
         if moving.worth().stages < stages:
             stages = moving.worth().stages
+            first = moving.starts() if large else first
             yield moving.starts()
         else:
             failed = target

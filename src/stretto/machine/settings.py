@@ -96,6 +96,11 @@ def settings_toml(name: str, settings: Mapping[str, Setting], called: str = "") 
     return f"{EXTENDS} = {json.dumps(base, ensure_ascii=False)}\n" + "".join(_written((), changed))
 
 
+def machine_toml(name: str) -> str:
+    """The whole file of a machine, with what it extends: it loads back equal."""
+    return "".join(_written((), _document(name)[1]))
+
+
 # Documents --------------------------------------------------------------------------------
 
 

@@ -111,8 +111,13 @@ class BatchRun:
                 yield row
             self.summary.seconds = monotonic() - began
         if self.inputs.left_alone:
-            told = f"{self.inputs.left_alone:,} files of other kinds were left alone"
-            self.summary.notes.append(told)
+            count = self.inputs.left_alone
+            told = (
+                "1 file of another kind was"
+                if count == 1
+                else f"{count:,} files of other kinds were"
+            )
+            self.summary.notes.append(f"{told} left alone")
 
     def _was_there(self, row: Row) -> None:
         self.summary.add(row, before=True)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -32,6 +32,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask://"
+LOST = "KilledWorker"
+"""What Dask calls it when the workers that a task was on died, one after the other."""
 UNDER_WAY = 4
 """Tasks that an executor has, for each of its workers. It does not say when it begins with one, so
 that each has the time of all of them."""
@@ -133,62 +135,90 @@ class _Timed(Generic[T, R]):
 def _on_executor(
     function: Callable[[T], R], tasks: Iterable[T], where: Executor | str, limit: float | None
 ) -> Generator[Done[T, R]]:
-    left = iter(tasks)
-    timed = _Timed(function)
     patience = None if limit is None else UNDER_WAY * limit
     with _executor(where) as (executor, room):
-        under_way: dict[Future[Answer], tuple[T, float]] = {}
+        run = _Run(executor, _Timed(function), patience)
         try:
-            more = True
-            while more or under_way:
-                while more and len(under_way) < room():
-                    try:
-                        task = next(left)
-                    except StopIteration:
-                        more = False
-                        break
-                    under_way[_submitted(executor, timed, task)] = task, monotonic()
-                yield from _answered(under_way, patience)
+            yield from run.all_of(iter(tasks), room)
+            # One of them took workers with it; the others were on the same workers by chance.
+            suspects, run.suspects = run.suspects, None
+            yield from run.all_of(iter(suspects or ()), lambda: 1)
         finally:
-            for future in under_way:
+            for future in run.under_way:
                 future.cancel()
 
 
-def _submitted(executor: Executor, timed: _Timed[T, R], task: T) -> Future[Answer]:
-    try:
-        return executor.submit(timed, task)
-    except (BrokenExecutor, RuntimeError) as error:
-        raise StrettoError(f"the executor takes no more tasks: {error}") from None
+@dataclass(slots=True)
+class _Run(Generic[T, R]):
+    """Tasks on an executor."""
 
+    executor: Executor
+    timed: _Timed[T, R]
+    patience: float | None
+    under_way: dict[Future[Answer], tuple[T, float]] = field(
+        default_factory=dict["Future[Answer]", "tuple[T, float]"]
+    )
+    suspects: list[T] | None = field(default_factory=list["T"])
+    """Tasks that were on workers that died; None: who dies now was alone."""
 
-def _answered(
-    under_way: dict[Future[Answer], tuple[T, float]], limit: float | None
-) -> Iterator[Done[T, Any]]:
-    """Wait until something happens; what is done by then, or given up."""
-    if not under_way:
-        return
-    patience = None
-    if limit is not None:
-        patience = max(0.0, min(began for _, began in under_way.values()) + limit - monotonic())
-    done, _ = wait_for(under_way, patience, FIRST_COMPLETED)
-    for future in done:
-        task, _ = under_way.pop(future)
+    def all_of(self, tasks: Iterator[T], room: Callable[[], int]) -> Iterator[Done[T, R]]:
+        """Run tasks, no more at a time than there is room for."""
+        more = True
+        while more or self.under_way:
+            while more and len(self.under_way) < room():
+                try:
+                    task = next(tasks)
+                except StopIteration:
+                    more = False
+                    break
+                self.under_way[self._submitted(task)] = task, monotonic()
+            yield from self._answered()
+
+    def _submitted(self, task: T) -> Future[Answer]:
         try:
-            answer = future.result()
+            return self.executor.submit(self.timed, task)
+        except (BrokenExecutor, RuntimeError) as error:
+            raise StrettoError(f"the executor takes no more tasks: {error}") from None
+
+    def _answered(self) -> Iterator[Done[T, R]]:
+        """Wait until something happens; what is done by then, or given up."""
+        if not self.under_way:
+            return
+        left = None
+        if self.patience is not None:
+            first = min(began for _, began in self.under_way.values())
+            left = max(0.0, first + self.patience - monotonic())
+        done, _ = wait_for(self.under_way, left, FIRST_COMPLETED)
+        for future in done:
+            task, _ = self.under_way.pop(future)
+            answer = self._answer(future)
+            if answer is not None:
+                yield _done(task, answer)
+            elif self.suspects is not None:
+                self.suspects.append(task)
+        if not done and self.patience is not None:
+            yield from self._given_up(self.patience)
+
+    def _answer(self, future: Future[Answer]) -> Answer | None:
+        """What came of a task; None: it may have been another that took its worker."""
+        try:
+            return future.result()
         except BrokenExecutor as error:
             raise StrettoError(f"the executor broke: {error}") from None
         except CancelledError:
             raise StrettoError("the executor cancelled what it was given") from None
         except Exception as error:
-            answer = Answer(error=told(error))
-        yield _done(task, answer)
-    if limit is None or done:
-        return
-    for future, (task, began) in list(under_way.items()):
-        if monotonic() - began >= limit:
-            del under_way[future]
-            future.cancel()
-            yield Done(task, None, f"error: no answer after {limit:g} s: it was given up", limit)
+            if type(error).__name__ == LOST and self.suspects is not None:
+                return None
+            return Answer(error=told(error))
+
+    def _given_up(self, patience: float) -> Iterator[Done[T, R]]:
+        for future, (task, began) in list(self.under_way.items()):
+            if monotonic() - began >= patience:
+                del self.under_way[future]
+                future.cancel()
+                text = f"error: no answer after {patience:g} s: it was given up"
+                yield Done(task, None, text, patience)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from stretto.loop import Loop, texts
 from stretto.machine import Machine, load_machine
 from stretto.machine.digest import digest
 from stretto.many.inputs import Unit
-from stretto.many.store import AnswerStore, answer
+from stretto.many.store import AnswerStore, answer, bound_options
 from stretto.report.batch import failed, scheduled
 from stretto.resources.prepare import prepare
 
@@ -60,7 +60,7 @@ class Work:
     @property
     def settings(self) -> str:
         """What rows depend on besides their units, as one number."""
-        given = sorted((name, repr(value)) for name, value in self.options.items())
+        given = bound_options(self.options)
         machine = "" if self.machine is None else digest(self.machine)
         asked = f"{package_sum()}\0{machine}\0{given}\0{self.time_limit}"
         return sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,21 +1,42 @@
 """Results for people and for programs: text and JSON are two views of the same value.
 
-One file a report. Here is what all of them lay out: plain text in 100 columns, the same in a
-terminal and in a pipe.
+One file a report. Here is what all of them lay out: plain text, as wide as the terminal, and in
+100 columns wherever there is none.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 WIDTH = 100
+"""Columns where nobody says how many."""
+NARROWEST, WIDEST = 60, 200
+"""Columns that a text is laid out in at least, and at most."""
+_width: ContextVar[int] = ContextVar("width", default=WIDTH)
 NO_BREAK = "\u00a0"
 """Stands for a space at which a line must not end."""
 NAME_WIDTH = 36
 """Longer names are cut in tables, so that the columns beside them keep their room."""
+
+
+def width() -> int:
+    """The columns of the page that is written."""
+    return _width.get()
+
+
+@contextmanager
+def page(columns: int) -> Generator[None]:
+    """Lay out what is told inside in so many columns, or as many as are sensible."""
+    token = _width.set(max(NARROWEST, min(columns, WIDEST)))
+    try:
+        yield
+    finally:
+        _width.reset(token)
 
 
 class Told:
@@ -46,10 +67,10 @@ def cut(name: str, width: int = NAME_WIDTH) -> str:
 
 
 def wrapped(text: str, indent: str = "", hang: str = "") -> list[str]:
-    """A paragraph in at most 100 columns; later lines hang under the first."""
+    """A paragraph in the columns of the page; later lines hang under the first."""
     lines = textwrap.wrap(
         printable(text, keep=NO_BREAK),
-        WIDTH,
+        width(),
         initial_indent=indent,
         subsequent_indent=indent + hang,
         break_long_words=False,

@@ -72,7 +72,7 @@ class BoundsReport(Told):
         lines = [*wrapped(head, "", "  "), *columns(rows, "  ", right=(1,))]
         if self.remedies:
             lines.append("  to lower it:")
-            lines += columns([(f"II >= {r.mii}", _change(r)) for r in self.remedies], "    ")
+            lines += columns([(f"II >= {r.mii}", r.sentence) for r in self.remedies], "    ")
         elif bounds.mii > 1:
             lines += wrapped(f"to lower it: {self._no_remedy()}", "  ", "  ")
         return lines + notes(self.warnings)
@@ -83,11 +83,6 @@ class BoundsReport(Told):
         *others, last = dict.fromkeys(limit(witness) for witness in self.ties)
         who = f"{', '.join(others)} and {last}" if others else "several recurrences"
         return f"no single change would do; {who} each ask for {self.bounds.mii}"
-
-
-def _change(remedy: Remedy) -> str:
-    """What to change, and what stands in the way then."""
-    return f"{remedy.text}; then {remedy.next}" if remedy.next else remedy.text
 
 
 def remedy_to_json(remedy: Remedy) -> dict[str, Any]:

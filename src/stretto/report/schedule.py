@@ -2,22 +2,28 @@
 
 four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal
   1 stage, pipeline depth 2; cost-based (worth pipelining: it holds tma, tc_and_mma)
-  op     stage  cycle  start  slots held
-  load       0      0      0  tma 8, tp_smem_wr 8          held for 8 cycles from its start
-  read       0      8      8  tp_smem_rd 7 from +1         from one cycle after its start
-  storage  space  bytes × ring    lifetime
-  a_tile   smem   8,192 × 2 = 16,384    17                  two iterations keep a copy at once
+  n iterations take 15 × n + 4 cycles
+  slot          busy              cycles 0 to 14
+  tma            53%  █████▎      ████████·······    held in every cycle, all iterations in flight
+  tp_smem_wr *  100%  ██████████  ███████████████    * sets the MII
+  op    stage  cycle  start  slots held, cycles    cycles 0 to 18
+  load      0      0      0  tma 8, tp_smem_wr 8   ████████                held
+  write     0      8      8  tp_smem_wr 7                  ███████────     and not yet done
+  storage  space  bytes  ring  in all  lifetime, cycles
+  a_tile   smem   8,192   × 2  16,384  17          two iterations keep a copy at once
+  to go faster:
+    II >= 8  a second unit of tp_smem_wr (capacity 1 -> 2); then slot tc_and_mma
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.loop import Loop, Op, Use, texts
 from stretto.machine import Machine
-from stretto.report import NO_BREAK, columns, cut, notes, wrapped
+from stretto.report import NO_BREAK, columns, cut, notes, width, wrapped
 from stretto.resources.prepare import resolve
 from stretto.solution import (
     Objective,
@@ -32,12 +38,21 @@ from stretto.solution import (
     spilling,
     the_mii,
 )
-from stretto.verify import Violation
+from stretto.solution.views import pool_loads, prediction, slot_loads
 
-VERIFICATION = "stretto.verification/1"
+if TYPE_CHECKING:
+    from stretto.bounds.remedies import Remedy
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""
+
+TIMELINE = 24
+"""Columns that a timeline needs beside its operations; with less it stands below them."""
+
+MARK = f"{NO_BREAK}*"
+"""Behind what sets the MII."""
+SHADES = "·▁▂▃▄▅▆▇█"
+EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,10 @@ class Report:
         head = f"{analysis.loop} on {analysis.machine}: "
         if analysis.success:
             lines = wrapped(head + self._verdict() + self._spills(), "", "  ")
-            lines += [*self._shape(), *self._ops(), *self._storages(), *self._memory()]
+            tables = [*self._slots(), *self._ops()]
+            marked = ["  * sets the MII"] if any(" *" in line for line in tables) else []
+            lines += [*self._shape(), *tables, *marked]
+            lines += [*self._storages(), *self._memory(), *self._faster()]
             lines += self._refused() if self.verbose else []
         else:
             lines = wrapped(head + self.failure(), "", "  ")
@@ -116,21 +134,66 @@ class Report:
         if len(rows) > 1:
             told = ", ".join(_objective(row) for row in rows[1:])
             lines += wrapped(f"at this II: {told}", "  ", "  ")
-        return lines
+        time = prediction(self.resolved(), a)
+        sign = "-" if time.fixed < 0 else "+"
+        each = f"{time.per_iteration:,} × n {sign} {abs(time.fixed):,} cycles"
+        return [*lines, f"  n iterations take {each}"]
+
+    def _slots(self) -> list[str]:
+        """How busy slots and pools are, and in which cycles of the interval."""
+        table, ii = self.analysis.table, self.analysis.ii or 1
+        slots = slot_loads(self.analysis, self.machine)
+        pools = pool_loads(self.analysis, self.machine)
+        if not slots and not pools:
+            return []
+        taken = [(load, [(t.cycle, t.cycles, dict(t.held)) for t in table]) for load in slots]
+        taken += [(load, [(t.cycle, t.cycles, dict(t.drawn)) for t in table]) for load in pools]
+        kinds = [""] * len(slots) + ["pool "] * len(pools)
+        names = [
+            kind + cut(load.name) + MARK * load.limiting
+            for kind, (load, _) in zip(kinds, taken, strict=True)
+        ]
+        space = max(10, width() - 2 - max(map(len, ["slot", *names])) - 20)
+        room = min(ii, space)
+        rows = [["slot", "busy", "", _cycles(ii, room, space)]]
+        for name, (load, cycles) in zip(names, taken, strict=True):
+            steps = [(first, count, held.get(load.name, 0)) for first, count, held in cycles]
+            shade = "".join(map(_shade, _columns(steps, ii, room, load.capacity)))
+            rows.append([name, f"{load.utilization:.0%}", _bar(load.utilization), shade])
+        return columns(rows, "  ", right=(1,))
 
     def _ops(self) -> list[str]:
         names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
-        rows = [[*names, "slots held"]]
         loop = self.resolved()
+        rows = [[*names, "slots held, cycles"]]
         rows += [self._op(placed, loop.op(placed.op)) for placed in self.analysis.placements]
-        return columns(rows, "  ", right=(1, 2, 3))
+        used = 2 + sum(max(len(row[i]) for row in rows) + 2 for i in range(len(rows[0])))
+        if width() - used >= TIMELINE:
+            lines = self._timeline(loop, width() - used)
+            rows = [[*row, line] for row, line in zip(rows, lines, strict=True)]
+            return columns(rows, "  ", right=(1, 2, 3))
+        widest = max(len(row[0]) for row in rows)
+        lines = self._timeline(loop, width() - widest - 4)
+        own = [[row[0], line] for row, line in zip(rows, lines, strict=True)]
+        return [*columns(rows, "  ", right=(1, 2, 3)), *columns(own, "  ")]
+
+    def _timeline(self, loop: Loop, space: int) -> list[str]:
+        """One iteration from its first start to its last completion, an operation a line."""
+        starts = self.analysis.starts
+        last = max(1, *(starts[op.name] + op.completion for op in loop.ops))
+        room = min(space, last)
+        return [_cycles(last, room, space)] + [
+            _flight(loop.op(placed.op), placed.start, last, room)
+            for placed in self.analysis.placements
+        ]
 
     def resolved(self) -> Loop:
         """The loop with its costs; LoopError where the machine does not know an operation."""
         return self.loop if self.loop.resolved else resolve(self.loop, self.machine).loop
 
     def _op(self, placed: Placement, op: Op) -> list[str]:
-        row = [cut(placed.op), str(placed.stage), str(placed.cycle), str(placed.start)]
+        name = cut(placed.op) + MARK * self._critical(placed.op)
+        row = [name, str(placed.stage), str(placed.cycle), str(placed.start)]
         if self.verbose:
             row += [placed.rung, placed.arm]
         held = [_hold(use) for use in op.vector.uses if use.duration]
@@ -139,10 +202,17 @@ class Report:
         fused = f"; fused with {', '.join(others)}" if others else ""
         return [*row, (", ".join(held) or "none") + fused]
 
+    def _critical(self, op: str) -> bool:
+        """Whether it stands on the recurrence that limits the II."""
+        bounds = self.analysis.bounds
+        if bounds is None or bounds.witness.kind != "cycle":
+            return False
+        return any(op in part.ops for part in bounds.witness.parts)
+
     def _storages(self) -> list[str]:
         if not self.analysis.storages:
             return []
-        rows = [["storage", "space", "bytes", "ring", "in all", "lifetime"]]
+        rows = [["storage", "space", "bytes", "ring", "in all", "lifetime, cycles"]]
         for s in self.analysis.storages:
             total = f"{s.bytes * s.ring_depth:,}"
             cells = [f"{s.bytes:,}", f"× {s.ring_depth}", total, str(s.lifetime)]
@@ -163,6 +233,16 @@ class Report:
             spills = ", which spills" if spilling(self.analysis) else ""
             told.append(f"register pressure {pressure.peak}{of} at cycle {pressure.cycle}{spills}")
         return wrapped("; ".join(told), "  ", "  ") if told else []
+
+    def advice(self) -> tuple[Remedy, ...]:
+        """What would make it faster, the easiest first."""
+        from stretto.bounds.remedies import advice  # noqa: PLC0415 - where there is a schedule
+
+        return advice(self.resolved(), self.machine, self.analysis, self.options)
+
+    def _faster(self) -> list[str]:
+        rows = [(f"II >= {remedy.mii}", remedy.sentence) for remedy in self.advice()]
+        return ["  to go faster:", *columns(rows, "    ")] if rows else []
 
     # None -------------------------------------------------------------------------------------
 
@@ -222,6 +302,57 @@ def _sought(refusal: Refusal) -> str:
     return "; ".join(told)
 
 
+# Pictures ---------------------------------------------------------------------------------
+
+
+def _cycles(last: int, room: int, space: int) -> str:
+    """What the columns of a picture are, in no more than so many."""
+    each = f", a column is {last / room:.3g}" if room < last else ""
+    told = f"cycles 0 to {last - 1:,}{each}"
+    return (told if len(told) <= space else f"{last:,} cycles").replace(" ", NO_BREAK)
+
+
+def _columns(
+    steps: Sequence[tuple[int, int, int]], ii: int, room: int, capacity: int
+) -> list[float]:
+    """The part that is held in each column; steps are (first cycle, cycles, amount)."""
+    found = [0.0] * room
+    for first, count, amount in steps:
+        for k in range(first * room // ii, -(-(first + count) * room // ii)):
+            begin, end = max(first, k * ii / room), min(first + count, (k + 1) * ii / room)
+            found[k] += amount * max(0.0, end - begin)
+    return [held * room / ii / capacity for held in found]
+
+
+def _shade(part: float) -> str:
+    """A column: a dot where nothing is held."""
+    return SHADES[-(-int(part * 1000) * (len(SHADES) - 1) // 1000)] if part > 0 else SHADES[0]
+
+
+def _bar(part: float) -> str:
+    """Ten cells for the whole."""
+    eighths = round(part * 80)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (EIGHTHS[rest] if rest else "")).ljust(10)
+
+
+def _flight(op: Op, start: int, last: int, room: int) -> str:
+    """A line of the timeline: what is held, and then until it is done."""
+
+    def span(begin: int, end: int) -> range:
+        return range(begin * room // last, max(-(-end * room // last), begin * room // last + 1))
+
+    cells = [NO_BREAK] * room
+    for k in span(start, start + op.completion):
+        if k < room:
+            cells[k] = "─"
+    for use in op.vector.uses:
+        for k in span(start + use.offset, start + use.end) if use.duration else ():
+            if k < room:
+                cells[k] = "█"
+    return "".join(cells).rstrip(NO_BREAK)
+
+
 def _hold(use: Use) -> str:
     """A slot, how long, and where it differs from the common case how much and when."""
     text = f"{use.slot} {use.duration}"
@@ -230,43 +361,3 @@ def _hold(use: Use) -> str:
     if use.offset:
         text += f" from +{use.offset}"
     return text.replace(" ", NO_BREAK)
-
-
-# The verdict on a schedule ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationReport:
-    """What the verifier says of one loop's schedule."""
-
-    loop: str
-    machine: str
-    analysis: ScheduleAnalysis
-    violations: tuple[Violation, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def success(self) -> bool:
-        """Whether nothing is violated."""
-        return not self.violations
-
-    def to_json(self) -> dict[str, Any]:
-        """As an entry of `loops` in a verification document."""
-        return {
-            "name": self.loop,
-            "machine": self.machine,
-            "success": self.success,
-            "ii": self.analysis.ii,
-            "legal": self.success,
-            "violations": [v.to_json() for v in self.violations],
-            "warnings": list(self.warnings),
-        }
-
-    def to_text(self) -> list[str]:
-        """For people."""
-        head = f"{self.loop} on {self.machine}, II {self.analysis.ii}: "
-        wrong = f"not legal, {counted(len(self.violations), 'violation')}"
-        lines = wrapped(head + ("legal" if self.success else wrong))
-        for violation in self.violations:
-            lines += wrapped(f"{violation.rule}: {violation.message}", "  ", "    ")
-        return lines + notes(self.warnings)

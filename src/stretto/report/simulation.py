@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report import WIDTH, Told, as_json, columns, cut, notes, printable, wrapped
+from stretto.report import Told, as_json, columns, cut, notes, printable, width, wrapped
 from stretto.solution import counted
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class SimulationReport:
         first = {i.op: i.cycle for i in reversed(s.issued)}
         order.sort(key=lambda row: (row[0], first[row[1]]))
         names = {op: cut(printable(op), NAME_WIDTH) for _, op in order}
-        room = WIDTH - 6 - max(map(len, names.values())) - max(len(a) for a in (*agents, "agent"))
+        room = width() - 6 - max(map(len, names.values())) - max(len(a) for a in (*agents, "agent"))
         scale = max(1, -(-end // room))
         rows = [["op", "agent", f"from cycle 0, a column is {counted(scale, 'cycle')}"]]
         for number, op in order:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from stretto.bounds.remedies import remedies, ties
+from stretto.bounds.remedies import ties
 from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.machine.digest import digest
 from stretto.report.bounds import remedy_to_json
-from stretto.solution import ScheduleAnalysis, limit, spilling
+from stretto.solution import ScheduleAnalysis, Witness, limit, spilling
 from stretto.solution.json import analysis_to_json
 from stretto.solution.margins import Margin, margins, slack
 from stretto.solution.views import Load, pool_loads, prediction, profile, register_lives, slot_loads
@@ -188,15 +188,13 @@ def _program(program: Program, machine: Machine) -> dict[str, Any]:
 
 
 def _advice(report: Report) -> dict[str, Any]:
-    """What would lower the bound; where no single change would, what stands in the way."""
-    bounds = report.analysis.bounds
-    if bounds is None:
-        return {"remedies": [], "ties": []}
+    """What would make it faster; where no single change would, what stands in the way."""
+    found, bounds = report.advice(), report.analysis.bounds
     asked = report.options
     fuse, stages = bool(asked.get("fuse", True)), asked.get("max_stages")
-    problem = (report.resolved(), report.machine, bounds)
-    found = remedies(*problem, fuse=fuse, max_stages=stages)
-    tied = () if found else ties(*problem, fuse=fuse, max_stages=stages)
+    tied: tuple[Witness, ...] = ()
+    if bounds is not None and not found:
+        tied = ties(report.resolved(), report.machine, bounds, fuse=fuse, max_stages=stages)
     return {
         "remedies": [remedy_to_json(remedy) for remedy in found],
         "ties": [limit(witness) for witness in tied],

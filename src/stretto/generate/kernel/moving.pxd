@@ -3,19 +3,20 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES
 
 
 @cython.final
 cdef class Moving:
-    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried
+    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
     cdef bint ruled, cells, pinned
-    cdef i64 always, unit, registers, most, logged
+    cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
     cdef i64[::1] order, reach, first, last, frozen, keeps, weight
-    cdef i64[::1] arc_src, arc_dst, arc_gain
+    cdef i64[::1] arc_src, arc_dst, arc_gain, arcs_at, arcs_of, short, astray
+    cdef i64[::1] place, line, waits, met, longest, part_wide, parts, part_at, part_seg, after, before
     cdef i64[::1] succ_at, succ_op, succ_gain, pred_at, pred_op, pred_gain
     cdef i64[::1] seg_at, seg_op, seg_col, seg_off, seg_len, seg_amt
     cdef i64[::1] lane_at, lane_seg, limit, holders
@@ -28,20 +29,32 @@ cdef class Moving:
     cdef i64 wrap(self, i64 start) noexcept
     cdef i64 near(self, i64 cycle) noexcept
     cdef i64 held_from(self, i64 s) noexcept
+    cdef i64 part_of(self, i64 s) noexcept
+    cdef void link(self, i64 s) noexcept
+    cdef void unlink(self, i64 s) noexcept
+    cdef void seat(self, i64 op, i64 at) noexcept
     cdef void load(self, i64[::1] starts) noexcept
     cdef bint accept(self) noexcept
     cdef void put(self, i64 op, i64 at) noexcept
     cdef void undo(self) noexcept
     cdef bint insert(self, i64 op, i64 at, bint onward) noexcept
     cdef i64 crowding(self, i64 s) noexcept
-    cdef i64 crowd(self, i64 s) noexcept
+    cdef i64 crowd(self, i64 s, i64 count) noexcept
+    cdef i64 meeting(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
+    cpdef bint overfull(self)
+    cdef i64 over(self, i64 s) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
+    cdef void recount(self) noexcept
+    cdef void tally(self, i64 made) noexcept
+    cdef void count(self, i64 op) noexcept
     cdef void weigh(self) noexcept
     cdef bint step(self) noexcept
     cdef bint derive(self) noexcept
+    cdef bint ripple(self) noexcept
+    cdef void lift(self, i64 node, i64 behind) noexcept
     cdef bint gather(self) noexcept
     cdef void settle(self) noexcept
     cdef i64 lives_of(self, i64 op) noexcept

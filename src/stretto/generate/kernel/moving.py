@@ -33,8 +33,14 @@ AIMED = 30
 """Of a hundred moves, those that begin with a missed dependence."""
 HOPE = 6
 """What `fit` still misses when it is nowhere near: more than such a part of the II."""
+PUSHES = 16
+"""Nodes that a move of `fit` may push out of the way, on the mean."""
 HISTORY = 40
 """Moves ago that a placement is compared with."""
+CROWDED = 32
+"""Segments of a column from which on only those nearby are looked at."""
+STRAY = 8
+"""Stages beyond twice as many as the best placement has at which starts are given up."""
 
 
 def _numbers(values: Sequence[int]) -> array[int]:
@@ -56,6 +62,13 @@ class Moving:
         self.ruled = any(last < FAR for last in board.last) or bool(board.groups)
         self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
+        self.foremost = max(board.first, default=0)
+        self.head = self.waiting = 0
+        self.place = _numbers([0] * n)
+        for k, node in enumerate(board.order):
+            self.place[node] = k
+        self.line = _numbers([0] * n)
+        self.waits = _numbers([0] * n)
         self.reach = _numbers(board.reach)
         self.first = _numbers(board.first)
         self.last = _numbers(board.last)
@@ -67,6 +80,15 @@ class Moving:
         self.arc_dst = _numbers([arc[1] for arc in board.arcs])
         self.arc_gain = _numbers([arc[2] for arc in board.arcs])
         self.weight = _numbers([LIGHT] * self.arcs)
+        self.short = _numbers([0] * self.arcs)
+        self.astray = _numbers([0] * n)
+        self.heavy = self.lack = 0
+        beside: list[list[int]] = [[] for _ in range(n)]
+        for a, arc in enumerate(board.arcs):
+            beside[arc[0]].append(a)
+            beside[arc[1]].append(a)
+        self.arcs_at = _cut(beside)
+        self.arcs_of = _numbers([a for row in beside for a in row])
         out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         into: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         for src, dst, gain in board.every:
@@ -90,6 +112,9 @@ class Moving:
         self.lane_at = _cut(lanes)
         self.lane_seg = _numbers([s for lane in lanes for s in lane])
         self.limit = _numbers(board.limits)
+        self.columns = len(board.limits)
+        self.met = _numbers([0] * len(held))
+        self._part(lanes)
         self.holders = _numbers([op for op, row in enumerate(board.segments) if row])
         self.movers = len(self.holders) - 1
         self.groups = len(board.groups)
@@ -140,8 +165,26 @@ class Moving:
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
         self.plain = 0
         """What `missed` counts, not weighed."""
+        self.pushed = 0
+        """Nodes that had to move out of the way so far."""
         self.tried = 0
         """Moves made so far."""
+        for s in range(len(held)):
+            self.link(s)
+
+    def _part(self, lanes: Sequence[Sequence[int]]) -> None:
+        """Cut crowded columns into parts of their cycles, each with a list of who begins there."""
+        self.longest = _numbers([max((self.seg_len[s] for s in lane), default=0) for lane in lanes])
+        wide = [
+            max(1, self.longest[c] // 2, self.ii // len(lane)) if len(lane) > CROWDED else 0
+            for c, lane in enumerate(lanes)
+        ]
+        self.part_wide = _numbers(wide)
+        self.parts = _numbers([self.ii // width if width else 0 for width in wide])
+        self.part_at = array("q", accumulate(self.parts, initial=0))
+        self.part_seg = _numbers([-1] * self.part_at[len(lanes)])
+        self.after = _numbers([-1] * (len(self.seg_op) - 1))
+        self.before = _numbers([-1] * (len(self.seg_op) - 1))
 
     # What everybody uses ----------------------------------------------------------------------
 
@@ -165,27 +208,64 @@ class Moving:
         """The cycle in which a segment begins."""
         return self.near(self.cycle[self.seg_op[s]] + self.seg_off[s])
 
+    def part_of(self, s: int) -> int:
+        """The part of its column in which a segment begins."""
+        column = self.seg_col[s]
+        part = self.held_from(s) // self.part_wide[column]
+        return self.part_at[column] + min(part, self.parts[column] - 1)
+
+    def link(self, s: int) -> None:
+        """Enter a segment in the list of those that begin in its part."""
+        if not self.part_wide[self.seg_col[s]]:
+            return
+        part = self.part_of(s)
+        head = self.part_seg[part]
+        self.after[s], self.before[s] = head, -1
+        if head >= 0:
+            self.before[head] = s
+        self.part_seg[part] = s
+
+    def unlink(self, s: int) -> None:
+        """Take it out again."""
+        if not self.part_wide[self.seg_col[s]]:
+            return
+        before, after = self.before[s], self.after[s]
+        if before >= 0:
+            self.after[before] = after
+        else:
+            self.part_seg[self.part_of(s)] = after
+        if after >= 0:
+            self.before[after] = before
+
+    def seat(self, op: int, at: int) -> None:
+        """Let a node start at a time."""
+        self.start[op] = at
+        cycle = self.wrap(at)
+        if cycle == self.cycle[op]:
+            return
+        for s in range(self.seg_at[op], self.seg_at[op + 1]):
+            self.unlink(s)
+        self.cycle[op] = cycle
+        for s in range(self.seg_at[op], self.seg_at[op + 1]):
+            self.link(s)
+
     def put(self, op: int, at: int) -> None:
         """Move one node, to be undone."""
         self.log_op[self.logged] = op
         self.log_at[self.logged] = self.start[op]
         self.logged += 1
-        self.start[op] = at
-        self.cycle[op] = self.wrap(at)
+        self.seat(op, at)
 
     def undo(self) -> None:
         """Take back the last move."""
         while self.logged > 0:
             self.logged -= 1
-            op = self.log_op[self.logged]
-            self.start[op] = self.log_at[self.logged]
-            self.cycle[op] = self.wrap(self.start[op])
+            self.seat(self.log_op[self.logged], self.log_at[self.logged])
 
     def load(self, starts: array[int]) -> None:
         """Go on from these starts."""
         for i in range(self.n):
-            self.start[i] = starts[i]
-            self.cycle[i] = self.wrap(starts[i])
+            self.seat(i, starts[i])
 
     def insert(self, op: int, at: int, onward: bool) -> bool:
         """Move a node; who is in its way moves on (or back), as far as that takes; may not work."""
@@ -208,6 +288,7 @@ class Moving:
                     continue
                 y = self.seg_op[other]
                 budget -= 1
+                self.pushed += 1
                 if y == op or budget <= 0:
                     return False
                 gap = self.near(self.held_from(other) - self.held_from(s))
@@ -233,33 +314,28 @@ class Moving:
         return True
 
     def crowding(self, s: int) -> int:
-        """A segment that a segment cannot share its column with; -1: it fits."""
+        """The first segment that a segment cannot share its column with; -1: it fits."""
         column, op = self.seg_col[s], self.seg_op[s]
-        limit, amount, length = self.limit[column], self.seg_amt[s], self.seg_len[s]
-        held = amount
-        begin = self.held_from(s)
-        for m in range(self.lane_at[column], self.lane_at[column + 1]):
-            other = self.lane_seg[m]
-            if other == s:
-                continue
-            gap = self.near(self.held_from(other) - begin)
-            if gap < length or self.ii - gap < self.seg_len[other]:
-                if self.seg_op[other] != op and amount + self.seg_amt[other] > limit:
-                    return other
-                held += self.seg_amt[other]  # what is tied to it moves with it, and counts
-        return -1 if held <= limit else self.crowd(s)
+        amount, limit = self.seg_amt[s], self.limit[column]
+        count, held = self.meeting(s), 0
+        for k in range(count):
+            other = self.met[k]
+            if self.seg_op[other] != op and amount + self.seg_amt[other] > limit:
+                return other
+            held += self.seg_amt[other]  # what is tied to it moves with it, and counts
+        return -1 if held <= limit else self.crowd(s, count)
 
-    def crowd(self, s: int) -> int:
+    def crowd(self, s: int, count: int) -> int:
         """Of segments that fit beside another one by one, one where all together do not; or -1."""
         column, op = self.seg_col[s], self.seg_op[s]
         begin = self.held_from(s)
-        for m in range(self.lane_at[column], self.lane_at[column + 1]):
-            at = self.held_from(self.lane_seg[m])
+        for m in range(count):
+            at = self.held_from(self.met[m])
             if self.near(at - begin) >= self.seg_len[s]:
                 continue
             held, found = 0, -1
-            for k in range(self.lane_at[column], self.lane_at[column + 1]):
-                other = self.lane_seg[k]
+            for k in range(count):
+                other = self.met[k]
                 if self.near(at - self.held_from(other)) < self.seg_len[other]:
                     held += self.seg_amt[other]
                     if self.seg_op[other] != op:
@@ -267,6 +343,38 @@ class Moving:
             if held > self.limit[column]:
                 return found
         return -1
+
+    def meeting(self, s: int) -> int:
+        """How many segments of its column a segment meets, itself among them: `met`, in order."""
+        column, ii = self.seg_col[s], self.ii
+        begin, length = self.held_from(s), self.seg_len[s]
+        wide, longest, count = self.part_wide[column], self.longest[column], 0
+        if not wide or longest + length + 2 * wide >= ii:
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                other = self.lane_seg[m]
+                gap = self.near(self.held_from(other) - begin)
+                if gap < length or ii - gap < self.seg_len[other]:
+                    self.met[count] = other
+                    count += 1
+            return count
+        first, parts = self.part_at[column], self.parts[column]
+        part = min(self.near(begin - longest + 1) // wide, parts - 1)
+        last = min(self.near(begin + length - 1) // wide, parts - 1)
+        while True:
+            other = self.part_seg[first + part]
+            while other >= 0:
+                gap = self.near(self.held_from(other) - begin)
+                if gap < length or ii - gap < self.seg_len[other]:
+                    k = count
+                    while k > 0 and self.met[k - 1] > other:
+                        self.met[k] = self.met[k - 1]
+                        k -= 1
+                    self.met[k] = other
+                    count += 1
+                other = self.after[other]
+            if part == last:
+                return count
+            part = part + 1 if part + 1 < parts else 0
 
     def beside(self, op: int) -> int:
         """Where a node would stand right behind or right before another, by cycle; -1: nowhere.
@@ -308,6 +416,40 @@ class Moving:
                     return False
         return True
 
+    def overfull(self) -> bool:
+        """Whether some column must hold more than it can in a stretch of at most an II.
+
+        Whoever starts and ends inside of the stretch wherever its window puts it holds it there:
+        energetic reasoning (J. Erschler and P. Lopez, 1990), which proves that nothing fits.
+        """
+        for column in range(self.columns):
+            count = 0
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s, k = self.lane_seg[m], count
+                end = self.over(s)
+                while k > 0 and self.over(self.met[k - 1]) > end:
+                    self.met[k] = self.met[k - 1]
+                    k -= 1
+                self.met[k] = s
+                count += 1
+            for m in range(count):
+                begin = self.early[self.seg_op[self.met[m]]] + self.seg_off[self.met[m]]
+                held = 0
+                for k in range(count):
+                    s = self.met[k]
+                    span = self.over(s) - begin
+                    if span > self.ii:
+                        break
+                    if self.early[self.seg_op[s]] + self.seg_off[s] >= begin:
+                        held += self.seg_len[s] * self.seg_amt[s]
+                        if held > self.limit[column] * span:
+                            return True
+        return False
+
+    def over(self, s: int) -> int:
+        """When a segment ends that begins as late as its window allows."""
+        return self.late[self.seg_op[s]] + self.seg_off[s] + self.seg_len[s]
+
     def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
 
@@ -315,30 +457,35 @@ class Moving:
         better until what is missed weighs more; `look`: after so many it is given up if it was
         nowhere near. True: it is the best placement now.
         """
-        if not self.windows(stages):
+        if not self.windows(stages) or self.overfull():
             return False
         for i in range(self.fitted):
             at = self.early[i] + self.wrap(self.best[i] - self.early[i])
             while at + self.ii <= self.late[i] and at + self.ii <= self.best[i]:
                 at += self.ii
-            self.start[i] = at
-            self.cycle[i] = self.wrap(at)
+            self.seat(i, at)
         for a in range(self.arcs):
             self.weight[a] = LIGHT
+        self.recount()
         current = self.missed()
         lowest, nearest, idle = current, self.plain, 0
+        end = self.pushed + PUSHES * moves
         for k in range(moves):
-            if current == 0 or (k == look and k > 0 and nearest > self.ii // HOPE):
+            nowhere = k == look and k > 0 and nearest > self.ii // HOPE
+            if current == 0 or self.pushed > end or nowhere:
                 break
             self.tried += 1
             idle += 1
             if idle > patience:
                 self.weigh()
+                self.recount()
                 lowest = current = self.missed()
                 idle = 0
             if not self.step():
                 self.undo()
                 continue
+            made = self.logged
+            self.tally(made)
             reached = self.missed()
             nearest = min(nearest, self.plain)
             if reached <= current or reached <= current + self.below(LIGHT * hot + 1):
@@ -347,36 +494,59 @@ class Moving:
                     lowest, idle = reached, 0
             else:
                 self.undo()
+                self.tally(made)
         return current == 0 and self.accept()
 
     def missed(self) -> int:
         """By how much dependences, windows and groups are missed, weighed; `plain`: not weighed."""
-        total = plain = 0
-        for a in range(self.arcs):
-            miss = self.start[self.arc_src[a]] + self.arc_gain[a] - self.start[self.arc_dst[a]]
-            if miss > 0:
-                plain += miss
-                total += miss * (self.weight[a] - LIGHT)
-        for i in range(self.fitted):
-            at = self.start[i]
-            if at < self.early[i]:
-                plain += self.early[i] - at
-            elif at > self.late[i]:
-                plain += at - self.late[i]
+        apart = 0
         for g in range(self.groups):
             low, high = FAR, -FAR
             for k in range(self.group_at[g], self.group_at[g + 1]):
                 at = self.start[self.group_op[k]] + self.group_off[k]
                 at -= self.wrap(at)
                 low, high = min(low, at), max(high, at)
-            plain += high - low
-        self.plain = plain
-        return total + LIGHT * plain
+            apart += high - low
+        self.plain = self.lack + apart
+        return self.heavy + LIGHT * apart
+
+    def recount(self) -> None:
+        """Count what dependences and windows miss from nothing."""
+        self.heavy = self.lack = 0
+        for a in range(self.arcs):
+            self.short[a] = 0
+        for i in range(self.fitted):
+            self.astray[i] = 0
+        for i in range(self.fitted):
+            self.count(i)
+
+    def tally(self, made: int) -> None:
+        """Count anew after a move of so many, or after it was undone."""
+        for m in range(made):
+            self.count(self.log_op[m])
+
+    def count(self, op: int) -> None:
+        """Count anew what a node's dependences and its window miss."""
+        for k in range(self.arcs_at[op], self.arcs_at[op + 1]):
+            a = self.arcs_of[k]
+            miss = self.start[self.arc_src[a]] + self.arc_gain[a] - self.start[self.arc_dst[a]]
+            miss = max(miss, 0)
+            more = miss - self.short[a]
+            if more:
+                self.short[a] = miss
+                self.lack += more
+                self.heavy += more * self.weight[a]
+        at = self.start[op]
+        out = max(self.early[op] - at, at - self.late[op], 0)
+        more = out - self.astray[op]
+        self.astray[op] = out
+        self.lack += more
+        self.heavy += LIGHT * more
 
     def weigh(self) -> None:
         """What is missed weighs more, what is not a little less."""
         for a in range(self.arcs):
-            if self.start[self.arc_src[a]] + self.arc_gain[a] > self.start[self.arc_dst[a]]:
+            if self.short[a]:
                 self.weight[a] += 1 + self.weight[a] // 4
             elif self.weight[a] > LIGHT:
                 self.weight[a] -= self.weight[a] // 8
@@ -389,11 +559,10 @@ class Moving:
                 a = first + k
                 if a >= self.arcs:
                     a -= self.arcs
-                src, dst = self.arc_src[a], self.arc_dst[a]
-                miss = self.start[src] + self.arc_gain[a] - self.start[dst]
-                if miss > 0:
+                miss = self.short[a]
+                if miss:
                     later = self.below(2) > 0
-                    op = dst if later else src
+                    op = self.arc_dst[a] if later else self.arc_src[a]
                     if self.frozen[op]:
                         break
                     at = self.start[op] + (miss if later else -miss)
@@ -424,31 +593,53 @@ class Moving:
             if self.keeps[i]:
                 at += self.wrap(self.cycle[i] - at)
             self.early[i] = at
-        rounds, moved = 0, True
-        while moved:
-            moved = False
+        if not self.ripple():
+            return False
+        rounds = 0
+        while self.groups and self.gather():
             rounds += 1
-            if rounds > self.n + 2:
+            if rounds > self.n or not self.ripple():
                 return False
-            for k in range(self.n):
-                node = self.order[k]
-                here = self.early[node]
-                for a in range(self.succ_at[node], self.succ_at[node + 1]):
-                    other = self.succ_op[a]
-                    need = here + self.succ_gain[a]
-                    if need > self.early[other]:
-                        if self.keeps[other]:
-                            need += self.wrap(self.cycle[other] - need)
-                        self.early[other] = need
-                        moved = True
-            if self.groups and not moved:
-                moved = self.gather()
         for i in range(self.n):
             if self.early[i] > self.last[i]:
                 return False
         for i in range(self.n):
             self.start[i] = self.early[i]
         return True
+
+    def ripple(self) -> bool:
+        """Raise earliest starts along dependences until all are met; false: they never are."""
+        far = (2 * self.best_stages + STRAY) * self.ii + self.foremost
+        self.head = self.waiting = 0
+        for k in range(self.n):
+            self.lift(self.order[k], k)
+        while self.waiting:
+            node = self.line[self.head]
+            self.head = self.head + 1 if self.head + 1 < self.n else 0
+            self.waiting -= 1
+            self.waits[node] = 0
+            if self.early[node] > far:
+                for i in range(self.n):
+                    self.waits[i] = 0
+                return False
+            self.lift(node, self.n)
+        return True
+
+    def lift(self, node: int, behind: int) -> None:
+        """Raise who waits for a node; who is up to so far behind in the order waits in line."""
+        for a in range(self.succ_at[node], self.succ_at[node + 1]):
+            other = self.succ_op[a]
+            need = self.early[node] + self.succ_gain[a]
+            if need <= self.early[other]:
+                continue
+            if self.keeps[other]:
+                need += self.wrap(self.cycle[other] - need)
+            self.early[other] = need
+            if self.place[other] <= behind and not self.waits[other]:
+                tail = self.head + self.waiting
+                self.line[tail if tail < self.n else tail - self.n] = other
+                self.waits[other] = 1
+                self.waiting += 1
 
     def gather(self) -> bool:
         """Raise who stands in an earlier stage than the rest of its group; whether anyone did."""
@@ -672,7 +863,7 @@ class Moving:
             at = self.start[op] - self.cycle[op] + self.wrap(cycle)
             if self.frozen[op] and self.start[op] != at:
                 return False
-            self.start[op], self.cycle[op] = at, self.wrap(at)
+            self.seat(op, at)
             self.frozen[op] = self.keeps[op] = 1
         self.logged = 0
         for k in range(len(ops)):

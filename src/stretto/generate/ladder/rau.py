@@ -38,6 +38,8 @@ TEXTBOOK, WEIGHED, LONG = 6, 20, 60
 """Seats that a plan by start may take, for each node."""
 SHORTER = 8
 """The part of the stages that could be saved that is tried at once."""
+SMALL = 128
+"""Nodes up to which a placement is left to `improve.py`, which has moves enough for it."""
 ROUNDS = 8
 """Times that all seats are moved earlier to save a stage."""
 
@@ -145,7 +147,12 @@ class Refiner:
                 continue
             least = max(seats.earliest(), default=0) // ii + 1
             if best.stage_count > least:
-                plan = _weighed(seats.heights(), core, LONG)
+                height = seats.heights()
+                large = core.size > SMALL
+                if large:
+                    cheap = Work(LONG * core.size)
+                    best = self._better(core, seats, _textbook(height, core, LONG), best, cheap)
+                plan = _weighed(height, core, WEIGHED if large else LONG)
                 best = self._better(core, seats, plan, best, work)
                 best = self._shortened(core, seats, best, least, work)
         return best
@@ -235,11 +242,9 @@ class Refiner:
             told = "the cycles of a recurrence ask for a stage too many"
             return None, Refusal(ii, told, rung=RUNG)
         starts = _whole(seats)
-        if plan.by_cycle:
-            seats.compact(ROUNDS)
-            lean = _whole(seats)
-            if max(lean) // ii - min(lean) // ii < max(starts) // ii - min(starts) // ii:
-                starts = lean
+        large = core.size > SMALL
+        if plan.by_cycle or (large and not problem.staged):
+            starts = _compacted(seats, starts, again=large)
         partial = Partial.of(problem, ii, core.expand(ii, starts), core.fused(), RUNG)
         broken = _stage_rules(partial)
         if broken is not None:
@@ -297,6 +302,29 @@ def _taken(core: Core, seats: Seats, ii: int) -> bool:
 
 def _whole(seats: Seats) -> list[int]:
     return [start for start in seats.starts() if start is not None]
+
+
+def _compacted(seats: Seats, starts: list[int], *, again: bool) -> list[int]:
+    """Starts of fewer stages by seats moved earlier, else the same; `again`: while it saves any.
+
+    One by one, seats around a recurrence stay where the others hold them; so stages are found
+    anew, from nothing, for the cycles that the seats have come to.
+    """
+    while True:
+        seats.compact(ROUNDS)
+        found = [_whole(seats)]
+        if again and seats.staged():
+            found.append(_whole(seats))
+        lean = min(found, key=lambda starts: _last_stage(starts, seats.ii))
+        if _last_stage(lean, seats.ii) >= _last_stage(starts, seats.ii):
+            return starts
+        if not again:
+            return lean
+        starts = lean
+
+
+def _last_stage(starts: Sequence[int], ii: int) -> int:
+    return max(starts) // ii - min(starts) // ii
 
 
 def _crowded(core: Core, ii: int) -> bool:

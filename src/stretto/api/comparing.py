@@ -1,0 +1,14 @@
+"""`stretto.compare`: two schedules side by side.
+
+stretto.compare(stretto.schedule(loop), stretto.schedule(loop, "h200"))  ──►  .rows(), .report()
+"""
+
+from __future__ import annotations
+
+from stretto.api.solving import ScheduleResult
+from stretto.report.comparison import Comparison
+
+
+def compare(a: ScheduleResult, b: ScheduleResult) -> Comparison:
+    """What each of two schedules takes, and which operations stand elsewhere."""
+    return Comparison(a.to_json(), b.to_json())

@@ -1,0 +1,242 @@
+// What if? Numbers to change, operations to pin, and what came of it beside what was.
+
+import { useSignal } from "@preact/signals";
+import {
+  alive,
+  apply,
+  busy,
+  desk,
+  moved,
+  pin,
+  problems,
+  putBack,
+  redo,
+  save,
+  startOver,
+  tryMove,
+  undo,
+  unpin,
+  type Change,
+} from "./live";
+import { Name } from "./name";
+import type { Knob, Loop } from "./report";
+import { ghost, loop, number, opOf, selected } from "./state";
+
+const KINDS: Record<string, string> = {
+  capacity: "capacity of",
+  budget: "budget of",
+  pool: "units of",
+  latency: "latency of",
+  duration: "hold of",
+  stated: "latency of",
+  tile: "extent",
+};
+
+const SAVED = ["machine", "pins", "schedule", "loop"];
+
+/** The change with one knob at another value; at its first value it is no change. */
+const turned = (now: Change, knob: Knob, value: number | string | undefined): Change => {
+  const part = knob.kind === "tile" ? "tiles" : knob.kind === "stated" ? "latencies" : "settings";
+  const rest = { ...now[part] } as Record<string, number | string>;
+  delete rest[knob.path];
+  if (value !== undefined && value !== knob.value) rest[knob.path] = value;
+  return { ...now, [part]: rest };
+};
+
+const valueOf = (now: Change, knob: Knob): number | string =>
+  now.settings[knob.path] ?? now.tiles[knob.path] ?? now.latencies[knob.path] ?? knob.value;
+
+const Knobs = ({ knobs, now }: { knobs: Knob[]; now: Change }) => (
+  <div class="knobs">
+    {knobs.map((knob) => {
+      const value = valueOf(now, knob);
+      const id = `knob-${knob.path}`;
+      return (
+        <label key={knob.path} for={id} class={value === knob.value ? "" : "changed"}>
+          <span>
+            {KINDS[knob.kind]} {knob.label} <small>{knob.unit}</small>
+          </span>
+          <input
+            id={id}
+            data-path={knob.path}
+            type="text"
+            inputMode={typeof knob.value === "number" ? "numeric" : "text"}
+            value={String(value)}
+            disabled={!alive.value}
+            onChange={(event) => {
+              const text = event.currentTarget.value.trim();
+              const asked = /^\d{1,15}$/.test(text) ? Number(text) : text || undefined;
+              if (asked !== value) apply((at) => turned(at, knob, asked));
+            }}
+          />
+        </label>
+      );
+    })}
+  </div>
+);
+
+const Moving = () => {
+  const op = opOf(selected.value);
+  if (!op) return <p>Select an operation to move or to pin it; or drag one on the timeline.</p>;
+  const start = op.start + (ghost.value?.op === op.name ? ghost.value.by : 0);
+  const found = moved.value?.op === op.name ? moved.value : null;
+  return (
+    <div class="moving">
+      <div class="tools">
+        <label>
+          start of {op.name}{" "}
+          <input
+            id="start"
+            type="number"
+            min={0}
+            value={start}
+            disabled={!alive.value}
+            onChange={(event) =>
+              tryMove(op.name, Math.round(Number(event.currentTarget.value)) - op.start)
+            }
+          />
+        </label>
+        <button type="button" disabled={!alive.value} onClick={() => pin(op.name, `start:${start}`)}>
+          Pin at {number(start)}
+        </button>
+        <button type="button" disabled={!alive.value} onClick={() => pin(op.name, `stage:${op.stage}`)}>
+          Pin to stage {op.stage}
+        </button>
+        {ghost.value ? (
+          <button type="button" onClick={putBack}>
+            Put back
+          </button>
+        ) : null}
+      </div>
+      {found ? (
+        <div class="verdict" role="alert">
+          {found.violations.length ? (
+            <>
+              <b class="bad">Refused at {number(found.start)}</b>
+              <ul>
+                {found.violations.map((each) => (
+                  <li key={each.message}>
+                    <b>{each.rule}</b>: {each.message}
+                  </li>
+                ))}
+              </ul>
+            </>
+          ) : (
+            <b>Legal at {number(found.start)}: pin it, and the rest is solved anew.</b>
+          )}
+        </div>
+      ) : null}
+    </div>
+  );
+};
+
+const compared = (first: Loop, now: Loop): [string, string, string][] => {
+  const told = (of: Loop): string[] =>
+    of.success
+      ? [
+          number(of.ii),
+          of.bounds ? number(of.bounds.mii) : "none",
+          String(of.stage_count),
+          `${number(of.prediction.fixed)} + ${number(of.prediction.per_iteration)} × n`,
+        ]
+      : ["no schedule", "", "", ""];
+  const [was, is] = [told(first), told(now)];
+  return ["II", "bound", "stages", "cycles"].map((name, i) => [name, was[i], is[i]]);
+};
+
+export const WhatIf = () => {
+  const at = desk.value;
+  const of = loop.value;
+  const all = useSignal(false);
+  if (!at || !of) return null;
+  const changed = JSON.stringify(at.now) !== '{"settings":{},"tiles":{},"latencies":{},"pins":[]}';
+  const near = at.knobs.filter(
+    (knob) =>
+      all.value ||
+      valueOf(at.now, knob) !== knob.value ||
+      (selected.value ? knob.ops.includes(selected.value) : ["capacity", "budget", "pool", "tile"].includes(knob.kind)),
+  );
+  return (
+    <section class="whatif" aria-labelledby="whatif-title" aria-busy={busy.value}>
+      <h2 id="whatif-title">
+        What if? {busy.value ? <small>solving …</small> : null}
+      </h2>
+      {alive.value ? null : (
+        <p class="gone bad" role="alert">
+          The server does not answer: what you see stays, but nothing can be solved, checked or saved
+          until <code>stretto view</code> runs again at this address.
+        </p>
+      )}
+      <div class="tools">
+        <button type="button" disabled={!alive.value || !at.past.length} onClick={undo}>
+          Undo
+        </button>
+        <button type="button" disabled={!alive.value || !at.future.length} onClick={redo}>
+          Redo
+        </button>
+        <button type="button" disabled={!alive.value || !changed} onClick={startOver}>
+          Start over
+        </button>
+        <span class="buttons">
+          {SAVED.map((kind) => (
+            <button key={kind} type="button" disabled={!alive.value} onClick={() => void save(kind)}>
+              Save {kind}
+            </button>
+          ))}
+        </span>
+      </div>
+      {changed ? (
+        <table class="compared">
+          <caption>What came of it</caption>
+          <thead>
+            <tr>
+              <th scope="col">of the loop</th>
+              <th scope="col">before</th>
+              <th scope="col">now</th>
+            </tr>
+          </thead>
+          <tbody>
+            {compared(at.first, of).map(([name, was, is]) => (
+              <tr key={name} data-row={name}>
+                <th scope="row">{name}</th>
+                <td>{was}</td>
+                <td class={was === is ? "" : "limiting"}>{is}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : null}
+      {problems.value.length ? (
+        <div role="alert" class="bad problems">
+          {problems.value.map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </div>
+      ) : null}
+      <Moving />
+      {at.now.pins.length ? (
+        <>
+          <h3>Pins</h3>
+          <ul class="pins">
+            {at.now.pins.map((each) => (
+              <li key={each}>
+                <code>{each}</code> <Name op={each.slice(0, each.lastIndexOf("="))} />{" "}
+                <button type="button" disabled={!alive.value} aria-label={`Unpin ${each}`} onClick={() => unpin(each)}>
+                  Unpin
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : null}
+      <h3>
+        Numbers {selected.value && !all.value ? <small>of {selected.value}</small> : null}
+      </h3>
+      <label class="all">
+        <input type="checkbox" checked={all.value} onChange={(e) => (all.value = e.currentTarget.checked)} /> show
+        all {at.knobs.length}
+      </label>
+      <Knobs knobs={near} now={at.now} />
+    </section>
+  );
+};
