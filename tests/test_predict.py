@@ -70,10 +70,13 @@ def pipeline(
 
 
 cycles = st.floats(1, 2000)
-works = st.builds(
-    lambda total, part, special, meetings: Work(total, total * part, total * special, meetings),
-    cycles, st.floats(0, 1), st.floats(0, 1), st.integers(0, 2),
-)  # fmt: skip
+
+
+def stretch(total: float, part: float, special: float, meetings: int) -> Work:
+    return Work(total, total * part, total * special, meetings)
+
+
+works = st.builds(stretch, cycles, st.floats(0, 1), st.floats(0, 1), st.integers(0, 2))
 
 
 @given(cycles, st.floats(0, 200), works, st.floats(0, 65536), st.integers(2, 6))

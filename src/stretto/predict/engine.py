@@ -10,7 +10,7 @@ product leaves only a part. All else happens at times that are known when it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 ENDLESS = float("inf")
@@ -178,7 +178,7 @@ class Outcome:
 
 
 def run(
-    programs: dict[str, tuple[int, Sequence[Instruction]]],
+    programs: Mapping[str, tuple[int, Sequence[Instruction]]],
     rings: dict[str, Ring],
     costs: Costs,
 ) -> Outcome:
@@ -189,7 +189,7 @@ def run(
 class _Run:
     def __init__(
         self,
-        programs: dict[str, tuple[int, Sequence[Instruction]]],
+        programs: Mapping[str, tuple[int, Sequence[Instruction]]],
         rings: dict[str, Ring],
         costs: Costs,
     ) -> None:
