@@ -150,7 +150,7 @@ def _stages_at(loop: Loop, machine: Machine, ii: int) -> int | None:
     found = refiner.refine(ii, Work(AT_THE_BOUND * problem.size)).placement
     if found is None:
         return None
-    found = improve(problem, refiner.leaner(found, Work(LEAN * problem.size)))
+    found = improve(problem, refiner.leaner(found, Work(LEAN * problem.worth)))
     violations = verify(
         ready.loop, ready.machine, analyse(ready.loop, ready.machine, found.schedule)
     )

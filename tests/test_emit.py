@@ -54,7 +54,7 @@ def test_one_consumer_does_what_numpy_does(name: str) -> None:
     holds(name, emitted(name, 1).source)
 
 
-@pytest.mark.parametrize("name", [*TRITON, "cutile/layer_norm"])
+@pytest.mark.parametrize("name", [*TRITON, "cutile/layer_norm", "cutile/softmax"])
 def test_one_group_of_warps_does_what_numpy_does(name: str) -> None:
     holds(name, emitted(name, mode="unspecialized").source)
 
@@ -268,14 +268,6 @@ def test_what_cannot_be_split_says_why() -> None:
     )
 
 
-def test_what_tma_would_read_otherwise_is_refused() -> None:
-    told = refused("cutile/softmax")
-    assert told.endswith(
-        "error: it reads neg_inf outside of the tensor, which has no Gluon yet "
-        "(TMA reads zeros there; choose among them in the kernel)"
-    )
-
-
 def test_more_consumers_than_the_machine_has_are_refused() -> None:
     assert refused(GEMM, consumers=3) == "3 consumers; h200 has 1 to 2"
     assert refused(GEMM, consumers=0) == "0 consumers; h200 has 1 to 2"
@@ -359,3 +351,63 @@ def test_attention_is_laid_out_as_its_products_are() -> None:
 def test_a_product_s_layout_follows_its_columns_and_elements() -> None:
     assert Product(64, 4, 16).text == "gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])"
     assert Product(512, 8, 8).text == "gl.NVMMADistributedLayout([3, 0], [8, 1], [16, 256, 32])"
+
+
+# Global memory in order ---------------------------------------------------------------------------
+
+SMOOTHED = """module {
+  tt.func public @smooth(%x_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %w_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %rows: i32 {tt.divisibility = 16 : i32}) {
+    %none = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %one = arith.constant 1 : i64
+    %zero = arith.constant 0 : i32
+    %width = arith.constant 64 : i64
+    %size = arith.constant 64 : i32
+    %x_desc = tt.make_tensor_descriptor %x_ptr, [%rows, %size], [%width, %one] : <f16>, <tensor<64x64xf16>>
+    %y_desc = tt.make_tensor_descriptor %w_ptr, [%rows, %size], [%width, %one] : <f16>, <tensor<64x64xf16>>
+    %w_desc = tt.make_tensor_descriptor %w_ptr, [%size, %size], [%width, %one] : <f16>, <tensor<64x64xf16>>
+    %w = tt.descriptor_load %w_desc[%zero, %zero] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    scf.for %start = %zero to %rows step %size  : i32 {
+      %x = tt.descriptor_load %x_desc[%start, %zero] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+      %y = tt.dot %x, %w, %none, inputPrecision = tf32 : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+      %next = arith.addi %start, %size : i32
+      %narrow = arith.truncf %y : tensor<64x64xf32> to tensor<64x64xf16>
+      tt.descriptor_store %x_desc[%next, %zero], %narrow : !tt.tensordesc<tensor<64x64xf16>>, tensor<64x64xf16>
+    }
+    tt.return
+  }
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("mode", ["specialized", "unspecialized"])
+def test_a_step_that_reads_what_another_stored_by_tma_is_refused(
+    mode: EmitMode, tmp_path: Path
+) -> None:
+    """In steps of one product each, the next tile would be read before it is written."""
+    file = tmp_path / "smooth.ttir"
+    file.write_text(SMOOTHED)
+    with pytest.raises(EmitError) as error:
+        emit(file, mode=mode)
+    assert "smooth.ttir:17:" in str(error.value)
+    assert "smooth.ttir:13:" in str(error.value)
+    assert "may touch the same element before or after it (TMA keeps no order" in str(error.value)
+
+
+def test_a_tile_is_stored_in_every_step(tmp_path: Path) -> None:
+    """Into another array, by the agent that made it."""
+    file = tmp_path / "smooth.ttir"
+    text = SMOOTHED.replace("descriptor_store %x_desc", "descriptor_store %o_desc")
+    text = text.replace(
+        "%y_desc = tt.make_tensor_descriptor %w_ptr", "%o_desc = tt.make_tensor_descriptor %o_ptr"
+    )
+    file.write_text(
+        text.replace("%rows: i32", "%o_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %rows: i32")
+    )
+    rng = np.random.default_rng(1)
+    x, w = (rng.standard_normal((n, 64)).astype(np.float16) for n in (320, 64))
+    wanted = np.full((320, 64), 7.0)
+    wanted[64:] = x[:-64].astype(np.float64) @ w
+    for consumers in (1, None):
+        inputs = {"x_ptr": x, "w_ptr": w, "o_ptr": np.full((320, 64), 7, np.float16), "rows": 320}
+        after = launched(emit(file, consumers=consumers).source, inputs, (1,), 0.5)
+        near(after, {"o_ptr": wanted}, 0.1)

@@ -19,7 +19,7 @@ from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel
 
 GEMM = "triton/matmul_descriptors"
-NAMES = [GEMM, "triton/matmul_persistent", "triton/layer_norm", "cutile/matmul"]
+NAMES = [GEMM, "triton/matmul_persistent", "cutile/softmax", "cutile/matmul"]
 
 
 def imported(folder: Path, kernel: Path | Kernel, consumers: int = 1) -> Path:
@@ -36,7 +36,7 @@ def once(file: Path) -> EmittedKernel:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_is_emitted_as_its_kernel_is(name: str, tmp_path: Path) -> None:
-    products = "layer_norm" not in name
+    products = "softmax" not in name
     found = once(imported(tmp_path, shipped(name)))
     direct = emitted(name, 1, "specialized" if products else "unspecialized")
     assert found.source == direct.source
@@ -63,6 +63,19 @@ def test_an_agent_that_runs_nothing_is_refused_at_its_place(tmp_path: Path) -> N
     file = imported(tmp_path, shipped(GEMM), 2)
     file.write_text(file.read_text().replace('"compute.1"', '"compute.7"'))
     with pytest.raises(EmitError, match=r"imported-2.mlir:\d+:\d+: error: .* agent `compute.7`"):
+        emit(file)
+
+
+def test_a_padding_that_tma_does_not_have_is_written_out(tmp_path: Path) -> None:
+    file = imported(tmp_path, shipped("cutile/softmax"))
+    holds("cutile/softmax", once(file).source)
+    assert 'padding = "neg_inf"' not in file.read_text()
+
+
+def test_a_padding_that_a_module_leaves_to_tma_is_refused_at_its_place(tmp_path: Path) -> None:
+    file = imported(tmp_path, shipped("cutile/softmax"))
+    file.write_text(file.read_text().replace('padding = "zero"', 'padding = "neg_inf"'))
+    with pytest.raises(EmitError, match=r"mlir:\d+:\d+: error: it reads neg_inf outside of the"):
         emit(file)
 
 

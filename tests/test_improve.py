@@ -137,7 +137,6 @@ def source() -> ModuleType:
     return module
 
 
-@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
 def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> None:
     """Two operations that draw two units each, one cycle of them together, came upon a third."""
     (loop,) = stretto.generate_loops(1, seed=5, ops=(8, 20), first=266)
@@ -146,6 +145,7 @@ def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> Non
     assert found.ii == stretto.schedule(loop, without=["improve"]).ii
 
 
+@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
 def test_compiled_and_in_python_the_moves_are_the_same() -> None:
     assert not str(moving.__file__).endswith(".py")
     twin = source()

@@ -132,7 +132,7 @@ def backward(folder, good, rows, tutorial, causal):
             if ("kv", whose) in chosen and ("q", whose) in chosen:
                 kv, q = chosen["kv", whose], chosen["q", whose]
                 runs[whose] = lambda kv=kv, q=q, p=p: (delta(p), kv(), q())
-        if tutorial is not None:
+        if tutorial is not None and causal:  # its backward always is
             runs["tutorial"] = tutorial_backward(tutorial, p)
         tell(rows, f"whole backward {title}", rounds(runs), p.flops * 2.5)
 

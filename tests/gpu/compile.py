@@ -32,11 +32,8 @@ DUPLICATES = {
     "cutile-attention_forward_d128_causal": "as Triton's",
 }
 """Left out: the same loops from the other language."""
-REFUSED = {"cutile-softmax": "pads with -inf, and TMA with zeros"}
-"""Not emitted; `tests/test_emit.py` has what is said."""
 EXCUSED = {
     "cutile-attention_backward": "16 bytes; five products of 128 columns share the registers",
-    "cutile-layer_norm": "four warps hold its rows, since a cuTile file does not say how many",
 }
 """Kernels that may spill, or of which ptxas may complain, and why."""
 
@@ -45,7 +42,7 @@ def kernels() -> dict[str, Path]:
     """What is compiled, by name."""
     files = [*EXAMPLES.glob("triton/*.ttir"), *EXAMPLES.glob("cutile/*.tileirbc")]
     found = {f"{file.parent.name}-{file.stem}": file for file in sorted(files)}
-    return {n: f for n, f in found.items() if n not in DUPLICATES and n not in REFUSED}
+    return {n: f for n, f in found.items() if n not in DUPLICATES}
 
 
 def written(name: str, kernel: Path, folder: Path) -> str:

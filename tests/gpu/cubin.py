@@ -14,13 +14,13 @@ import tempfile
 from pathlib import Path
 
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import get_ptxas
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 import triton
 
 ELEMENTS = {"f16": gl.float16, "bf16": gl.bfloat16, "f32": gl.float32}
-PTXAS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
 
 
 def source_of(path, meta):
@@ -55,7 +55,14 @@ def compiled(path, meta):
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "kernel.ptx"
         text.write_text(made.asm["ptx"])
-        command = [PTXAS, "-v", "--gpu-name=sm_90a", text, "-o", Path(folder) / "kernel.cubin"]
+        command = [
+            get_ptxas(90).path,
+            "-v",
+            "--gpu-name=sm_90a",
+            text,
+            "-o",
+            Path(folder) / "kernel.cubin",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     said = done.stdout + done.stderr
     return {

@@ -32,6 +32,7 @@ from stretto.ir.kernels.running import (
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
+from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
@@ -306,7 +307,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(self.kernel, agents)
+        split = partition(with_zeros_outside(self.kernel), agents)
         (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 

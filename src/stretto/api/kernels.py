@@ -86,6 +86,10 @@ def import_kernel(
             hint = "expected a .ttir or a .tileirbc file"
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
         kernels = kernels_of(file, text)
+    if target.agents:
+        from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415 - as emit does
+
+        kernels = tuple(with_zeros_outside(one) for one in kernels)
     if consumers != 1:
         from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
 

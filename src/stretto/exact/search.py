@@ -181,10 +181,26 @@ class _Search:
         if value == floor:
             return Objective(goal.name, value, value, optimal=True)
         try:
+            if goal.counts_stages and self._least(goal, value):
+                return Objective(goal.name, value, value, optimal=True)
+            value = goal.value(self.case, self.case.schedule(self.best))
+            if value == floor:
+                return Objective(goal.name, value, value, optimal=True)
             row = self._minimized(goal, value, floor)
             return row if row.optimal or not goal.halved else self._halved(goal, row)
         except OverdueError:  # while a model was made
             return Objective(goal.name, value, floor, optimal=False)
+
+    def _least(self, goal: Goal, value: int) -> bool:
+        """Whether one stage less is refuted: mostly it is, and sooner than a minimum is proved.
+
+        The windows of so few stages are narrow. A schedule that is found instead is the best.
+        """
+        model = self._model(goal, value - 1, hint=False)  # what is at hand would only mislead
+        outcome = solve(model, self.clock, goal.share)
+        if outcome.solution is not None:
+            self.best = outcome.solution
+        return outcome.status == "refuted"
 
     def _minimized(self, goal: Goal, value: int, floor: int) -> Objective:
         """What the solver makes of it; this value is met, and none is below the floor."""
@@ -220,14 +236,15 @@ class _Search:
                 floor = low if outcome.status == "refuted" else floor
         return Objective(goal.name, value, floor, optimal=value == floor)
 
-    def _model(self, goal: Goal, value: int) -> Model:
+    def _model(self, goal: Goal, value: int, *, hint: bool = True) -> Model:
         """All that is legal and no worse than the best schedule in what is held."""
         assert self.best is not None
         bounded = [*self.held, (goal, value)]
         stages = min((most for one, most in bounded if one.counts_stages), default=None)
         late = any(one.late for one, _ in bounded)
         model = Model(self.case, self.best.ii, stages=stages, late=late)
-        model.hint(self.best)
+        if hint:
+            model.hint(self.best)
         for one, most in self.held:
             if not one.counts_stages:  # the model keeps to that
                 model.cp.add(one.expression(model, most) <= most)

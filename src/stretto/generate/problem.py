@@ -49,6 +49,10 @@ SMALL = 1_000
 """Operations from which on a loop's work grows no more in proportion: at this size it is half."""
 
 
+FULL = 128
+"""Operations up to which each has its full share of the work to save stages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the user may ask of the generators."""
@@ -120,6 +124,11 @@ class Problem(Compiled):
             for i, vector in enumerate(self.vectors)
             if len(vector.uses) > len({use.slot for use in vector.uses})
         )
+
+    @property
+    def worth(self) -> int:
+        """Its operations, of which a large loop counts ever fewer, as of its work."""
+        return self.size if self.size <= FULL else self.size * (SMALL + FULL) // (SMALL + self.size)
 
     @property
     def work(self) -> int:

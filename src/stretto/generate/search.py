@@ -30,7 +30,7 @@ from stretto.solution import Bounds, Refusal
 AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
 """Steps for each operation of a try: at the bound, to find an upper end, between the two."""
 LEAN = 120
-"""Steps for each operation to save stages at the II found."""
+"""Steps for each operation of a small loop to save stages at the II found."""
 THOROUGH = 4
 """The part of what is left after that that goes to the bound."""
 FROM_ABOVE = 5
@@ -241,7 +241,7 @@ class _Hunt:
         if self.best is None:
             return
         if self.problem.wants("rau") and not self.problem.pinned:
-            shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.size))
+            shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.worth))
             self.best = self.refiner.tightened(shorter)
         if self.problem.wants(IMPROVE):
             self.best = improve(self.problem, self.best)

@@ -49,6 +49,12 @@ def _ptxas(triton: Path) -> Path:
     return triton.parent / "backends" / "nvidia" / "bin" / "ptxas"
 
 
+def _own_ptxas() -> Path:
+    """The assembler that Triton itself takes for such GPUs: newer versions bring two."""
+    compiler: Any = import_module("triton.backends.nvidia.compiler")
+    return Path(compiler.get_ptxas(ARCHITECTURE).path)
+
+
 def compile_emitted(emitted: Emitted) -> Compiled:
     """Compile to a cubin for sm_90; needs Triton, and no GPU. What Triton raises goes through."""
     gl: Any = import_module("triton.experimental.gluon.language")
@@ -74,7 +80,7 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         kernel = triton.compile(source, target=target, options=options)
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
-        said = _assembled(ptx, _ptxas(Path(triton.__file__)))
+        said = _assembled(ptx, _own_ptxas())
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
@@ -110,5 +116,5 @@ def _signed(name: str, emitted: Emitted, gl: Any) -> str:
 def _assembled(ptx: Path, ptxas: Path) -> str:
     """What ptxas says."""
     command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx), "-o", os.devnull]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
     return run.stdout + run.stderr

@@ -175,9 +175,13 @@ def assign(
 
 
 def _by_rule(op: Op, machine: Machine | None) -> str:
-    """The machine's agent for such work, or one for each kind of work."""
-    agent = None if machine is None else machine.agent_for(role_of(op))
-    return role_of(op) if agent is None else agent.name
+    """The agent whose issue slot it holds, else the machine's for such work, else one a kind."""
+    if machine is None or not machine.agents:
+        return role_of(op)
+    held = {use.slot for use in op.uses or ()}
+    usual = machine.agent_for(role_of(op))
+    found = next((agent for agent in machine.agents if agent.name in held), usual)
+    return role_of(op) if found is None else found.name
 
 
 def _declared(name: str) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """Programs as Gluon source: one function an agent, and a host side that launches them.
 
+ordering     whether global memory is read and written in order
 plan         rings, tiles and descriptors that the kernel needs
 layouts      which thread holds which element
 expressions  operations as Gluon writes them

@@ -125,11 +125,13 @@ class Layouts:
                 self._of[operation.results[0]] = self._rows(operation.results[0].type)
                 self._of[operation.operands[0]] = self._of[operation.results[0]]
         self._spread(operations)
-        for operation in operations:
-            for value in (*operation.operands, *operation.results):
-                if isinstance(value.type, Tile) and value not in self._of:
-                    self._of[value] = self._rows(value.type)
-                    self._spread(operations)
+        # The largest first: a column that is spread over a tile is laid out as the tile is.
+        tiles = dict.fromkeys(v for op in operations for v in (*op.operands, *op.results))
+        left = [(v, v.type) for v in tiles if isinstance(v.type, Tile)]
+        for value, type in sorted(left, key=lambda pair: -pair[1].elements):
+            if value not in self._of:
+                self._of[value] = self._rows(type)
+                self._spread(operations)
 
     def of(self, value: Value) -> Layout:
         """The layout of a tile in registers."""

@@ -292,6 +292,10 @@ class LoopWriter:
         a.say("# kernel")
         before = [(f.op, f.age) for f in way.pending]
         end = f"{self._n} + {stream.first}" if stream.first else self._n
+        reread = self._read_behind(stream)
+        begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
+        for slot, name in begun.items():
+            a.say(f"{name} = {slot}")
         a.clocks(lambda tracer: tracer.enter(str(self._number)))
         with a.lines.block(f"for step in range({first}, {end}):"):
             a.enter()
@@ -305,6 +309,11 @@ class LoopWriter:
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
+        if begun:
+            a.say("# Counted anew: ptxas may take an address of the step before from the loop.")
+        for slot, name in begun.items():
+            done = f"{self._n} - {first - stream.first}" if first > stream.first else self._n
+            a.say(f"{slot} = ({name} + {done}) % {reread[slot]}")
         for step in range(stream.first, stream.last):
             now = [i for i in stream.epilogue if isinstance(i, Issue) and i.at.step == step]
             a.say(f"# epilogue, step {self._n} + {step}")
@@ -317,6 +326,17 @@ class LoopWriter:
             epilogue.append((stream.last, (end_of,)))
         a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
         return tuple(prologue), kernel, tuple(epilogue)
+
+    def _read_behind(self, stream: Stream) -> dict[str, int]:
+        """Slots that products of the epilogue read, and how many there are of each."""
+        found: dict[str, int] = {}
+        for i in stream.epilogue:
+            if not isinstance(i, Issue):
+                continue
+            if opcode(kind_of(self._wiring.operations[i.op])).accumulator is not None:
+                for ring, _ in self._touched(i):
+                    found[self._positions[ring.name, i.at.stage][0]] = ring.depth
+        return found
 
     # Rings ---------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ Plan ── agents      copy, compute, compute.1: a function each
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
+from stretto.emit.gluon.ordering import require_order
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
@@ -192,6 +193,7 @@ def make_plan(
         if said and said not in known and len(workers) > 1:
             told = f"it stands on agent `{said}`, which runs no part of the kernel"
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
+    require_order(kernel, plan.maker, _issuer(plan))
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
@@ -212,6 +214,17 @@ def make_plan(
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
     return plan
+
+
+def _issuer(plan: Plan) -> Callable[[Operation], str]:
+    """Who issues an operation, in a loop that runs by a program or outside."""
+    inside = {
+        operation: loop.program.agent_of[name]
+        for loop in plan.loops.values()
+        for name, operation in loop.wiring.operations.items()
+        if name in loop.program.agent_of and len(plan.workers) > 1
+    }
+    return lambda operation: inside.get(operation) or plan.owner(operation)
 
 
 def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, str]]:

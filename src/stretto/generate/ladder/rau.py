@@ -150,7 +150,7 @@ class Refiner:
                 height = seats.heights()
                 large = core.size > SMALL
                 if large:
-                    cheap = Work(LONG * core.size)
+                    cheap = Work(LONG * self.problem.worth)
                     best = self._better(core, seats, _textbook(height, core, LONG), best, cheap)
                 plan = _weighed(height, core, WEIGHED if large else LONG)
                 best = self._better(core, seats, plan, best, work)

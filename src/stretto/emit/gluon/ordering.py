@@ -1,0 +1,94 @@
+"""Whether what a kernel reads and writes in global memory stays in order once it is emitted.
+
+store x[i + 1]  ──►  next step: load x[i + 1]      threads of one agent: in the order of the text
+                                                    two agents, or TMA: nothing keeps them apart
+
+A wait for a TMA store lasts until its tile has been read from shared memory, not until others see
+what was written; and nobody tells the agent that copies how far threads have come with theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from stretto.emit.gluon.expressions import EmitError
+from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.written import ATOMICS, LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.tree import kind_of
+
+_ROOTED = frozenset(("offset", "tensor_view", "splat", "broadcast", "expand_dims", "view"))
+"""What makes an address or a view of another one, its first operand."""
+
+
+class _Access(NamedTuple):
+    operation: Operation
+    array: Value | None
+    """The parameter that it goes back to; None: it cannot be told."""
+    writes: bool
+    by_tma: bool
+    agent: str
+    loop: Operation | None
+    """The outermost loop around it."""
+
+
+def require_order(
+    kernel: Kernel, maker: Mapping[Value, Operation], agent_of: Callable[[Operation], str]
+) -> None:
+    """EmitError where one operation may read what another writes and they are not kept apart.
+
+    What is read before it is written, in no loop, is: what is written was made of what was read,
+    or nobody wanted it.
+    """
+    found = list(_accesses(kernel, maker, agent_of))
+    for i, first in enumerate(found):
+        for second in found[i + 1 :]:
+            again = first.loop is not None and first.loop is second.loop
+            if first.writes == second.writes or not (first.writes or again):
+                continue
+            if None not in (first.array, second.array) and first.array is not second.array:
+                continue
+            if first.by_tma or second.by_tma:
+                told = f"{first.operation.location} may touch the same element before or after it"
+                hint = "TMA keeps no order in global memory; load and store by addresses"
+                raise EmitError(told, second.operation, hint)
+            if first.agent != second.agent:
+                told = f"{first.operation.location} may touch the same element, by another agent"
+                raise EmitError(told, second.operation, "ask for one consumer")
+
+
+def _accesses(
+    kernel: Kernel, maker: Mapping[Value, Operation], agent_of: Callable[[Operation], str]
+) -> Iterator[_Access]:
+    carried: dict[Value, Value] = {}
+    for op in kernel.walk():
+        if op.name == "scf.for":
+            carried |= dict(zip(op.regions[0].arguments[1:], op.operands[3:], strict=True))
+    for top in kernel.body.operations:
+        for op in top.walk():
+            kind = kind_of(op)
+            if kind not in (TMA_LOAD, TMA_STORE, LOAD, STORE, *ATOMICS.values()):
+                continue
+            address = op.operands[1 if kind == TMA_STORE else 0]
+            by_tma = kind in (TMA_LOAD, TMA_STORE)
+            writes = kind not in (TMA_LOAD, LOAD)
+            loop = top if any(inner.name == "scf.for" for inner in top.walk()) else None
+            yield _Access(op, _array(address, maker, carried), writes, by_tma, agent_of(op), loop)
+
+
+def _array(
+    value: Value, maker: Mapping[Value, Operation], carried: Mapping[Value, Value]
+) -> Value | None:
+    seen: set[Value] = set()
+    while value not in seen:
+        seen.add(value)
+        if value in carried:
+            value = carried[value]
+            continue
+        made = maker.get(value)
+        if made is None:
+            return value
+        if kind_of(made) not in _ROOTED:
+            return None
+        value = made.operands[0]
+    return None
