@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from stretto.errors import DocumentError
 
@@ -41,7 +41,7 @@ class Results:
                 raise DocumentError(file, f"line {number}", "is not JSON") from None
             if not isinstance(row, dict) or "kind" not in row:
                 raise DocumentError(file, f"line {number}", "is no row of micro.py")
-            self._rows.append(row)
+            self._rows.append(cast("Mapping[str, Any]", row))
 
     def row(self, **wanted: object) -> Mapping[str, Any]:
         """The row that measured this."""

@@ -297,15 +297,7 @@ class LoopWriter:
         for slot, name in begun.items():
             a.say(f"{name} = {slot}")
         a.clocks(lambda tracer: tracer.enter(str(self._number)))
-        with a.lines.block(f"for step in range({first}, {end}):"):
-            a.enter()
-            self._marked = a.tracer is not None and a.tracer.tracing == "marks"
-            if self._marked:
-                a.say(f"trace_step = step - {first}")
-            self._step(way, self._issues)
-            self._marked = False
-            a.leave()
-        kernel = self._scored()
+        kernel = self._steady(way, first, end)
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
@@ -326,6 +318,19 @@ class LoopWriter:
             epilogue.append((stream.last, (end_of,)))
         a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
         return tuple(prologue), kernel, tuple(epilogue)
+
+    def _steady(self, way: Way, first: int, end: str) -> tuple[Beat, ...]:
+        """The loop of the kernel."""
+        a = self._a
+        with a.lines.block(f"for step in range({first}, {end}):"):
+            a.enter()
+            self._marked = a.tracer is not None and a.tracer.tracing == "marks"
+            if self._marked:
+                a.say(f"trace_step = step - {first}")
+            self._step(way, self._issues)
+            self._marked = False
+            a.leave()
+        return self._scored()
 
     def _read_behind(self, stream: Stream) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""
