@@ -69,11 +69,14 @@ class Costing:
 
     def outside(self, operation: Operation, warps: int) -> blocks.Part:
         """An operation outside of such loops."""
-        op, loop = self._resolved(operation)
+        found = self._resolved(operation)
+        if found is None:  # a number: nothing that takes time beside tiles
+            return blocks.Part(kind_of(operation), 0.0, 0.0, 0.0, 0.0, whole=False)
+        op, loop = found
         groups = max(warps / GROUP, 0.25)
         return blocks.part_of(op, loop, self.timings.pipes, groups, self.timings.lag)
 
-    def _resolved(self, operation: Operation) -> tuple[Op, Loop]:
+    def _resolved(self, operation: Operation) -> tuple[Op, Loop] | None:
         values: dict[str, Value] = {}
 
         def known(value: object, name: str) -> str | None:
@@ -95,6 +98,8 @@ class Costing:
             tuple(Operand(name) for name in taken if name),
             tuple(name for name in made if name),
         )
+        if not values:
+            return None
         loop = Loop("outside", (op,), tuple(values.values()))
         resolved = resolve(loop, self.machine).loop
         return resolved.ops[0], resolved

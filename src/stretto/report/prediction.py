@@ -96,6 +96,10 @@ def prediction_to_text(name: str, found: Prediction) -> list[str]:
             spent = sorted(by.items(), key=lambda item: -item[1])
             told = ", ".join(f"{what} {cycles:,.0f}" for what, cycles in spent if cycles >= 1)
             lines += wrapped(f"{agent}: {told}", "    ", "  ")
+    if not found.rings:
+        lines += notes(
+            ["threads load, and the model takes what they load to be there: at least this"]
+        )
     if found.spills:
         lines += notes(["registers are too many by our count: the compiler may spill"])
     return lines
