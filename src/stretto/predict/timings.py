@@ -17,6 +17,7 @@ from stretto.predict.engine import Costs
 
 REQUIRED = (
     "wait", "arrive", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
+    "copy_queue",
     "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue",
     "product_latency", "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock",
     "launch", "block", "store", "threads", "registers", "l2",
@@ -73,7 +74,7 @@ def timings_of(machine: Machine) -> Timings:
         expect=figures["expect"][0],
         copy_issue=figures["copy_issue"][0],
         latency=latency,
-        queue=65536.0,
+        queue=figures["copy_queue"][0],
         port=figures["copy_port"][0],
         rate={source: rates[-1] for source, rates in shares.items()},
         product_latency=figures["product_latency"][0],
