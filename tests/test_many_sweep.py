@@ -275,6 +275,8 @@ def test_what_cannot_be_settled_is_said(
 AT_ONCE: list[tuple[list[str], int, str]] = [
     (["--function", "nowhere.py:make"], 1, "nowhere.py: error: cannot be read"),
     (["--function", f"{EXAMPLES / 'gemm.py'}:nobody"], 1, "error: no `nobody`; it has"),
+    (["nowhere.json"], 1, "nowhere.json: error: cannot be read: No such file"),
+    (["-"], 1, "it cannot be standard input"),
     ([GEMM, "--machine", "nobody"], 1, "no machine `nobody`"),
     ([GEMM, "--front", "speed"], 1, "no figure `speed`"),
     ([GEMM, "--trips", "keys +"], 1, "trips: "),

@@ -25,6 +25,7 @@ from stretto import starting
 from stretto.api.solving import ScheduleResult
 from stretto.deadline import LATEST
 from stretto.errors import StrettoError
+from stretto.files import STANDARD, read_data
 from stretto.kernel import Kernel
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
@@ -160,11 +161,17 @@ class Evaluate:
     store: AnswerStore | None = None
 
     def check(self) -> None:
-        """That there is such a machine and such a function, before a thousand rows say it."""
+        """That there is such a machine, function or file, before a thousand rows say it."""
         if self.machine is not None:
             load_machine(self.machine)
-        if self.subject.given is None and self.subject.name:
+        if self.subject.given is not None:
+            return
+        if self.subject.name:
             load_object(self.subject.file, self.subject.name)
+        elif self.subject.file == STANDARD:
+            raise StrettoError("every process reads the input, so it cannot be standard input")
+        else:
+            read_data(self.subject.file)
 
     def __call__(self, configuration: Configuration) -> SweepRow:
         """Its row."""
