@@ -91,9 +91,8 @@ def main():
         )
     for name, all_of in families.items():
         mean = statistics.mean(map(abs, all_of))
-        print(
-            f"{name}: {len(all_of)}, {mean:.1%} off on average, at worst {max(all_of, key=abs):+.1%}"
-        )
+        worst = max(all_of, key=abs)
+        print(f"{name}: {len(all_of)}, {mean:.1%} off on average, at worst {worst:+.1%}")
 
 
 if __name__ == "__main__":
