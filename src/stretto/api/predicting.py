@@ -58,7 +58,7 @@ class PredictResult:
 
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
-        return ranking_to_json([(self.name, self.prediction)], (), ())
+        return ranking_to_json([(self.name, self.prediction)], ())
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class RankResult:
     def to_text(self) -> list[str]:
         """For people: the first in full, then all as a table."""
         rows = [(one.name, one.prediction) for one in self.found]
-        return [*self.best.to_text(), "", *ranking_to_text(rows, (), self.refused)]
+        return [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
         rows = [(one.name, one.prediction) for one in self.found]
-        return ranking_to_json(rows, (), self.refused)
+        return ranking_to_json(rows, self.refused)
 
 
 def predict(

@@ -54,16 +54,13 @@ def _loop(loop: LoopTime) -> dict[str, Any]:
 
 
 def ranking_to_json(
-    found: Sequence[tuple[str, Prediction]],
-    beyond: Sequence[tuple[str, float]],
-    refused: Sequence[str],
+    found: Sequence[tuple[str, Prediction]], refused: Sequence[str]
 ) -> dict[str, Any]:
     """Several, the fastest first."""
     return {
         "schema": SCHEMA,
         "success": bool(found),
         "predictions": [{"of": name, **prediction_to_json(one)} for name, one in found],
-        "bounded": [{"of": name, "seconds_at_least": least} for name, least in beyond],
         "refused": list(refused),
     }  # fmt: skip
 
@@ -114,11 +111,7 @@ def _span(seconds: float) -> str:
     return f"{seconds * 1e3:,.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:,.1f} µs"
 
 
-def ranking_to_text(
-    found: Sequence[tuple[str, Prediction]],
-    beyond: Sequence[tuple[str, float]],
-    refused: Sequence[str],
-) -> list[str]:
+def ranking_to_text(found: Sequence[tuple[str, Prediction]], refused: Sequence[str]) -> list[str]:
     """Several, as a table, the fastest first."""
     rows = [("", "kernel", "consumers", "rings", "cycles", "time", "TFLOPS", "bound by")]
     for number, (name, one) in enumerate(found[:SHOWN]):
@@ -133,9 +126,6 @@ def ranking_to_text(
     lines = columns(rows, right=(0, 2, 4, 5, 6))
     if len(found) > SHOWN:
         lines.append(f"and {len(found) - SHOWN} more")
-    if beyond:
-        least = min(seconds for _, seconds in beyond)
-        lines.append(f"{len(beyond)} more take {_span(least)} or longer whatever their schedule")
     if refused:
         lines += notes([f"{len(refused)} cannot be: {refused[0]}"])
     return lines
