@@ -480,6 +480,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         depth=arguments.depth,
         agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
+        tracing="marks" if arguments.trace else None,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))
 
@@ -500,6 +501,8 @@ def machines(arguments: argparse.Namespace) -> Reply:
     from stretto.machine import load_machine, machine_names
     from stretto.report import machines as report
 
+    if arguments.calibrate is not None:
+        return _calibrated(arguments.calibrate)
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
         return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
@@ -510,6 +513,17 @@ def machines(arguments: argparse.Namespace) -> Reply:
         text = machine_toml(arguments.name).strip("\n")
         return Reply(dict[str, Any], lambda: text.split("\n"))
     return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
+
+
+def _calibrated(results: str) -> Reply:
+    """A machine file, from what microbenchmarks measured."""
+    from stretto.files import read_text
+    from stretto.limits import FILE_BYTES
+    from stretto.machine.calibrating import calibrated
+
+    lines = list(calibrated(*read_text(results, FILE_BYTES)))
+    document = {"schema": "stretto.calibration/1", "success": True, "toml": "\n".join(lines) + "\n"}
+    return Reply(lambda: document, lambda: lines)
 
 
 def elsewhere(module: str) -> Callable[[argparse.Namespace], Reply]:
@@ -531,6 +545,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "predict": elsewhere("predict"),
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),

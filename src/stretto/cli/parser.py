@@ -7,6 +7,7 @@ stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
+stretto predict KERNEL --grid X   how fast a kernel will be, before it runs
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
@@ -137,6 +138,20 @@ def grid(text: str) -> tuple[int, ...]:
     if len(found) > 3:
         raise argparse.ArgumentTypeError(f"{text!r} has more than three axes")
     return found
+
+
+def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
+    """A number or a shape, by name."""
+    name, equals, value = text.partition("=")
+    if not (equals and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
+    if "x" in value:
+        return name, tuple(positive(part) for part in value.split("x"))
+    try:
+        return name, int(value) if value.lstrip("-").isdecimal() else float(value)
+    except ValueError:
+        told = f"{value!r} is neither a number nor a shape such as 4096x128"
+        raise argparse.ArgumentTypeError(told) from None
 
 
 def agents(text: str) -> list[tuple[str, str]]:
@@ -345,6 +360,7 @@ def _add_format(command: Parser, name: str) -> None:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_EMITTED = "emitted --consumers --depth --seed"
 _ASKED = (
     "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
     "--no-fuse --strict --without --effort"
@@ -385,7 +401,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        "whole --to target emitted --consumers --agents --depth --seed --json --output",
+        f"whole --to target {_EMITTED} --agents --trace --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -415,7 +431,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Shows schedules in a browser, where they can be changed: what if? Ends with Ctrl-C.",
         f"{_PROBLEM} --generator --no-fuse --pin --effort --time-limit --port --no-browser",
     ),
-    "machines": ("Lists the machines, or shows one.", "name --toml --json --output"),
+    "predict": (
+        "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
+        f"kernels --grids --argument target --clock --what-if {_EMITTED} --json --output",
+    ),
+    "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
@@ -430,6 +450,7 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "--grids": ("--grid",),
     "converted": ("--to",),
     "rows": ("-o", "--output"),
     "--jobs": ("-j", "--jobs"),
@@ -580,6 +601,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "groups of warps that copy and that compute, or one that does everything "
         "(default: specialized, where there is a product)",
     },
+    "--trace": _flag("have the kernel read clocks at each wait and issue, into an argument more"),
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
     ),
@@ -592,7 +614,30 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         default=[],
     ),
     "--depth": _takes(
-        positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
+        positive, "N", "give rings at most N slots (default: all that shared memory has room for)"
+    ),
+    "kernels": _takes(
+        given, "KERNEL", "kernels (.ttir or .tileirbc): with several, all are ranked", nargs="+"
+    ),
+    "--grids": _takes(
+        grid,
+        "X[,Y[,Z]]",
+        "how many blocks run; given again, those of the next kernel",
+        action="append",
+        required=True,
+        dest="grids",
+    ),
+    "--argument": _takes(
+        launched,
+        "NAME=N",
+        "a number that the kernel is launched with, or the shape of a tensor (4096x128)",
+        action="append",
+        default=[],
+    ),
+    "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
+    "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--calibrate": _takes(
+        given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),
     "--inputs": _takes(
         given,
