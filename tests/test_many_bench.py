@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -226,6 +227,7 @@ def test_a_plot_is_a_picture_and_a_text_of_its_points() -> None:
     points = tuple(Point(x, y, f"<{x}>", best=x == 1) for x, y in ((1, 9), (5, 4), (9, 1)))
     plot = Plot("all & some", Axis("across"), Axis("up"), points, ("one",), joined=True)
     svg = plot.to_svg()
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
     assert svg.count("<circle") == 4  # three points and the key
     assert "all &amp; some" in svg
     assert "&lt;5&gt;" in svg

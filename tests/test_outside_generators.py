@@ -250,6 +250,12 @@ def test_the_command_line_lists_them_and_asks_them(installed: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
+def test_they_are_compared_with_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", GEMM, "--b", "--generator one-by-one", "--json"]) == 0
+    assert "one-by-one" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("name", "told"),
     [

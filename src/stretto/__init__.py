@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from stretto.machine import Machine, load_machine, machine_names
     from stretto.many.batch import batch
     from stretto.many.bench import bench
+    from stretto.many.sweep import sweep
     from stretto.materialize import MaterializeError, Program
     from stretto.report.comparison import Comparison
     from stretto.resources.prepare import Prepared, prepare
@@ -77,6 +78,7 @@ _HOMES = {
     "stretto.machine": ("Machine", "load_machine", "machine_names"),
     "stretto.many.batch": ("batch",),
     "stretto.many.bench": ("bench",),
+    "stretto.many.sweep": ("sweep",),
     "stretto.materialize": ("MaterializeError", "Program"),
     "stretto.report.comparison": ("Comparison",),
     "stretto.resources.prepare": ("Prepared", "prepare"),
@@ -135,6 +137,7 @@ __all__ = [
     "schedule",
     "simulate",
     "simulate_kernel",
+    "sweep",
     "verify",
     "write",
 ]

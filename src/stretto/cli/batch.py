@@ -118,7 +118,7 @@ class Progress:
         from stretto.report.batch import time_left
 
         summary, inputs = self._batch.summary, self._batch.inputs
-        parts = [f"{summary.loops:,} loops"]
+        parts = [f"{summary.loops:,} {'loop' if summary.loops == 1 else 'loops'}"]
         share = min(1.0, inputs.read / inputs.size) if inputs.size else 0.0
         if share:
             parts.append(f"{share:.0%} of the input")

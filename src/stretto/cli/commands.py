@@ -505,6 +505,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),
+    "sweep": elsewhere("sweep"),
     "compare": elsewhere("compare"),
     "machines": machines,
     "view": elsewhere("view"),

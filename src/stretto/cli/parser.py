@@ -10,6 +10,7 @@ stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelin
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
+stretto sweep INPUT               every configuration of a kernel or a machine: front, and fastest
 stretto compare A [B]             two schedules side by side
 stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
@@ -160,6 +161,39 @@ def setting(text: str) -> str:
     return text
 
 
+def axis(text: str) -> tuple[str, tuple[Any, ...]]:
+    """A name and the values that it may have."""
+    from stretto.many.grids import parse_axis
+
+    try:
+        return parse_axis(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def values(text: str) -> tuple[Any, ...]:
+    """Values that something may have."""
+    from stretto.many.grids import parse_values
+
+    try:
+        return parse_values(text)
+    except StrettoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def typed(text: str) -> tuple[str, str]:
+    """A name and its type."""
+    name, equals, type = text.partition("=")
+    if not (name and equals and type):
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=TYPE")
+    return name, type
+
+
 def part(text: str) -> str:
     """A rung or an arm of the cost-based generator."""
     # Known only to the generator, which is not loaded unless asked about.
@@ -225,12 +259,16 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
             parser.error("--toml and --set need the NAME of a machine")
         if arguments.toml and arguments.json:
             parser.error("--toml prints TOML, not JSON")
+    if arguments.command == "sweep" and (arguments.input is None) == (arguments.function is None):
+        parser.error("give either an INPUT or --function FILE.py:NAME")
     if arguments.command == "bench" and not arguments.paths and not arguments.random:
         parser.error("nothing to measure: give a PATH, or --random N")
     if arguments.command == "batch" and arguments.rows in (None, STANDARD):
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
+    elif arguments.command == "batch" and arguments.csv == arguments.rows:
+        parser.error("-o and --csv are the same file")
 
 
 def make_parser() -> Parser:
@@ -278,6 +316,11 @@ _ASKED = (
     "--no-fuse --strict --without --effort"
 )
 _MANY = "--jobs --executor --no-cache"
+_SWEEP = (
+    "axes settings --ring stages several --trips --blocks --sms --front --measure --top "
+    "--signature --arch swept-on --loop --html --svg --csv"
+)
+_SWEPT = _ASKED.replace("--max-stages ", "")
 _BENCH = "--compare --slower --repeat --html bench-jobs"
 _RUN = "--generator --iterations --mode --inputs --grid"
 
@@ -322,6 +365,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "How good and how fast schedules are, suite by suite, and what is worse than it was.",
         f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
+    "sweep": (
+        "Schedules every configuration of a kernel or a machine: the front, and the fastest.",
+        f"swept --function {_SWEEP} {_MANY} config-limit {_SWEPT} --json --output progress",
+    ),
     "compare": (
         "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
         "input other --a --b --json --output",
@@ -351,6 +398,13 @@ _NAMES = {
     "loop-limit": ("--time-limit",),
     "progress": ("-v", "--verbose"),
     "bench-jobs": ("-j", "--jobs"),
+    "swept": ("input",),
+    "swept-on": ("--machine",),
+    "settings": ("--set",),
+    "axes": ("--grid",),
+    "stages": ("--max-stages",),
+    "several": ("--consumers",),
+    "config-limit": ("--time-limit",),
     "whole": ("input",),
     "split": ("--consumers",),
 }
@@ -554,6 +608,72 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--html": _takes(given, "FILE.html", "write a page with plots, too"),
     "bench-jobs": _takes(
         positive, "N", "processes on this machine (default: 1, so that times are true)"
+    ),
+    "swept": _takes(
+        given, "INPUT", "a kernel, MLIR, a loop or a dump (or --function FILE.py:NAME)", nargs="?"
+    ),
+    "--function": _takes(
+        given,
+        "FILE.py:NAME",
+        "a function that makes a loop or a kernel, or a @triton.jit kernel",
+    ),
+    "axes": _takes(
+        axis,
+        "NAME=VALUES",
+        "values of an argument or a constexpr: 64,128 or 2..5 or 64..256..64 or 16..128*2",
+        action="append",
+        default=[],
+        dest="axes",
+    ),
+    "swept-on": _takes(
+        given, "NAME|FILE.toml", "the machine (default: the one the loop names, else blackwell)"
+    ),
+    "settings": _takes(
+        axis,
+        "PATH=VALUES",
+        "values of a setting of the machine file, such as slots.TC.capacity=1,2",
+        action="append",
+        default=[],
+        dest="settings",
+    ),
+    "--ring": _takes(
+        axis, "NAME=VALUES", "depths of a ring (*: of all)", action="append", default=[]
+    ),
+    "stages": _takes(values, "VALUES", "most stages that are allowed", default=(), dest="stages"),
+    "several": _takes(
+        values, "VALUES", "replicas that share the rows of a kernel", default=(), dest="split"
+    ),
+    "--trips": _takes(
+        given,
+        "FORMULA",
+        "iterations of a block, such as '8192 // keys' (default: 1024)",
+        default="1024",
+    ),
+    "--blocks": _takes(given, "FORMULA", "blocks of the kernel (default: 1)", default="1"),
+    "--sms": _takes(
+        positive, "N", "blocks that run at once (default: what the machine states, else 1)"
+    ),
+    "--front": _takes(
+        names,
+        "FIGURES",
+        "of what the front is: ii,stages,smem,registers (default; cycles instead of ii where trips "
+        "or blocks depend on the grid), tmem",
+    ),
+    "--measure": _takes(
+        given, "FILE.py:NAME", "a function that measures a configuration: asked about the fastest"
+    ),
+    "--top": _takes(positive, "N", "how many are measured (default: 5)", default=5),
+    "--signature": _takes(
+        typed,
+        "NAME=TYPE",
+        "type of a parameter of a Triton kernel, such as a_ptr=*fp16",
+        action="append",
+        default=[],
+    ),
+    "--arch": _takes(positive, "N", "what Triton compiles for (default: 90)", default=90),
+    "--svg": _takes(given, "FILE.svg", "write the first plot, too"),
+    "config-limit": _takes(
+        amount, "S", "end the work on a configuration after S seconds (default: 20)", default=20.0
     ),
     "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
     "progress": _flag("tell on stderr how far it is, also where that is no terminal"),

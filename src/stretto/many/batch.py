@@ -95,6 +95,7 @@ class BatchRun:
             journal = None
             if output is not None:
                 journal = stack.enter_context(Journal(output, self._settings, self._was_there))
+                self.inputs.leave_out(output)
             began = monotonic()
             units = iter(self.inputs)
             for done in self._all_done(units, journal):

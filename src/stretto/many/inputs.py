@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import json
 import os
 import re
@@ -58,7 +59,8 @@ class Unit:
 
     def id(self, settings: str) -> str:
         """Of its row: the same place, content and settings give the same."""
-        found = hashlib.sha256(f"{settings}\0{self.source}\0{self.index or 0}\0".encode())
+        place = f"{settings}\0{self.source}\0{self.index or 0}\0"
+        found = hashlib.sha256(place.encode("utf-8", "surrogatepass"))
         found.update(self.data)
         return found.hexdigest()[:16]
 
@@ -106,6 +108,11 @@ class Inputs:
         if not known:
             self.size = 0
 
+    def leave_out(self, file: str) -> None:
+        """What is written is not read, though it lie among the inputs."""
+        status = os.stat(file)
+        self._seen.add((status.st_dev, status.st_ino))
+
     def __iter__(self) -> Iterator[Unit]:
         number = 0
         for one in self._given:
@@ -149,14 +156,14 @@ class Inputs:
                 with open(name, "rb") as file:
                     yield from self._stream(name, file)
                 return
-            _, data = read_data(name)  # not a plain file: it says what is wrong
+            _, data = read_data(name)  # what a shell hands over, or it says what is wrong
         except DocumentError as error:
             yield Unit(0, name, None, b"", str(error))
         except OSError as error:
             told = DocumentError(name, "", f"cannot be read: {reason(error)}")
             yield Unit(0, name, None, b"", str(told))
         else:
-            yield Unit(0, name, None, data.encode() if isinstance(data, str) else data)
+            yield from self._stream(name, io.BytesIO(data if isinstance(data, bytes) else b""))
 
     def _stream(self, name: str, file: BinaryIO) -> Iterator[Unit]:
         """A document a line where the first line is one by itself, and is not the only one."""
@@ -211,7 +218,7 @@ def _files(name: str) -> Iterator[str]:
 
 def _may_hold_loops(file: str) -> bool:
     """Whether a file of a folder is worth reading: other documents are in JSON too."""
-    if not file.endswith(".json"):
+    if not file.endswith((".json", ".jsonl")):
         return file.endswith(SUFFIXES)
     try:
         with open(file, "rb") as opened:

@@ -112,7 +112,9 @@ def emit_gluon(
 
         writer.write(looped)
         writers.append(writer)
-    return _Source(plan, layouts, writers, title).emitted()
+    # An agent that has nothing to do is none.
+    busy = [writer for writer in writers if writer.lines.lines or writer is writers[0]]
+    return _Source(plan, layouts, busy, title).emitted()
 
 
 class _Source:
@@ -180,10 +182,10 @@ class _Source:
 
     @property
     def _maxnreg(self) -> int | None:
-        if len(self._plan.workers) == 1:
+        if len(self._writers) == 1:
             return None
         # The kernel begins with whole groups of four warps; each gives back or takes.
-        warps = sum(worker.warps for worker in self._plan.workers)
+        warps = sum(writer.worker.warps for writer in self._writers)
         threads = -(-warps // 4) * 4 * WARP
         return REGISTER_FILE // threads // 8 * 8
 
