@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu performance clean
+.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
 
 setup: $(READY)
 
@@ -126,6 +126,10 @@ bench: setup
 	$(BIN)/python benchmarks/table_against_naive.py
 	$(BIN)/python benchmarks/bounds_against_naive.py
 	$(BIN)/python benchmarks/mlir_bodies.py
+
+# A batch of small loops that is killed on the way; BATCH="--loops 100000" takes some minutes.
+bench-batch: setup
+	$(BIN)/python benchmarks/batch.py $(BATCH)
 
 # Quality and speed of the generators; CORPUS is a folder with tile-ddg/ in it, if you have one.
 bench-quality: setup

@@ -105,7 +105,7 @@ def test_several_loops_and_one_of_them(capsys: pytest.CaptureFixture[str], tmp_p
     assert [loop["name"] for loop in one["loops"]] == ["k.1"]
     none = Run(capsys, "bounds", str(file), "--loop", "k.7")
     assert (none.code, none.out) == (1, "")
-    assert none.err == f"{file}: error: no loop `k.7`; its loops: k.0, k.1\n"
+    assert none.err == f"{file}: error: no loop `k.7`; did you mean `k.1`? its loops: k.0, k.1\n"
 
 
 def test_a_loop_that_fails_does_not_stop_the_others(

@@ -199,7 +199,7 @@ BUGS: dict[str, Callable[[str], str]] = {
 
 def pipelined_gemm() -> str:
     """One consumer, with products in flight from step to step, and no slot to spare."""
-    made = emitted(GEMM, 1, depth=1)
+    made = emitted(GEMM, 1, depth=DEPTH)
     assert made.emitted.rings["b_tile"] == DEPTH
     return made.source
 

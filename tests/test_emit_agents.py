@@ -39,6 +39,15 @@ def test_a_group_that_computes_may_issue_a_copy(consumers: int) -> None:
         gemm(source, trips, naps=0.2)
 
 
+def test_an_agent_that_has_nothing_to_do_is_left_out() -> None:
+    made = placed(GEMM, 1, {"a": "compute", "b": "compute"})
+    assert "copy_agent" not in made.source
+    assert "warp_specialize" not in made.source
+    assert made.emitted.maxnreg is None
+    for trips in (0, 1, 5, 12):
+        gemm(made.source, trips, naps=0.2)
+
+
 def test_either_consumer_may_issue_a_copy_for_both() -> None:
     source = placed(ATTENTION, 2, {"k_1": "compute.1"}).source
     assert "tma_load(k_desc" in function(source, "compute_1_agent")

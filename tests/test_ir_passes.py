@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from generated import Problem, problems
 from stretto import schedule
-from stretto.ir import read_schedules, write_mlir
+from stretto.ir import read_mlir, read_schedules, write_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import LoopInModule, read_loops
 from stretto.ir.loops.writer import print_module
@@ -337,3 +338,42 @@ def test_violations_have_places():
     (bare,) = read_schedules("k.mlir", LOOP)
     with pytest.raises(ValueError, match="`f` has no schedule"):
         bare.diagnose(violation)
+
+
+def test_the_solver_has_its_options_in_a_pass() -> None:
+    parsed = parse_module(EXAMPLES[0].with_name("gemm.mlir").read_text("utf-8"), "gemm.mlir")
+    asked = GenerateSchedule(
+        prove=True, objective="bytes", work_limit=5.0, workers=1, seed=3, time_limit=30.0
+    )
+    ran(asked, parsed)
+    found = only_loop(parsed)
+    proved = schedule(
+        found.loop, found.machine, prove=True, objective="bytes", work_limit=5.0, seed=3
+    )
+    assert proved.proved
+    assert published(Speaker("p", parsed, found)) == kept(proved)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"objective": "bites"}, "no objective `bites`; known: ii, stages, bytes, registers"),
+        ({"work_limit": 0.0}, "work-limit is 0; a number above 0 is needed"),
+        ({"time_limit": -1.0}, "time-limit is -1; a number above 0 is needed"),
+        ({"workers": 0}, "workers is 0; 1 to 1000 are possible"),
+        ({"seed": -1}, "seed is -1; 0 to 2147483647 are possible"),
+    ],
+)
+def test_what_the_solver_does_not_take_is_told(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        GenerateSchedule(**options)
+
+
+def test_both_tools_read_the_same_dialects() -> None:
+    """Such as memref, in its own form: operations of dialects that a loop does not use."""
+    text = (
+        "func.func @f(%x: memref<4xf32>, %i: index) {\n"
+        "  %a = memref.load %x[%i] : memref<4xf32>\n  func.return\n}\n"
+    )
+    loops, notes = read_mlir("x.mlir", text)
+    assert (loops, notes) == ((), ())

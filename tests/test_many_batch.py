@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -169,6 +171,35 @@ def test_blank_lines_are_passed_over_and_a_bad_line_is_a_row(tmp_path: Path) -> 
         f"{file}:4:30: error: not JSON: Unterminated string starting at"
     ]
     assert rows[f"{file}:6"]["errors"][0].startswith(f"{file}:6: $: error: is no loop")
+
+
+def test_what_is_written_among_the_inputs_is_not_read(lines: Path, tmp_path: Path) -> None:
+    out = lines.parent / "rows.jsonl"
+    (tmp_path / "older.jsonl").write_text('{"schema": "stretto.batch-row/1"}\n' * 2)
+    assert len(list(stretto.batch([tmp_path], out, jobs=2))) == 60
+    assert complete(rows_of(out))
+    assert list(stretto.batch([tmp_path], out, jobs=2)) == []
+
+
+def test_what_a_shell_hands_over_is_read_line_by_line(lines: Path) -> None:
+    program = " ".join(map(shlex.quote, COMMAND))
+    command = f"{program} <(head -3 {shlex.quote(str(lines))}) -j 1 --no-cache"
+    shell = ["bash", "-c", command]
+    found = subprocess.run(shell, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["loop"] for line in found.stdout.splitlines()] == [
+        loop.name for loop in LOOPS[:3]
+    ]
+
+
+def test_a_file_whose_name_is_no_text_is_a_file(tmp_path: Path) -> None:
+    name = os.fsdecode(b"l\xff.json")
+    (tmp_path / name).write_text(dump_loop(LOOPS[0]))
+    out = tmp_path / "rows"
+    for fresh in (1, 0):
+        assert len(list(stretto.batch([tmp_path], out, jobs=1))) == fresh
+        (row,) = rows_of(out)
+        assert row["success"]
+        assert row["source"].endswith(name)
 
 
 def test_loops_at_hand_are_inputs() -> None:
@@ -431,7 +462,7 @@ def test_the_rows_replace_no_input_and_the_table_no_rows(
     assert main(["batch", str(loop), "-o", str(loop)]) == 1
     assert "a.json is an input, and cannot take the rows" in capsys.readouterr().err
     assert main(["batch", str(loop), "-o", str(out), "--csv", f"{tmp_path}/./rows.jsonl"]) == 2
-    assert "-o names the same file" in capsys.readouterr().err
+    assert "-o and --csv are the same file" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -550,6 +581,11 @@ def test_the_table_is_in_the_order_of_the_inputs(tmp_path: Path) -> None:
     assert [row["loop"] for row in rows[2:]] == ["k.0", "k.1", "four_op"]
 
 
+def test_rows_and_table_are_two_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "examples", "-o", "x", "--csv", "x"]) == 2
+    assert "-o and --csv are the same file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", [["--json"], ["--csv", "rows.csv"]])
 def test_what_is_made_of_the_rows_needs_them_in_a_file(
     option: list[str], capsys: pytest.CaptureFixture[str]
@@ -644,3 +680,24 @@ def test_progress_is_told_where_it_is_asked_for(lines: Path, tmp_path: Path) -> 
     told = found.stderr.splitlines()
     assert len(told) == 60
     assert re.fullmatch(r"60 loops, 100% of the input, [\d,]+ a second(, \d+ s left)?", told[-1])
+
+
+class Terminal(io.StringIO):
+    """Standard error that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_one_line_moves_and_is_gone_at_the_end(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("stretto.cli.batch.MOVES", 0.0)
+    assert main(["batch", str(lines), "-o", str(tmp_path / "rows.jsonl"), "-j", "2"]) == 0
+    told = terminal.getvalue().split("\r")
+    assert told[1].startswith("1 loop, ")
+    assert re.match(r"60 loops, 100% of the input, [\d,]+ a second", told[-3])
+    assert (told[-2].strip(), told[-1]) == ("", "")
+    assert "\n" not in terminal.getvalue()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from stretto.errors import DocumentError, StrettoError
+from stretto.many import cluster
 from stretto.many.executors import UNDER_WAY, Done, cores, run_tasks
 
 
@@ -116,6 +117,39 @@ def test_a_function_that_cannot_be_sent_is_refused() -> None:
         list(run_tasks(lambda task: task, [1], jobs=1))
 
 
+class OnlyThere:
+    """What can be sent, and makes no sense to whoever gets it."""
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return only_there, (__name__,)
+
+
+def only_there(_: str) -> object:
+    if os.getpid() == int(os.environ["STRETTO_TEST_PARENT"]):
+        raise LookupError("only there")
+    return OnlyThere()
+
+
+def made_there(_: int) -> OnlyThere:
+    return OnlyThere()
+
+
+def test_a_result_that_makes_no_sense_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRETTO_TEST_PARENT", str(os.getpid()))
+    found = list(run_tasks(made_there, [1, 2], jobs=1))
+    assert [done.error for done in found] == ["error: LookupError: only there"] * 2
+
+
+def test_who_takes_long_over_an_answer_does_not_lose_the_next_ones() -> None:
+    found: list[Done[int, int]] = []
+    for done in run_tasks(square, range(8), jobs=2, limit=1.0):
+        found.append(done)
+        if len(found) == 3:
+            time.sleep(1.3)
+    assert errors(found) == {}
+    assert sorted(done.task for done in found) == list(range(8))
+
+
 def test_no_tasks_are_no_rows_and_start_nothing() -> None:
     assert list(run_tasks(square, [], jobs=2)) == []
     assert cores() >= 1
@@ -164,12 +198,12 @@ class Shaky(Executor):
     def submit(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, function: Callable[..., Any], /, *given: Any
     ) -> Future[Any]:
-        (task,) = given
+        ((task,),) = given
         future: Future[Any] = Future()
         if task == 3 or (self.seen[-1:] == [3] and task not in self.seen):
             future.set_exception(KilledWorker(f"task {task}"))
         else:
-            future.set_result(function(task))
+            future.set_result(function([task]))
         self.seen.append(task)
         return future
 
@@ -179,12 +213,33 @@ def test_who_was_on_a_worker_that_died_is_tried_alone_before_it_is_blamed() -> N
     found = list(run_tasks(square, range(6), executor))
     assert sorted(done.task for done in found) == list(range(6))
     assert errors(found) == {3: "error: KilledWorker: task 3"}
-    assert executor.seen == [0, 1, 2, 3, 4, 5, 3, 4]
+    assert sorted(executor.seen) == [0, 1, 2, 3, 3, 4, 4, 5]
 
 
 def test_an_executor_that_nobody_knows_is_refused() -> None:
     with pytest.raises(StrettoError, match="no executor `ray://x`; known: dask://HOST:PORT"):
         list(run_tasks(square, [1], "ray://x"))
+
+
+def test_a_cluster_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(StrettoError, match=r"needs the extra: pip install 'stretto\[dask\]'"):
+        list(run_tasks(square, [1], "dask://127.0.0.1:8786"))
+
+
+@pytest.mark.parametrize(
+    ("has", "told"), [("0.0.1", "has stretto 0.0.1; here"), (ImportError("none"), "has no stretto")]
+)
+def test_a_worker_with_another_stretto_is_named(has: object, told: str) -> None:
+    class Client:
+        def wait_for_workers(self, count: int, timeout: float) -> None: ...
+
+        def run(self, function: Callable[[], str], on_error: str) -> dict[str, object]:
+            assert on_error == "return"
+            return {"tcp://a:1": function(), "tcp://b:2": has}
+
+    with pytest.raises(StrettoError, match=f"the Dask worker tcp://b:2 {told}"):
+        cluster.same_everywhere(Client(), "a:8786")
 
 
 SCRIPT = """

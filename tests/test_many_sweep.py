@@ -352,7 +352,10 @@ def test_the_fastest_are_measured_beside_what_was_predicted() -> None:
 
 @pytest.mark.parametrize("time", [float("nan"), float("inf")])
 def test_what_is_no_time_is_not_measured(time: float) -> None:
-    found = measured(SweepReport("s", (_row(0, 10, 1, 1, 1),)), lambda **_: time)
+    def clock(n: int) -> float:
+        return time + n
+
+    found = measured(SweepReport("s", (_row(0, 10, 1, 1, 1),)), clock)
     assert found.notes == (f"n=0 was not measured: {time:g} is no time",)
     assert found.rows[0].measured is None
 

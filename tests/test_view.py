@@ -140,13 +140,30 @@ def test_a_pin_is_kept_and_the_rest_solved_anew(workshop: Workshop) -> None:
     assert {row["rule"] for row in told} == {"pin"}
 
 
-def test_a_change_that_leaves_no_schedule_says_why(workshop: Workshop) -> None:
-    entry = workshop.solve(NAME, Change({"budgets.smem.bytes": 100}))["entry"]
+def two(folder: Path) -> Workshop:
+    """A loop of two operations that state their costs."""
+    uses = [{"slot": "TC", "duration": 4}]
+    ops = [{"name": name, "kind": "copy", "uses": uses, "latency": 9} for name in ("a", "b")]
+    waits = [
+        {"src": "a", "dst": "b", "latency": 9},
+        {"src": "b", "dst": "a", "latency": 9, "distance": 1},
+    ]
+    document = {"schema": "stretto.loop/1", "name": "two", "machine": "b200-pipes", "ops": ops}
+    file = folder / "two.json"
+    file.write_text(json.dumps({**document, "dependences": waits}), encoding="utf-8")
+    return Workshop.opened(str(file))
+
+
+def test_a_change_that_leaves_no_schedule_says_why(workshop: Workshop, tmp_path: Path) -> None:
+    entry = two(tmp_path).solve("two", Change(pins=("b=start:3",)))["entry"]
     assert not entry["success"]
     assert entry["errors"]
-    wrong = workshop.solve(NAME, Change({"slots.CUD.capacity": 1}))
-    assert "did you mean `CUDA`?" in wrong["entry"]["errors"][0]
-    assert wrong["knobs"]
+    with pytest.raises(StrettoError, match="smem holds 100 bytes"):
+        workshop.solve(NAME, Change({"budgets.smem.bytes": 100}))
+    with pytest.raises(StrettoError, match="did you mean `CUDA`"):
+        workshop.solve(NAME, Change({"slots.CUD.capacity": 1}))
+    with pytest.raises(StrettoError, match="there is no operation `qq`"):
+        workshop.solve(NAME, Change(pins=("qq=start:1",)))
 
 
 def placed(starts: dict[str, int]) -> list[dict[str, Any]]:
@@ -175,7 +192,7 @@ def moved(entry: dict[str, Any], starts: dict[str, int]) -> stretto.ScheduleAnal
 
 
 def test_what_can_be_changed_is_listed_with_its_path(workshop: Workshop) -> None:
-    knobs = workshop.solve(NAME, Change())["knobs"]
+    knobs = workshop.knobs(NAME)
     by_kind = {kind: [k for k in knobs if k["kind"] == kind] for kind in {k["kind"] for k in knobs}}
     assert set(by_kind) == {"capacity", "budget", "latency", "duration", "tile"}
     machine_paths = [k["path"] for k in knobs if k["kind"] != "tile"]
@@ -185,15 +202,9 @@ def test_what_can_be_changed_is_listed_with_its_path(workshop: Workshop) -> None
 
 
 def test_a_latency_that_a_loop_states_can_be_changed(tmp_path: Path) -> None:
-    uses = [{"slot": "TC", "duration": 4}]
-    ops = [{"name": name, "kind": "copy", "uses": uses, "latency": 9} for name in ("a", "b")]
-    back = {"src": "b", "dst": "a", "latency": 9, "distance": 1}
-    document = {"schema": "stretto.loop/1", "name": "two", "machine": "b200-pipes", "ops": ops}
-    file = tmp_path / "two.json"
-    file.write_text(json.dumps({**document, "dependences": [back]}), encoding="utf-8")
-    stated = Workshop.opened(str(file))
+    stated = two(tmp_path)
     (loop,) = stated.source.loops
-    own = [k for k in stated.solve(loop.name, Change())["knobs"] if k["kind"] == "stated"]
+    own = [k for k in stated.knobs(loop.name) if k["kind"] == "stated"]
     assert [k["path"] for k in own] == ["a", "b"]
     slower = Change(latencies={own[0]["path"]: own[0]["value"] + 7})
     before, after = (

@@ -59,7 +59,7 @@ def ttir(kernel, signature, constexprs, options, undivided=()):
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else HERE
     pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(HERE)

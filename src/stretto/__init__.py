@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
+    from stretto.api.predicting import PredictResult, RankResult, predict, rank
     from stretto.api.read_write import read, write
     from stretto.api.solving import ScheduleResult, schedule
     from stretto.deadline import OverdueError
@@ -64,6 +65,7 @@ _HOMES = {
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
+    "stretto.api.predicting": ("PredictResult", "RankResult", "predict", "rank"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
     "stretto.api.read_write": ("read", "write"),
     "stretto.api.solving": ("ScheduleResult", "schedule"),
@@ -108,8 +110,10 @@ __all__ = [
     "MaterializeError",
     "MaterializeResult",
     "OverdueError",
+    "PredictResult",
     "Prepared",
     "Program",
+    "RankResult",
     "Schedule",
     "ScheduleAnalysis",
     "ScheduleResult",
@@ -131,7 +135,9 @@ __all__ = [
     "load_machine",
     "machine_names",
     "materialize",
+    "predict",
     "prepare",
+    "rank",
     "read",
     "register_generator",
     "schedule",

@@ -26,6 +26,14 @@ def listed(names: Iterable[str], between: str = ", ") -> str:
     return between.join(told) + (f" and {more:,} more" if more else "") if told else "none"
 
 
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint for a name that nobody knows: the one that was meant, or what else to say."""
+    from difflib import get_close_matches  # noqa: PLC0415 - where something is misspelt
+
+    close = get_close_matches(name[:60], sorted(known), n=1)
+    return f"did you mean `{close[0]}`?" if close else otherwise
+
+
 class StrettoError(Exception):
     """The root of every error meant for the user."""
 

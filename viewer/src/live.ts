@@ -32,6 +32,8 @@ export const desk = computed<Desk | undefined>(() => desks.value[which.value]);
 export const alive = signal(true);
 export const busy = signal(false);
 export const problems = signal<string[]>([]);
+/** How many changes could not be: what was typed for them is forgotten. */
+export const refusals = signal(0);
 /** Where an operation was moved to by hand, and what the verifier says of it. */
 export const moved = signal<{ op: string; start: number; violations: Violation[] } | null>(null);
 
@@ -83,13 +85,16 @@ const solve = async (at: number, next: Desk): Promise<void> => {
     putBack();
   });
   const name = report.value.loops[at].name;
-  const found = await ask<{ entry: Loop; knobs: Knob[] }>("solve", { loop: name, change: next.now });
+  const found = await ask<{ entry: Loop }>("solve", { loop: name, change: next.now });
   if (mine !== asked) return;
   busy.value = false;
-  if (!found) return;
+  if (!found) {
+    refusals.value++;
+    return;
+  }
   batch(() => {
     const { entry } = found;
-    desks.value = desks.value.map((each, i) => (i === at ? { ...next, knobs: found.knobs } : each));
+    desks.value = desks.value.map((each, i) => (i === at ? next : each));
     report.value = {
       ...report.value,
       loops: report.value.loops.map((each, i) => (i === at ? entry : each)),

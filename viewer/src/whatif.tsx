@@ -11,6 +11,7 @@ import {
   problems,
   putBack,
   redo,
+  refusals,
   save,
   startOver,
   tryMove,
@@ -52,7 +53,7 @@ const Knobs = ({ knobs, now }: { knobs: Knob[]; now: Change }) => (
       const value = valueOf(now, knob);
       const id = `knob-${knob.path}`;
       return (
-        <label key={knob.path} for={id} class={value === knob.value ? "" : "changed"}>
+        <label key={`${knob.path} ${refusals.value}`} for={id} class={value === knob.value ? "" : "changed"}>
           <span>
             {KINDS[knob.kind]} {knob.label} <small>{knob.unit}</small>
           </span>

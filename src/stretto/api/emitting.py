@@ -19,6 +19,7 @@ from stretto.api.read_write import is_mlir, read_input
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
+from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.ir import read_schedules
 from stretto.ir.diagnostics import MlirError
@@ -36,8 +37,9 @@ from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine, load_machine
-from stretto.materialize import materialize
+from stretto.materialize import Program, materialize
 from stretto.resources.prepare import Prepared, prepare
+from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
 from stretto.verify import verify as violations_of
 from stretto.vocabulary.opcodes import opcode
@@ -64,6 +66,10 @@ class EmittedKernel:
     consumers: int
     mode: EmitMode
     notes: tuple[str, ...] = ()
+    kernel: Kernel | None = field(default=None, repr=False, compare=False)
+    """Lowered, as it was emitted."""
+    programs: tuple[Program, ...] = field(default=(), repr=False, compare=False)
+    """Of its loops, in their order."""
 
     @property
     def source(self) -> str:
@@ -95,6 +101,13 @@ class EmittedKernel:
         }
 
     @property
+    def over(self) -> int:
+        """Registers that are too many, by our count."""
+        pressures = [analysis.pressure for analysis in self.analyses]
+        stated = [p for p in pressures if p is not None and p.budget is not None]
+        return max((0, *(p.peak - (p.budget or 0) for p in stated)))
+
+    @property
     def schedules(self) -> tuple[object, ...]:
         """What tells it from another of the same kernel."""
         return self.consumers, tuple((a.ii, a.starts) for a in self.analyses)
@@ -110,6 +123,7 @@ def emit(
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
+    tracing: Tracing | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -119,43 +133,135 @@ def emit(
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
     A kernel without products runs in one group of warps that does everything, as does one for
-    which `mode` is ``unspecialized``. Rings that TMA fills get slots beyond those
-    that their schedule asks for, up to `depth`; left out, as many as shared memory has room for.
+    which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
+    memory has room for.
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
+    With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     """
-    given = _read(kernel, machine)
-    target = given.machine
-    if not target.agents:
-        told = f"machine {target.name} does not say who issues what"
-        raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
-    _require(target, mode, consumers, depth)
-    if mode is None:
-        mode = "specialized" if given.has_products else "unspecialized"
-    counts = given.counts(mode, consumers)
-    if agents and len(counts) > 1:
-        hint = "operations are named once rows are split: say how many consumers there are"
-        raise StrettoError(f"agents are given, and 1 to {counts[-1]} consumers are tried; {hint}")
-    made: list[EmittedKernel] = []
-    refused: list[StrettoError] = []
-    for count, stages in itertools.product(counts, STAGES[mode]):
-        try:
-            found = _emit(given, mode, count, stages, depth, agents or {}, seed)
-        except (EmitError, KernelError) as error:
-            refused.append(error)
-            continue
-        if found is not None and all(found.schedules != other.schedules for other in made):
-            made.append(found)
-    if not made:
-        raise refused[0] if refused else EmitError(f"no loop of `{given.name}` has a schedule")
+    emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
+    made = emitter.candidates(consumers, depth, agents)
     if accept is not None:
         for candidate in sorted(made, key=_length):
             if accept(candidate.emitted):
                 return candidate
     return min(made, key=_worth)
+
+
+class Emitter:
+    """Emits one kernel in several configurations; what they share is worked out once."""
+
+    def __init__(
+        self,
+        kernel: str | PathLike[str] | Kernel,
+        machine: Machine | str | None = None,
+        *,
+        mode: EmitMode | None = None,
+        seed: int = 0,
+        tracing: Tracing | None = None,
+        effort: str = "normal",
+    ) -> None:
+        self._given = _read(kernel, machine)
+        self.machine = self._given.machine
+        self.name = self._given.name
+        if not self.machine.agents:
+            told = f"machine {self.machine.name} does not say who issues what"
+            raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
+        products = self._given.has_products
+        self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
+        self._asked: EmitMode | None = mode
+        self._seed = seed
+        self._tracing: Tracing | None = tracing
+        self._effort = effort
+        self._ready: dict[int, RunnableKernel] = {}
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Numbers of consumers that it may have."""
+        return self._given.counts(self.mode, None)
+
+    def candidates(
+        self,
+        consumers: int | None = None,
+        depth: int | None = None,
+        agents: Mapping[str, str] | None = None,
+        stages: Sequence[int] = (),
+    ) -> list[EmittedKernel]:
+        """A kernel for each number of consumers and of stages that differs from the others.
+
+        StrettoError where there is none.
+        """
+        _require(self.machine, self._asked, consumers, depth)
+        counts = self._given.counts(self.mode, consumers)
+        if agents and len(counts) > 1:
+            hint = "operations are named once rows are split: say how many consumers there are"
+            told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
+            raise StrettoError(f"{told}; {hint}")
+        made: list[EmittedKernel] = []
+        refused: list[StrettoError] = []
+        for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
+            try:
+                found = self._emitted(count, limit, depth, agents or {})
+            except (EmitError, KernelError) as error:
+                refused.append(error)
+                continue
+            if found is not None and all(found.schedules != other.schedules for other in made):
+                made.append(found)
+        if not made:
+            raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
+        return made
+
+    def _lowered(self, consumers: int) -> RunnableKernel:
+        """The kernel, split between consumers and lowered."""
+        if consumers not in self._ready:
+            agents = self.machine.replicas_of_products(consumers)
+            self._ready[consumers] = self._given.ready(agents)
+        return self._ready[consumers]
+
+    def _emitted(
+        self, consumers: int, stages: int, depth: int | None, placed: Mapping[str, str]
+    ) -> EmittedKernel | None:
+        machine = self.machine
+        agents = machine.replicas_of_products(consumers)
+        ready = self._lowered(consumers)
+        if placed:
+            ready = _with_agents(ready, placed, machine, agents)
+        looped: list[Looped] = []
+        analyses: list[ScheduleResult] = []
+        for loop in ready.loops:
+            room = _beside(ready, loop.operation, machine)
+            known = self._given.schedules.get(loop.wiring.loop.name)
+            capped = known is None and depth is not None
+            wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
+            prepared = prepare(wiring.loop, room)
+            if known is None:
+                analysis = schedule(
+                    wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
+                )
+            else:
+                analysis = _kept(known, prepared)
+            if not analysis.success:
+                return None
+            program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
+            looped.append(Looped(loop.operation, wiring, program))
+            analyses.append(analysis)
+        workers = _workers(ready, machine, agents, self.mode, placed.values())
+        emitted = emit_gluon(
+            ready.kernel,
+            looped,
+            machine,
+            workers,
+            depth=depth,
+            title=_title(ready.kernel, machine, analyses, consumers),
+            tracing=self._tracing,
+        )
+        programs = tuple(loop.program for loop in looped)
+        return EmittedKernel(
+            emitted, tuple(analyses), consumers, self.mode, ready.notes, ready.kernel, programs
+        )
 
 
 def _require(
@@ -202,7 +308,8 @@ class _Tiles:
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
         split = partition(with_zeros_outside(self.kernel), agents)
-        return runnable_kernels(self.kernel.location.file, (split,), self.machine)[0]
+        (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
+        return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
 
 @dataclass(frozen=True)
@@ -281,39 +388,13 @@ def _read_lowered(file: str, text: str, machine: Machine | None) -> _Lowered:
 # Ways to emit it -------------------------------------------------------------------------------
 
 
-def _emit(
-    given: _Given,
-    mode: EmitMode,
-    consumers: int,
-    stages: int,
-    depth: int | None,
-    placed: Mapping[str, str],
-    seed: int,
-) -> EmittedKernel | None:
-    machine = given.machine
-    agents = machine.replicas_of_products(consumers)
-    ready = given.ready(agents)
-    if placed:
-        ready = _with_agents(ready, placed, machine, agents)
-    looped: list[Looped] = []
-    analyses: list[ScheduleResult] = []
-    for loop in ready.loops:
-        room = _beside(ready, loop.operation, machine)
-        prepared = prepare(loop.wiring.loop, room)
-        known = given.schedules.get(prepared.loop.name)
-        if known is None:
-            analysis = schedule(loop.wiring.loop, room, seed=seed, max_stages=stages)
-        else:
-            analysis = _kept(known, prepared)
-        if not analysis.success:
-            return None
-        program = materialize(prepared.loop, prepared.machine, analysis, mode)
-        looped.append(Looped(loop.operation, loop.wiring, program))
-        analyses.append(analysis)
-    workers = _workers(ready, machine, agents, mode, placed.values())
-    title = _title(ready.kernel, machine, analyses, consumers)
-    emitted = emit_gluon(ready.kernel, looped, machine, workers, depth=depth, title=title)
-    return EmittedKernel(emitted, tuple(analyses), consumers, mode, ready.notes)
+def _capped(wiring: LoopWiring, depth: int) -> LoopWiring:
+    """The same loop with rings in shared memory of at most so many slots."""
+    storages = tuple(
+        s if s.fixed or s.space != STAGING else replace(s, depth=min(depth, s.depth or depth))
+        for s in wiring.loop.storages
+    )
+    return replace(wiring, loop=replace(wiring.loop, storages=storages))
 
 
 def _with_agents(
@@ -351,12 +432,7 @@ def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
 
 def _worth(made: EmittedKernel) -> tuple[int, int, int]:
     """Registers that are too many, then the II, then stages."""
-    over = 0
-    for analysis in made.analyses:
-        pressure = analysis.pressure
-        if pressure is not None and pressure.budget is not None:
-            over = max(over, pressure.peak - pressure.budget)
-    return over, *_length(made)
+    return made.over, *_length(made)
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:
@@ -402,7 +478,8 @@ def _workers(
     groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
-        return [Worker("all", max(warps, ready.kernel.warps or 0), 255)]
+        stated = ready.kernel.warps or GROUP_WARPS
+        return [Worker("all", max(warps, stated) if rows else stated, 255)]
     found = [Worker(name, warps, compute.registers) for name in agents]
     copy = machine.agent_for("tma")
     wanted = {*asked, "" if copy is None else copy.name}

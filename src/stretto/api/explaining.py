@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
 from stretto.deadline import Deadline
-from stretto.exact import WORK
+from stretto.exact import PATIENCE, WORK
 from stretto.generate.problem import Options
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -50,13 +50,14 @@ def explain(
     work_limit: float = WORK,
     workers: int = 1,
     seed: int = 0,
-    time_limit: float | Deadline | None = None,
+    time_limit: float | Deadline | None = PATIENCE,
     progress: Progress | None = None,
 ) -> ExplainResult:
     """Why there is no schedule at `ii` (default: one below the best), and what would change that.
 
     The reasons are a set of which each one is needed. The options are those of `schedule`; what
-    `time_limit` or `work_limit` leave undecided is said to be so.
+    `time_limit` (a minute, unless another is given; None: none) or `work_limit` leave undecided is
+    said to be so.
     """
     options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_of(time_limit))
     limits = limits_of(work_limit, workers, seed)

@@ -24,7 +24,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 
 from stretto.api import Result
-from stretto.errors import DocumentError, StrettoError, listed
+from stretto.errors import DocumentError, StrettoError, listed, nearest
 from stretto.files import read_data, text_of, write_text
 from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
@@ -125,7 +125,9 @@ def chosen(source: Source, name: str | None) -> Source:
     loops = tuple(loop for loop in source.loops if loop.name == name)
     if not loops:
         names = listed(loop.name for loop in source.loops)
-        raise DocumentError(source.file, "", f"no loop `{name}`", f"its loops: {names}")
+        meant = nearest(name, (loop.name for loop in source.loops))
+        hint = f"{meant} its loops: {names}".strip()
+        raise DocumentError(source.file, "", f"no loop `{name}`", hint)
     return replace(source, loops=loops, notes=about(source, name))
 
 

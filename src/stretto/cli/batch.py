@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         arguments.jobs,
         arguments.memory_limit,
     )
-    progress = Progress(batch, arguments.verbose)
+    progress = Progress(batch, arguments.verbose, arguments.quiet)
     try:
         for _ in batch.rows(output, _print if output is None else None):
             progress.tell()
@@ -92,9 +92,9 @@ def _interrupted(batch: BatchRun, output: str | None) -> None:
 class Progress:
     """Where a batch stands, told now and then."""
 
-    def __init__(self, batch: BatchRun, verbose: bool) -> None:
+    def __init__(self, batch: BatchRun, verbose: bool, quiet: bool = False) -> None:
         self._batch = batch
-        self._moving = not verbose and sys.stderr.isatty()
+        self._moving = not verbose and not quiet and sys.stderr.isatty()
         self._pause = LINES if verbose else MOVES
         self._silent = not verbose and not self._moving
         self._shown = False
@@ -118,7 +118,7 @@ class Progress:
         from stretto.report.batch import time_left
 
         summary, inputs = self._batch.summary, self._batch.inputs
-        parts = [f"{summary.loops:,} loops"]
+        parts = [f"{summary.loops:,} {'loop' if summary.loops == 1 else 'loops'}"]
         share = min(1.0, inputs.read / inputs.size) if inputs.size else 0.0
         if share:
             parts.append(f"{share:.0%} of the input")

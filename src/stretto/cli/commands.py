@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stretto import __version__
@@ -26,18 +27,21 @@ if TYPE_CHECKING:
     from stretto.api.pipelined import SimulateResult
     from stretto.api.solving import ScheduleResult
     from stretto.cli.progress import ProgressLine
+    from stretto.exact import Event
     from stretto.frontends import Source
     from stretto.ir.passes.published import PublishedLoop
     from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.resources.prepare import Prepared
-    from stretto.solution import ScheduleAnalysis
+    from stretto.solution import Refusal, ScheduleAnalysis
 
 R = TypeVar("R", bound="Result")
 
 PROGRAM = "nv_tileas.async.pipeline.program"
 """What a materialized loop is in a module."""
 IN_MODULE = "the one in the module"
+SILENCE = 10.0
+"""Seconds of work in a pipe before a line about it, and between two of them."""
 
 
 @dataclass(slots=True)
@@ -128,13 +132,38 @@ def _read_input(arguments: argparse.Namespace) -> Source:
 
 def _watched(
     loop: str, arguments: argparse.Namespace
-) -> AbstractContextManager[ProgressLine | None]:
-    """Whom to tell what is tried of a loop: nobody in a pipe, unless asked."""
-    if not arguments.verbose and not sys.stderr.isatty():
+) -> AbstractContextManager[Callable[[Refusal | int | Event], None] | None]:
+    """Whom to tell what is tried of a loop: in a pipe, only of work that takes long."""
+    if arguments.quiet:
         return nullcontext()
+    most: float | None = getattr(arguments, "time_limit", None)
+    if most is None and getattr(arguments, "prove", False):
+        most = arguments.work_limit
+    if not arguments.verbose and not sys.stderr.isatty():
+        return nullcontext(_Patient(loop, most))
     from stretto.cli.progress import ProgressLine
 
-    return ProgressLine(loop, arguments.verbose)
+    return ProgressLine(loop, arguments.verbose, most)
+
+
+@dataclass(slots=True)
+class _Patient:
+    """Hears what is tried, and says nothing for a while: most work is done by then."""
+
+    loop: str
+    most: float | None
+    began: float = field(default_factory=monotonic)
+    line: ProgressLine | None = None
+
+    def __call__(self, what: Refusal | int | Event) -> None:
+        """An II was refused or found, or the solver came a step further."""
+        if self.line is None:
+            if monotonic() - self.began < SILENCE:
+                return
+            from stretto.cli.progress import ProgressLine
+
+            self.line = ProgressLine(self.loop, False, self.most, SILENCE, self.began)
+        self.line(what)
 
 
 # Bounds, schedules, explanations ----------------------------------------------------------
@@ -451,6 +480,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         depth=arguments.depth,
         agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
+        tracing="marks" if arguments.trace else None,
     )
     return Reply(made.to_json, made.to_text, list(made.notes))
 
@@ -471,6 +501,8 @@ def machines(arguments: argparse.Namespace) -> Reply:
     from stretto.machine import load_machine, machine_names
     from stretto.report import machines as report
 
+    if arguments.calibrate is not None:
+        return _calibrated(arguments.calibrate)
     if arguments.name is None:
         known = [load_machine(name) for name in machine_names()]
         return Reply(lambda: report.list_to_json(known), lambda: report.list_to_text(known))
@@ -481,6 +513,17 @@ def machines(arguments: argparse.Namespace) -> Reply:
         text = machine_toml(arguments.name).strip("\n")
         return Reply(dict[str, Any], lambda: text.split("\n"))
     return Reply(lambda: report.machine_to_json(machine), lambda: report.machine_to_text(machine))
+
+
+def _calibrated(results: str) -> Reply:
+    """A machine file, from what microbenchmarks measured."""
+    from stretto.files import read_text
+    from stretto.limits import FILE_BYTES
+    from stretto.machine.calibrating import calibrated
+
+    lines = list(calibrated(*read_text(results, FILE_BYTES)))
+    document = {"schema": "stretto.calibration/1", "success": True, "toml": "\n".join(lines) + "\n"}
+    return Reply(lambda: document, lambda: lines)
 
 
 def elsewhere(module: str) -> Callable[[argparse.Namespace], Reply]:
@@ -502,11 +545,13 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "verify": verify,
     "import": import_kernel,
     "emit": emit,
+    "predict": elsewhere("predict"),
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),
     "sweep": elsewhere("sweep"),
     "compare": elsewhere("compare"),
+    "completion": elsewhere("completion"),
     "machines": machines,
     "view": elsewhere("view"),
 }

@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail([text], FAILED, arguments.json)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, arguments.json)
-    _tell([] if arguments.json else reply.errors)
+    quiet = arguments.quiet and reply.success
+    _tell([] if arguments.json or quiet else reply.errors)
     if not reply.success:
         return FAILED
     return STOPPED if reply.stopped else DONE

@@ -7,6 +7,7 @@ stretto verify INPUT [SCHEDULE]   is this schedule legal?
 stretto simulate INPUT [SCHEDULE] run the pipelined program beside the sequential loop
 stretto import KERNEL             a Triton or cuTile kernel as MLIR, lowered for a machine
 stretto emit KERNEL --to gluon    a kernel as source that runs on a GPU, pipelined by its schedules
+stretto predict KERNEL --grid X   how fast a kernel will be, before it runs
 stretto convert INPUT OUT         a loop in another format
 stretto batch INPUT...            every loop of many inputs, one JSON line each, as they come
 stretto bench PATH...             how good and how fast, over suites of loops
@@ -14,20 +15,22 @@ stretto sweep INPUT               every configuration of a kernel or a machine: 
 stretto compare A [B]             two schedules side by side
 stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
+stretto completion SHELL          completion for bash, zsh or fish
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Any, NoReturn
 
 from stretto import __version__
-from stretto.errors import StrettoError, UsageError
-from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS
+from stretto.errors import StrettoError, UsageError, nearest
+from stretto.exact import OBJECTIVE, PATIENCE, SEED, WORK, WORKERS
 from stretto.files import STANDARD, write_out
 from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
@@ -39,12 +42,39 @@ _RM.xml beside it), a modulo problem of CIRCT (ssp), or - for stdin; what it is 
 content."""
 
 
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)", re.DOTALL)
+_UNKNOWN = re.compile(r"unrecognized arguments: (-[\w-]*)")
+
+
 class Parser(argparse.ArgumentParser):
     """argparse that raises instead of leaving, so that --json can answer too."""
 
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **options)
+        self.commands: dict[str, Parser] = {}
+
+    @property
+    def arguments(self) -> list[argparse.Action]:
+        """What it takes."""
+        return list(self._actions)
+
     def error(self, message: str) -> NoReturn:
-        """Raise the usage error."""
-        raise UsageError(f"{self.prog}: error: {message}", self.format_usage().rstrip())
+        """Raise the usage error, with what was meant where that can be guessed."""
+        told = f"{self.prog}: error: {message}{self._meant(message)}"
+        raise UsageError(told, self.format_usage().rstrip())
+
+    def _meant(self, message: str) -> str:
+        """The command, the choice or the option that is nearest to a word that is none."""
+        choice = _CHOICE.search(message)
+        unknown = _UNKNOWN.search(message)
+        if choice is not None:
+            hint = nearest(choice[1], re.findall(r"[\w.-]+", choice[2]))
+        elif unknown is not None:
+            options = [word for action in self._actions for word in action.option_strings]
+            hint = nearest(unknown[1], options)
+        else:
+            hint = ""
+        return f"; {hint}" if hint else ""
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Help and version, which argparse would lose where standard output fails."""
@@ -109,6 +139,20 @@ def grid(text: str) -> tuple[int, ...]:
     if len(found) > 3:
         raise argparse.ArgumentTypeError(f"{text!r} has more than three axes")
     return found
+
+
+def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
+    """A number or a shape, by name."""
+    name, equals, value = text.partition("=")
+    if not (equals and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
+    if "x" in value:
+        return name, tuple(positive(part) for part in value.split("x"))
+    try:
+        return name, int(value) if value.lstrip("-").isdecimal() else float(value)
+    except ValueError:
+        told = f"{value!r} is neither a number nor a shape such as 4096x128"
+        raise argparse.ArgumentTypeError(told) from None
 
 
 def agents(text: str) -> list[tuple[str, str]]:
@@ -201,7 +245,8 @@ def part(text: str) -> str:
     from stretto.solve import PARTS
 
     if text not in PARTS:
-        raise argparse.ArgumentTypeError(f"no part {text!r}; known: {', '.join(PARTS)}")
+        hint = nearest(text, PARTS, f"known: {', '.join(PARTS)}")
+        raise argparse.ArgumentTypeError(f"no part {text!r}; {hint}")
     return text
 
 
@@ -260,6 +305,8 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
             parser.error("--toml and --set need the NAME of a machine")
         if arguments.toml and arguments.json:
             parser.error("--toml prints TOML, not JSON")
+    if arguments.quiet and getattr(arguments, "verbose", False):
+        parser.error("-q and -v contradict each other")
     if arguments.command == "sweep" and (arguments.input is None) == (arguments.function is None):
         parser.error("give either an INPUT or --function FILE.py:NAME")
     if arguments.command == "bench" and not arguments.paths and not arguments.random:
@@ -271,7 +318,7 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
     elif arguments.command == "batch" and arguments.csv is not None:
         table, rows = map(os.path.realpath, (arguments.csv, arguments.rows))
         if table == rows:
-            parser.error("--csv would replace the rows: -o names the same file")
+            parser.error("-o and --csv are the same file")
 
 
 def make_parser() -> Parser:
@@ -286,17 +333,19 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
-        command.set_defaults(parser=command, output=None)
+        command.set_defaults(parser=command, output=None, format="text")
         for option in options.split():
             if option == "--json":
                 _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
             if option in ("--machine", "target", "name"):
                 command.add_argument("--set", **_OPTIONS["--set"])
-        if "--json" not in options.split():
-            command.set_defaults(format="text", output=None)
+        command.add_argument("-q", "--quiet", **_OPTIONS["--quiet"])
         if name == "simulate":
             command.set_defaults(generator=None)
+        if name == "explain":
+            command.set_defaults(time_limit=PATIENCE)
+        parser.commands[name] = command
     return parser
 
 
@@ -314,6 +363,7 @@ def _add_format(command: Parser, name: str) -> None:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_EMITTED = "emitted --consumers --depth --seed"
 _ASKED = (
     "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
     "--no-fuse --strict --without --effort"
@@ -354,7 +404,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        "whole --to target emitted --consumers --agents --depth --seed --json --output",
+        f"whole --to target {_EMITTED} --agents --trace --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -376,11 +426,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Shows two schedules side by side: of two inputs, or of one with two sets of options.",
         "input other --a --b --json --output",
     ),
+    "completion": (
+        "Prints a script that completes commands and options in a shell.",
+        "shell --output",
+    ),
     "view": (
         "Shows schedules in a browser, where they can be changed: what if? Ends with Ctrl-C.",
         f"{_PROBLEM} --generator --no-fuse --pin --effort --time-limit --port --no-browser",
     ),
-    "machines": ("Lists the machines, or shows one.", "name --toml --json --output"),
+    "predict": (
+        "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
+        f"kernels --grids --argument target --clock --what-if {_EMITTED} --json --output",
+    ),
+    "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
@@ -395,6 +453,7 @@ _NAMES = {
     "kernel": ("input",),
     "target": ("--machine",),
     "emitted": ("--mode",),
+    "--grids": ("--grid",),
     "converted": ("--to",),
     "rows": ("-o", "--output"),
     "--jobs": ("-j", "--jobs"),
@@ -426,6 +485,8 @@ def _flag(help: str) -> dict[str, Any]:
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
+    "shell": {"choices": ("bash", "zsh", "fish"), "help": "the shell that is to run the script"},
+    "--quiet": _flag("say nothing but the answer and errors: no notes, no progress"),
     "other": _takes(given, "B", "the other input or schedule (default: the same)", nargs="?"),
     "--a": _takes(str, "OPTIONS", "options of `stretto schedule` for the first", default=""),
     "--b": _takes(str, "OPTIONS", "and for the second", default=""),
@@ -465,7 +526,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--time-limit": _takes(
         amount,
         "S",
-        "end all work after S seconds, with the best verified schedule so far (exit code 3)",
+        "end all work after S seconds, with the best verified schedule so far (exit code 3; "
+        f"default of explain: {PATIENCE:g})",
     ),
     "--work-limit": _takes(
         amount,
@@ -542,6 +604,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "groups of warps that copy and that compute, or one that does everything "
         "(default: specialized, where there is a product)",
     },
+    "--trace": _flag("have the kernel read clocks at each wait and issue, into an argument more"),
     "--consumers": _takes(
         positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
     ),
@@ -554,7 +617,30 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         default=[],
     ),
     "--depth": _takes(
-        positive, "N", "give rings no slots beyond N that schedules do not ask for (default: all)"
+        positive, "N", "give rings at most N slots (default: all that shared memory has room for)"
+    ),
+    "kernels": _takes(
+        given, "KERNEL", "kernels (.ttir or .tileirbc): with several, all are ranked", nargs="+"
+    ),
+    "--grids": _takes(
+        grid,
+        "X[,Y[,Z]]",
+        "how many blocks run; given again, those of the next kernel",
+        action="append",
+        required=True,
+        dest="grids",
+    ),
+    "--argument": _takes(
+        launched,
+        "NAME=N",
+        "a number that the kernel is launched with, or the shape of a tensor (4096x128)",
+        action="append",
+        default=[],
+    ),
+    "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
+    "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--calibrate": _takes(
+        given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),
     "--inputs": _takes(
         given,

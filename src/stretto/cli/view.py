@@ -12,6 +12,9 @@ import sys
 from stretto.cli.commands import Reply
 from stretto.files import write_out
 
+PATIENCE = 5.0
+"""Seconds that somebody who looks at a page waits for an answer, unless they say otherwise."""
+
 
 def run(arguments: argparse.Namespace) -> Reply:
     """Serve until the user has seen enough."""
@@ -24,7 +27,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         "fuse": not arguments.no_fuse,
         "pins": tuple(arguments.pin),
         "effort": arguments.effort,
-        "time_limit": arguments.time_limit,
+        "time_limit": arguments.time_limit or PATIENCE,
     }
     workshop = Workshop.opened(arguments.input, arguments.machine, arguments.loop, options)
     server = Server(workshop, arguments.port)

@@ -19,6 +19,8 @@ OBJECTIVE = "stages"
 """The last objective that is minimized unless another is asked for."""
 WORK = 60.0
 """Units of work that one loop is worth; a unit takes in the order of a second."""
+PATIENCE = 60.0
+"""Seconds that an explanation may take unless somebody says otherwise."""
 WORKERS = 1000
 """Threads, of which the solver takes so many at most."""
 SEED = (1 << 31) - 1

@@ -42,9 +42,6 @@ from stretto.ir.dialect import name_of
 from stretto.limits import DENSE_ELEMENTS, MODULE_CHARACTERS
 from stretto.loop import Written
 
-FOREIGN = ("arith", "builtin", "func", "math", "scf", "ub")
-"""Dialects of others that a kernel is written in."""
-
 
 def _nv_tileas() -> Dialect:
     from stretto.ir.dialect import NvTileas  # noqa: PLC0415 - when a text uses it, not before
@@ -53,11 +50,13 @@ def _nv_tileas() -> Dialect:
 
 
 def make_context(allow_unregistered: bool = True) -> Context:
-    """A context with these dialects; operations of others are kept as they are, if allowed."""
+    """A context with every dialect of xDSL, each loaded when a text uses it, and with ours.
+
+    Operations of others are kept as they are, if allowed.
+    """
     context = Context(allow_unregistered=allow_unregistered)
-    known = get_all_dialects()
-    for name in FOREIGN:
-        context.register_dialect(name, known[name])
+    for name, factory in get_all_dialects().items():
+        context.register_dialect(name, factory)
     context.load_registered_dialect("builtin")
     context.register_dialect("nv_tileas", _nv_tileas)
     return context

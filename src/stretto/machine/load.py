@@ -4,8 +4,8 @@
     capacity = 0      ──►  my.toml: slots.tma.capacity: error: is 0; expected ... at least 1
 
 Sections: machine, slots, pools, demands, budgets, families, tags, cells, tier2, anchors,
-ceilings, fences, costs, limits, products, agents, encodings; or `extends`, another machine, and
-what differs. Only `machine.name` and one slot with its capacity are required.
+ceilings, fences, costs, limits, timings, products, agents, encodings; or `extends`, another
+machine, and what differs. Only `machine.name` and one slot with its capacity are required.
 `docs/machines.md` walks through a whole file.
 
 A machine is read once. Its file is the same while its time stamp and size are, and the environment
@@ -24,7 +24,7 @@ from time import time_ns
 from typing import Literal, TypeVar
 
 from stretto.document import Cursor, each, one_of, parse_toml
-from stretto.errors import DocumentError, MachineError
+from stretto.errors import DocumentError, MachineError, nearest
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
@@ -96,7 +96,9 @@ def find_machine(path: str) -> str:
     """The path of a machine file that somebody gave; MachineError where it can be none."""
     if path == STANDARD or not (path.endswith(".toml") or os.path.exists(path)):
         known = ", ".join(machine_names())
-        message = f"no machine `{path}`; known: {known}; or the path of a .toml file"
+        hint = nearest(path, machine_names())
+        meant = f"{hint} " if hint else ""
+        message = f"no machine `{path}`; {meant}known: {known}; or the path of a .toml file"
         raise MachineError(message)
     return path
 
@@ -150,6 +152,8 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
         fences=top.opt("fences", lambda c: _named(c, _figure), ()),
         costs=top.opt("costs", lambda c: _named(c, _figure), ()),
         limits=top.opt("limits", lambda c: _named(c, _figure), ()),
+        timings=top.opt("timings", lambda c: _named(c, _figure), ()),
+        measured=head.opt("measured", Cursor.text, ""),
         transports=head.opt("transports", known.slot_list, ()),
         pipelining=head.opt("pipelining", known.slot_list, None),
         demands=top.opt("demands", known.demands, ()),

@@ -232,6 +232,10 @@ class Machine:
     """Weights of the cost order that are the machine's to state: spill_weight, spill_cap."""
     limits: tuple[Figure, ...] = ()
     """Caps on what a program may name: named_barriers."""
+    timings: tuple[Figure, ...] = ()
+    """What a prediction of whole kernels needs beside the rows: waits, arrivals, rates, clocks."""
+    measured: str = ""
+    """When and on what its numbers were measured, where they were."""
     transports: tuple[str, ...] = ()
     """Slots whose claimants make up the bank pressure."""
     pipelining: tuple[str, ...] | None = None
@@ -308,6 +312,10 @@ class Machine:
     def limit(self, name: str) -> int | None:
         """A cap on what a program may name; None where the machine states none."""
         return next((figure.values[0] for figure in self.limits if figure.name == name), None)
+
+    def timing(self, name: str) -> tuple[int, ...] | None:
+        """Numbers of a prediction; None where the machine states none."""
+        return next((figure.values for figure in self.timings if figure.name == name), None)
 
     def encoding(self, name: str) -> Encoding:
         """The encoding of this name."""

@@ -43,7 +43,7 @@ def connected(address: str) -> Generator[tuple[Executor, Callable[[], int]]]:
             "`dask scheduler` starts one and prints its address"
         ) from None
     try:
-        _same_everywhere(client, address)
+        same_everywhere(client, address)
 
         def workers() -> int:
             found: dict[str, int] = client.nthreads()
@@ -54,7 +54,8 @@ def connected(address: str) -> Generator[tuple[Executor, Callable[[], int]]]:
         client.close(timeout=PATIENCE)
 
 
-def _same_everywhere(client: Any, address: str) -> None:
+def same_everywhere(client: Any, address: str) -> None:
+    """That there are workers, and that they have this Stretto; StrettoError where not."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:

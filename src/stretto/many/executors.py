@@ -19,6 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -32,6 +33,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask://"
+TOGETHER, MOST = 0.2, 64
+"""Seconds of tasks that travel to a cluster together, and how many at most: each call costs it some
+milliseconds, whatever it is about."""
 LOST = "KilledWorker"
 """What Dask calls it when the workers that a task was on died, one after the other."""
 UNDER_WAY = 4
@@ -119,11 +123,17 @@ def _done(task: T, answer: Answer) -> Done[T, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Timed(Generic[T, R]):
-    """A function as an executor is given it: its own errors come back as answers."""
+    """A function as an executor is given it, for tasks one after the other.
+
+    Errors come back as answers.
+    """
 
     function: Callable[[T], R]
 
-    def __call__(self, task: T) -> Answer:
+    def __call__(self, tasks: list[T]) -> list[Answer]:
+        return [self._answer(task) for task in tasks]
+
+    def _answer(self, task: T) -> Answer:
         began = monotonic()
         try:
             value, error = self.function(task), ""
@@ -136,12 +146,12 @@ def _on_executor(
     function: Callable[[T], R], tasks: Iterable[T], where: Executor | str, limit: float | None
 ) -> Generator[Done[T, R]]:
     patience = None if limit is None else UNDER_WAY * limit
-    with _executor(where) as (executor, room):
-        run = _Run(executor, _Timed(function), patience)
+    with _executor(where) as (executor, room, together):
+        run = _Run(executor, _Timed(function), patience, together)
         try:
             yield from run.all_of(iter(tasks), room)
-            # One of them took workers with it; the others were on the same workers by chance.
-            suspects, run.suspects = run.suspects, None
+            # One of them took a worker with it, or its time; the others were with it by chance.
+            suspects, run.suspects, run.together = run.suspects, None, 0.0
             yield from run.all_of(iter(suspects or ()), lambda: 1)
         finally:
             for future in run.under_way:
@@ -155,28 +165,34 @@ class _Run(Generic[T, R]):
     executor: Executor
     timed: _Timed[T, R]
     patience: float | None
-    under_way: dict[Future[Answer], tuple[T, float]] = field(
-        default_factory=dict["Future[Answer]", "tuple[T, float]"]
+    together: float
+    """Seconds of tasks that are handed over together."""
+    under_way: dict[Future[list[Answer]], tuple[list[T], float]] = field(
+        default_factory=dict["Future[list[Answer]]", "tuple[list[T], float]"]
     )
     suspects: list[T] | None = field(default_factory=list["T"])
-    """Tasks that were on workers that died; None: who dies now was alone."""
+    """Tasks of whose workers nothing was heard; None: who is not heard of now was alone."""
+    usual: float = 1.0
+    """Seconds that a task takes, of late."""
 
     def all_of(self, tasks: Iterator[T], room: Callable[[], int]) -> Iterator[Done[T, R]]:
         """Run tasks, no more at a time than there is room for."""
         more = True
         while more or self.under_way:
             while more and len(self.under_way) < room():
-                try:
-                    task = next(tasks)
-                except StopIteration:
+                some = list(islice(tasks, self._count()))
+                if not some:
                     more = False
                     break
-                self.under_way[self._submitted(task)] = task, monotonic()
+                self.under_way[self._submitted(some)] = some, monotonic()
             yield from self._answered()
 
-    def _submitted(self, task: T) -> Future[Answer]:
+    def _count(self) -> int:
+        return max(1, min(MOST, int(self.together / max(self.usual, 1e-6))))
+
+    def _submitted(self, tasks: list[T]) -> Future[list[Answer]]:
         try:
-            return self.executor.submit(self.timed, task)
+            return self.executor.submit(self.timed, tasks)
         except (BrokenExecutor, RuntimeError) as error:
             raise StrettoError(f"the executor takes no more tasks: {error}") from None
 
@@ -190,17 +206,15 @@ class _Run(Generic[T, R]):
             left = max(0.0, first + self.patience - monotonic())
         done, _ = wait_for(self.under_way, left, FIRST_COMPLETED)
         for future in done:
-            task, _ = self.under_way.pop(future)
-            answer = self._answer(future)
-            if answer is not None:
+            tasks, _ = self.under_way.pop(future)
+            for task, answer in zip(tasks, self._answers(future, tasks), strict=False):
+                self.usual += (answer.seconds - self.usual) / 8
                 yield _done(task, answer)
-            elif self.suspects is not None:
-                self.suspects.append(task)
         if not done and self.patience is not None:
             yield from self._given_up(self.patience)
 
-    def _answer(self, future: Future[Answer]) -> Answer | None:
-        """What came of a task; None: it may have been another that took its worker."""
+    def _answers(self, future: Future[list[Answer]], tasks: list[T]) -> list[Answer]:
+        """What came of tasks; nothing where it may have been others that took their worker."""
         try:
             return future.result()
         except BrokenExecutor as error:
@@ -208,30 +222,36 @@ class _Run(Generic[T, R]):
         except CancelledError:
             raise StrettoError("the executor cancelled what it was given") from None
         except Exception as error:
-            if type(error).__name__ == LOST and self.suspects is not None:
-                return None
-            return Answer(error=told(error))
+            if self.suspects is not None and (len(tasks) > 1 or type(error).__name__ == LOST):
+                self.suspects += tasks
+                return []
+            return [Answer(error=told(error))] * len(tasks)
 
     def _given_up(self, patience: float) -> Iterator[Done[T, R]]:
-        for future, (task, began) in list(self.under_way.items()):
-            if monotonic() - began >= patience:
-                del self.under_way[future]
-                future.cancel()
-                text = f"error: no answer after {patience:g} s: it was given up"
+        for future, (tasks, began) in list(self.under_way.items()):
+            if monotonic() - began < patience:
+                continue
+            del self.under_way[future]
+            future.cancel()
+            if self.suspects is not None and len(tasks) > 1:
+                self.suspects += tasks
+                continue
+            text = f"error: no answer after {patience:g} s: it was given up"
+            for task in tasks:
                 yield Done(task, None, text, patience)
 
 
 @contextmanager
-def _executor(where: Executor | str) -> Generator[tuple[Executor, Callable[[], int]]]:
-    """An executor, and how many tasks it is worth giving."""
+def _executor(where: Executor | str) -> Generator[tuple[Executor, Callable[[], int], float]]:
+    """An executor, how many calls it is worth giving, and seconds of tasks in a call."""
     if isinstance(where, str):
         if not where.startswith(DASK):
             raise StrettoError(f"no executor `{where}`; known: {DASK}HOST:PORT")
         from stretto.many.cluster import connected  # noqa: PLC0415 - an extra
 
         with connected(where.removeprefix(DASK)) as (executor, workers):
-            yield executor, lambda: UNDER_WAY * workers()
+            yield executor, lambda: UNDER_WAY * workers(), TOGETHER
         return
     workers = getattr(where, "_max_workers", None)
     count = UNDER_WAY * (workers if isinstance(workers, int) else cores())
-    yield where, lambda: count
+    yield where, lambda: count, 0.0

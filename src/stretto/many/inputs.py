@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import json
 import os
 import re
@@ -31,7 +32,6 @@ from stretto.loop.json import loop_to_json
 SUFFIXES = (".json", ".jsonl", ".mlir", ".ttir", ".tileirbc", ".graphml", ".ssp")
 """Of files in folders that may hold loops; a file that is named is read whatever it is called."""
 _LOOPS = re.compile(rb'"schema"\s*:\s*"stretto\.loop/|"schema_version"\s*:')
-_ROWS = re.compile(rb'\{\s*"schema"\s*:\s*"stretto\.batch-row/')
 _HEAD = 4096
 """Bytes of a JSON file in a folder in which it says that it is loops."""
 
@@ -162,14 +162,14 @@ class Inputs:
                 with open(name, "rb") as file:
                     yield from self._stream(name, file)
                 return
-            _, data = read_data(name)  # not a plain file: it says what is wrong
+            _, data = read_data(name)  # what a shell hands over, or it says what is wrong
         except DocumentError as error:
             yield Unit(0, name, None, b"", str(error))
         except OSError as error:
             told = DocumentError(name, "", f"cannot be read: {reason(error)}")
             yield Unit(0, name, None, b"", str(told))
         else:
-            yield Unit(0, name, None, data.encode() if isinstance(data, str) else data)
+            yield from self._stream(name, io.BytesIO(data if isinstance(data, bytes) else b""))
 
     def _stream(self, name: str, file: BinaryIO) -> Iterator[Unit]:
         """A document a line where the first line is one by itself, and is not the only one."""
@@ -239,12 +239,9 @@ def _may_hold_loops(file: str) -> bool:
         return True  # whoever reads it says why; to open a pipe would wait for its writer
     try:
         with open(file, "rb") as opened:
-            head = opened.read(_HEAD)
+            return _LOOPS.search(opened.read(_HEAD)) is not None
     except OSError:
         return True  # likewise
-    if file.endswith(".jsonl"):
-        return _ROWS.match(head) is None
-    return _LOOPS.search(head) is not None
 
 
 def _is_document(line: bytes) -> bool:

@@ -29,7 +29,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from stretto.errors import StrettoError
 
@@ -38,7 +38,8 @@ AHEAD = 2
 QUICK = 0.05
 """Seconds; only where tasks take less is it worth having one wait, which another could begin."""
 MEGABYTE = 1 << 20
-_READY = "ready"
+LEAVES = 1.0
+"""Seconds in which a process that closed its pipe is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,18 @@ def serve_tasks(
     except Exception as error:
         connection.send(Answer(error=told(error)))
         return
-    connection.send(_READY)
+    connection.send(Answer())  # it is ready
+    if memory is not None:
+        _limit_memory(memory)
+    try:
+        _work(connection, work, waiting)
+    except BaseException:
+        os._exit(1)  # the one who waits for the answer says so
+
+
+def _work(
+    connection: Connection, work: Callable[[Any], Any], waiting: SimpleQueue[bytes]
+) -> NoReturn:
     while True:
         task = waiting.get()
         began = perf_counter()
@@ -211,7 +223,7 @@ class Processes:
         return None
 
     def _seat(self, token: Any, task: bytes) -> None:
-        worker = min(self._workers, key=lambda one: len(one.tasks), default=None)
+        worker = min(self._workers, key=lambda one: (not one.room, len(one.tasks)), default=None)
         if (worker is None or worker.tasks) and len(self._workers) < self._jobs:
             worker = self._start()
         assert worker is not None
@@ -226,28 +238,30 @@ class Processes:
             assert isinstance(pipe, Connection)
             yield from self._heard(pipes[pipe])
         for worker in list(self._workers):
-            if self._overdue(worker):
+            # Whoever took long over the last answer may have left this one unread.
+            if self._overdue(worker) and not worker.pipe.poll():
                 text = f"error: no answer after {self._limit:g} s: its process was ended"
                 yield from self._lost(worker, text)
 
     def _heard(self, worker: _Worker) -> Iterator[tuple[Any, Answer]]:
         try:
-            answer = worker.pipe.recv()
+            data = worker.pipe.recv_bytes()
         except (EOFError, OSError):
             yield from self._lost(worker, "")
             return
+        answer = _read(data)
         worker.since = monotonic()
         if worker.ready:
             worker.quick = answer.seconds < QUICK
             yield worker.tasks.popleft()[0], answer
-        elif answer == _READY:
-            worker.ready = True
-        else:
+        elif answer.error:
             raise StrettoError(f"a worker process cannot begin: {answer.error}")
+        else:
+            worker.ready = True
 
     def _lost(self, worker: _Worker, why: str) -> Iterator[tuple[Any, Answer]]:
         """Of a worker that is dead or is to die: its first task failed, the others go again."""
-        worker.process.join(0.0 if why else None)
+        worker.process.join(0.0 if why else LEAVES)
         code = worker.process.exitcode
         tasks, ready, seconds = worker.tasks, worker.ready, monotonic() - worker.since
         self._workers.remove(worker)
@@ -284,9 +298,19 @@ class Processes:
         return max(0.0, min(times)) if times else None
 
 
+def _read(data: bytes) -> Answer:
+    """An answer, or that it makes no sense here."""
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        return Answer(error=told(error))
+
+
 def _left(code: int | None) -> str:
     """How a process ended."""
-    if code is not None and code < 0:
+    if code is None:
+        return "or closed its pipe"
+    if code < 0:
         with suppress(ValueError):
             name = signal.Signals(-code).name
             memory = " (out of memory?)" if name == "SIGKILL" else ""

@@ -35,6 +35,8 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "fences": as_json(machine.fences),
         "costs": as_json(machine.costs),
         "limits": as_json(machine.limits),
+        "timings": as_json(machine.timings),
+        "measured": machine.measured,
         "transports": as_json(machine.transports),
         "pipelining": as_json(machine.pipelining),
         "fallback": machine.fallback,
@@ -95,6 +97,8 @@ def list_to_json(machines: list[Machine]) -> dict[str, Any]:
 def machine_to_text(machine: Machine) -> list[str]:
     """Everything its file states, as tables."""
     lines = wrapped(f"{machine.name}: {machine.title}") + notes(machine.notes)
+    if machine.measured:
+        lines += wrapped(f"measured {machine.measured}", "  ", "  ")
     lines += ["", "slots"]
     rows = [("id", "name", "capacity", "kind", "fuses", "anchor", "role")]
     for slot in machine.slots:
@@ -129,6 +133,7 @@ def machine_to_text(machine: Machine) -> list[str]:
         ("anchors beside those of the slots", machine.anchors),
         ("weights of the cost order", machine.costs),
         ("limits of a program", machine.limits),
+        ("timings of whole kernels", machine.timings),
     ):
         lines += _figures(title, figures)
     if machine.encodings:

@@ -2,7 +2,7 @@
 
     GET  /TOKEN/         the page, with the report in it
     GET  /TOKEN/alive    whether somebody is there
-    POST /TOKEN/solve    {"loop", "change"}                    ──►  {"entry", "knobs"}
+    POST /TOKEN/solve    {"loop", "change"}                    ──►  {"entry"}
     POST /TOKEN/check    {"loop", "change", "ii", "ops"}       ──►  {"violations"}
     POST /TOKEN/save     {"loop", "change", "kind"}            ──►  {"file", "text"}
 
@@ -101,9 +101,7 @@ class Server(ThreadingHTTPServer):
 
     def _page(self) -> str:
         document = self.workshop.document()
-        knobs = [
-            self.workshop.solve(loop.name, Change())["knobs"] for loop in self.workshop.source.loops
-        ]
+        knobs = [self.workshop.knobs(loop.name) for loop in self.workshop.source.loops]
         return page({**document, "live": {"knobs": knobs}})
 
     def handle_error(self, request: Any, client_address: Any) -> None:

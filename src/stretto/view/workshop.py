@@ -1,7 +1,8 @@
 """One input, and every answer about it: the front door, asked with changes.
 
 Workshop("attention_forward.mlir")
-  .document()                     the page's report, and what can be changed
+  .document()                     the page's report
+  .knobs(loop)                    what can be changed
   .solve(loop, change)            its entry anew
   .check(loop, change, placed)    what the verifier says of a schedule moved by hand
   .save(loop, change, "machine")  a text that `stretto` reads back
@@ -80,7 +81,7 @@ class Workshop:
 
     def document(self) -> dict[str, Any]:
         """The report of all loops, as a page shows it."""
-        entries = [self.solve(loop.name, Change())["entry"] for loop in self.source.loops]
+        entries = [self._first(loop.name) for loop in self.source.loops]
         found = {
             "schema": SCHEMA,
             "success": all(entry["success"] for entry in entries),
@@ -91,14 +92,16 @@ class Workshop:
         return with_source(found, self.text if isinstance(self.text, str) else "")
 
     def solve(self, name: str, change: Change) -> dict[str, Any]:
-        """The entry of a loop with changes, and what can be changed of it."""
+        """The entry of a loop with changes; StrettoError where such a change cannot be."""
+        return {"entry": self._solved(name, change).to_json()}
+
+    def _first(self, name: str) -> dict[str, Any]:
+        """The entry of a loop as it was read, or why there is none."""
         try:
-            result = self._solved(name, change)
+            return self._solved(name, Change()).to_json()
         except StrettoError as error:
             told = list(error.lines(self.file))
-            entry: dict[str, Any] = {"name": name, "machine": "", "success": False, "errors": told}
-            return {"entry": entry, "knobs": self._knobs_of(name)}
-        return {"entry": result.to_json(), "knobs": self._knobs_of(name)}
+            return {"name": name, "machine": "", "success": False, "errors": told}
 
     def check(
         self, name: str, change: Change, ii: int, placed: list[dict[str, Any]]
@@ -160,22 +163,19 @@ class Workshop:
 
     # What can be changed ----------------------------------------------------------------------
 
-    def _knobs_of(self, name: str) -> list[dict[str, Any]]:
+    def knobs(self, name: str) -> list[dict[str, Any]]:
+        """Everything of a loop and its machine that a page may change, as it was read."""
         try:
             ready = self._ready(name, Change(), pinned=False)
         except StrettoError:
             return []
-        return knobs(self.source[name], ready)
+        loop = self.source[name]
+        return [*_machine_knobs(ready), *_cost_knobs(loop, ready), *_tile_knobs(loop)]
 
 
 def _changed(base: str) -> str:
     """What a machine is called that is another with changes."""
     return f"{load_machine(base).name}-changed"
-
-
-def knobs(loop: Loop, ready: Prepared) -> list[dict[str, Any]]:
-    """Everything of a loop and its machine that a page may change, as it is."""
-    return [*_machine_knobs(ready), *_cost_knobs(loop, ready), *_tile_knobs(loop)]
 
 
 def _knob(

@@ -19,7 +19,9 @@ from stretto.emit.gluon.plan import (
     Worker,
 )
 from stretto.emit.gluon.text import RESERVED, Lines, Names
+from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
 from stretto.kernel.lowering.written import (
     ATOMICS,
@@ -41,8 +43,12 @@ _UNSUPPORTED = frozenset((*ATOMICS.values(), COPY, "barrier", "scf.while"))
 class AgentWriter:
     """Writes the function of one agent."""
 
-    def __init__(self, plan: Plan, worker: Worker, layouts: Layouts) -> None:
+    def __init__(
+        self, plan: Plan, worker: Worker, layouts: Layouts, tracer: Tracer | None = None
+    ) -> None:
         self.plan = plan
+        self.tracer = tracer
+        self._score: list[Part] = []
         self.worker = worker
         self.layouts = layouts
         self.lines = Lines()
@@ -69,6 +75,7 @@ class AgentWriter:
     def write(self, looped: Callable[[AgentWriter, Operation], None]) -> None:
         """The whole body; `looped` writes loops that run by programs."""
         self._looped = looped
+        self.clocks(Tracer.begin)
         for ring in self.plan.shared_rings():
             if self.worker.name in (ring.producer, *ring.consumers) and (ring.full or ring.free):
                 self.say(f"{ring.name}_slot = 0")
@@ -84,6 +91,30 @@ class AgentWriter:
         self.region(self.plan.kernel.body)
         if self.stores:
             self.say("tma.store_wait(0)")
+            self._beat("drain", None)
+        self.clocks(Tracer.end)
+
+    @property
+    def score(self) -> AgentScore:
+        """What was written, beat by beat."""
+        return AgentScore(self.worker.name, self.worker.warps, tuple(self._score))
+
+    def scored(self, part: Part) -> None:
+        """Something that was just written."""
+        self._score.append(part)
+
+    def _beat(
+        self, kind: BeatKind, operation: Operation | None, thing: str = "", bytes: int = 0
+    ) -> None:
+        name = "" if operation is None else kind_of(operation)
+        self._score.append(Beat(kind, name, thing, bytes=bytes, operation=operation))
+
+    def clocks(self, lines: Callable[[Tracer], list[str]]) -> None:
+        """Lines that read clocks, where they are asked for."""
+        if self.tracer is not None:
+            self.take("trace")
+            for line in lines(self.tracer):
+                self.say(line)
 
     def say(self, text: str = "") -> None:
         """A line."""
@@ -137,6 +168,8 @@ class AgentWriter:
         if made.regions or kind in _UNSUPPORTED:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
+        if isinstance(value.type, Tile):
+            self._beat("work", made)
         return self.assign(value, shown.text, shown.layout)
 
     def _work_tile(self, operation: Operation, value: Value) -> Shown:
@@ -182,6 +215,7 @@ class AgentWriter:
         if tile.loaded and not any(tile.name in waited for waited in self._waited):
             phase = f"{tile.name}_phase" if tile.repeated else "0"
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
+            self._beat("full", None, tile.name)
             self._waited[-1].add(tile.name)
         self._read[tile.name] = tile
         return self.take(tile.name) + self.views(value)
@@ -236,11 +270,13 @@ class AgentWriter:
             at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
             descriptor = self.descriptor(view, buffer)
             self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
+            self._beat("store", operation)
             self.stores = True
         elif kind == SMEM_WRITE:
             tile = self.plan.tiles[self.plan.root(operation.result)]
             if tile.repeated:
                 self.say("tma.store_wait(0)")
+                self._beat("drain", None)
             source, shaped = operation.operands[0], ""
             while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
                 source = made.operands[0]
@@ -248,10 +284,13 @@ class AgentWriter:
                 shaped = f".reshape({list(source.type.shape)})"
             text = self.tile(source, self.layouts.of(source))
             self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
+            self._beat("work", operation)
         elif kind == STORE:
             self.store(operation, self.value)
+            self._beat("work", operation)
         elif kind == LOAD:
             shown = self.loaded(operation, self.value)
+            self._beat("work", operation)
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
             )
@@ -269,11 +308,13 @@ class AgentWriter:
         full = self.take(f"{tile.name}_full")
         if tile.repeated and len(self.plan.workers) > 1:
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
+            self._beat("free", None, tile.name)
         at = ", ".join(self.value(v).text for v in coordinates)
         self.say(f"mbarrier.expect({full}, {tile.bytes})")
         self.say(
             f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
         )
+        self._beat("copy", operation, tile.name, tile.bytes)
 
     def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
         """Registers to addresses."""
@@ -311,6 +352,8 @@ class AgentWriter:
         else:
             text = self.tile(total, layout)
         shown = self.assign(result, f"warpgroup_mma({left}, {self.buffer(b)}, {text})", layout)
+        self._beat("product", operation)
+        self._beat("settle", operation)
         self.bind(result, shown)
 
     def factor(self, value: Value, layout: Layout, shown: Callable[[Value], Shown]) -> str:
@@ -349,6 +392,7 @@ class AgentWriter:
         name = self.names.give(index.name or "i")
         read = self._read
         self._read = {}
+        before, self._score = self._score, []
         with self.lines.block(f"for {name} in range({', '.join(bounds)}):"):
             self.enter()
             self.bind(index, Shown(name))
@@ -364,9 +408,11 @@ class AgentWriter:
                     continue
                 if tile.name in self._read and len(self.plan.workers) > 1:
                     self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
+                    self._beat("arrive", None, tile.name)
                 if tile.name in self._read or self.copies_only or len(self.plan.workers) == 1:
                     self.say(f"{tile.name}_phase ^= 1")
             self.leave()
+        self._score = [*before, Around(lower, upper, step, tuple(self._score))]
         self._read |= read
         for i, called in carried:
             self.bind(operation.results[i], self._as(arguments[i], called))

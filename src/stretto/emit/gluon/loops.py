@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.emit.score import Beat, BeatKind, LoopScore
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -30,6 +33,10 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 from stretto.vocabulary.opcodes import opcode
+
+_Steps = tuple[tuple[int, tuple[Beat, ...]], ...]
+_Parts = tuple[_Steps, tuple[Beat, ...], _Steps]
+"""Prologue, kernel, epilogue."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,8 @@ class LoopWriter:
             (a.stream for a in loop.program.agents if a.name == name), None
         )
         self._variables: dict[str, str] = {}
+        self._beats: list[Beat] = []
+        self._marked = False
 
     def write(self) -> None:
         """The whole loop."""
@@ -95,20 +104,53 @@ class LoopWriter:
         long = Way(dict(self._stage))
         flying = self._flying(long)
         needed = stream.last - stream.first + 1
+        singly: tuple[Beat, ...] = ()
+        parts: _Parts = ((), (), ())
         known = self._known
         if stream.first == stream.last and not flying:
-            self._pipelined(stream, long, peel=False)
+            parts = self._pipelined(stream, long, peel=False)
         elif known is not None and known >= needed:
-            self._pipelined(stream, long, peel=flying)
+            parts = self._pipelined(stream, long, peel=flying)
         elif known is not None:
-            self._one_by_one(short)
+            singly = self._one_by_one(short)
         else:
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
-                self._pipelined(stream, long, peel=flying)
+                parts = self._pipelined(stream, long, peel=flying)
             if needed > 1:
                 with self._a.lines.block("else:"):
-                    self._one_by_one(short)
+                    singly = self._one_by_one(short)
+        prologue, kernel, epilogue = parts
+        lower, upper, step = self._loop.operation.operands[:3]
+        first = stream.last + flying
+        self._a.scored(
+            LoopScore(
+                self._number, lower, upper, step, prologue, kernel, epilogue, first,
+                stream.first, needed, singly,
+            )
+        )  # fmt: skip
         self._after()
+
+    @property
+    def _number(self) -> int:
+        return list(self._a.plan.loops).index(self._loop.operation)
+
+    def _beat(
+        self, kind: BeatKind, i: Issue, way: Way, thing: str = "", left: int = 0, bytes: int = 0
+    ) -> None:
+        """What was just written, for whoever asks what the program does."""
+        operation = self._wiring.operations[i.op]
+        self._beats.append(Beat(kind, i.op, thing, way.stages[i.op], left, bytes, operation))
+
+    def _scored(self) -> tuple[Beat, ...]:
+        """What was written since this was asked last."""
+        found, self._beats = tuple(self._beats), []
+        return found
+
+    def _mark(self, what: Literal["before", "behind"], i: Issue, thing: str) -> None:
+        """A clock, where marks are asked for."""
+        if self._marked and self._a.tracer is not None:
+            for line in self._a.tracer.mark(str(self._number), what, i.op, thing):
+                self._a.say(line)
 
     # Before and after --------------------------------------------------------------------------
 
@@ -201,7 +243,7 @@ class LoopWriter:
 
     # The two ways ------------------------------------------------------------------------------
 
-    def _one_by_one(self, way: Way) -> None:
+    def _one_by_one(self, way: Way) -> tuple[Beat, ...]:
         """Each iteration from its first operation to its last."""
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
@@ -209,6 +251,7 @@ class LoopWriter:
             self._a.enter()
             self._step(way, order, comment=False)
             self._a.leave()
+        return self._scored()
 
     def _flying(self, way: Way) -> bool:
         """Whether products are in flight at the end of a step."""
@@ -226,19 +269,23 @@ class LoopWriter:
             pending = [(op, age + 1) for op, age in pending]
         return bool(pending)
 
-    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> None:
+    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> _Parts:
         a = self._a
         self._begin(way, self._issues)
+        prologue: list[tuple[int, tuple[Beat, ...]]] = []
+        epilogue: list[tuple[int, tuple[Beat, ...]]] = []
         for step in range(stream.first, stream.last):
             now = [i for i in stream.prologue if isinstance(i, Issue) and i.at.step == step]
             a.say(f"# prologue, step {step}")
             way.at = step
             self._step(way, now)
+            prologue.append((step, self._scored()))
         first = stream.last
         if peel:
             a.say("# the kernel's first step")
             way.at = first
             self._step(way, self._issues)
+            prologue.append((first, self._scored()))
             first += 1
         way.at = None
         way.step = "step"
@@ -249,10 +296,9 @@ class LoopWriter:
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
         for slot, name in begun.items():
             a.say(f"{name} = {slot}")
-        with a.lines.block(f"for step in range({first}, {end}):"):
-            a.enter()
-            self._step(way, self._issues)
-            a.leave()
+        a.clocks(lambda tracer: tracer.enter(str(self._number)))
+        kernel = self._steady(way, first, end)
+        a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
         if begun:
@@ -265,8 +311,26 @@ class LoopWriter:
             a.say(f"# epilogue, step {self._n} + {step}")
             way.step = f"{self._n} + {step}" if step else self._n
             self._step(way, now)
+            epilogue.append((step, self._scored()))
         if way.pending:
             self._retire(way, len(way.pending) - 1)
+            end_of = Beat("settle", self._issues[-1].op, left=0)
+            epilogue.append((stream.last, (end_of,)))
+        a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
+        return tuple(prologue), kernel, tuple(epilogue)
+
+    def _steady(self, way: Way, first: int, end: str) -> tuple[Beat, ...]:
+        """The loop of the kernel."""
+        a = self._a
+        with a.lines.block(f"for step in range({first}, {end}):"):
+            a.enter()
+            self._marked = a.tracer is not None and a.tracer.tracing == "marks"
+            if self._marked:
+                a.say(f"trace_step = step - {first}")
+            self._step(way, self._issues)
+            self._marked = False
+            a.leave()
+        return self._scored()
 
     def _read_behind(self, stream: Stream) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""
@@ -400,6 +464,8 @@ class LoopWriter:
             if not (row.view or self._pure(i.op)):
                 self._waits(way, i, touched)
                 self._issue(way, i, operation, kind)
+                if not (kind == TMA_LOAD or row.accumulator is not None or row.awaits):
+                    self._beat("store" if kind == TMA_STORE else "work", i, way)
                 self._releases(way, i, touched)
                 made |= set(self._program.loop.op(i.op).results)
             if comment and len(self._a.lines.lines) > before:
@@ -428,11 +494,17 @@ class LoopWriter:
         for ring, reads in touched:
             slot, phase = self._positions[ring.name, way.stages[i.op]]
             if reads and ring.full and self._first_and_last(ring)[0] == i.op:
+                self._mark("before", i, f"full {ring.name}")
                 a.say(f"mbarrier.wait({a.take(f'{ring.name}_full')}.index({slot}), {phase})")
+                self._mark("behind", i, f"full {ring.name}")
+                self._beat("full", i, way, ring.name)
             if not reads and ring.free:
+                self._mark("before", i, f"free {ring.name}")
                 # An agent that also reads the ring counts its phases as readers do.
                 parity = f"{phase} ^ 1" if ring.own else phase
                 a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {parity})")
+                self._mark("behind", i, f"free {ring.name}")
+                self._beat("free", i, way, ring.name)
 
     def _releases(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
@@ -442,6 +514,7 @@ class LoopWriter:
                 if kind_of(self._wiring.operations[i.op]) == SMEM_READ:
                     a.say("fence_async_shared()")
                 a.say(f"mbarrier.arrive({a.take(f'{ring.name}_free')}.index({slot}), count=1)")
+                self._beat("arrive", i, way, ring.name)
 
     # Operations ----------------------------------------------------------------------------------
 
@@ -459,10 +532,18 @@ class LoopWriter:
         row = opcode(kind)
         if kind == TMA_LOAD:
             self._copy(way, i, operation)
+            self._mark("behind", i, "copy")
+            ring = next(r for r, reads in self._touched(i) if not reads)
+            self._beat("copy", i, way, ring.name, bytes=ring.bytes)
         elif row.accumulator is not None:
             self._product(way, i, operation)
+            self._mark("behind", i, "product")
+            self._beat("product", i, way)
         elif row.awaits:
+            self._mark("before", i, "products")
             self._await(way, i, operation)
+            self._mark("behind", i, "products")
+            self._beat("settle", i, way, self._awaited(i), len(way.pending))
         elif kind == SMEM_WRITE:
             ring = next(r for r, reads in self._touched(i) if not reads)
             slot, _ = self._positions[ring.name, way.stages[i.op]]

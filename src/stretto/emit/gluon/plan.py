@@ -338,7 +338,9 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     if program.mutexes:
         told = ", ".join(mutex.name for mutex in program.mutexes)
         raise EmitError(
-            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet"
+            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet",
+            loop.operation,
+            "--mode unspecialized needs none",
         )
     found: list[Ring] = []
     for ring in program.rings:
@@ -349,7 +351,8 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         if not writers:
             continue  # it comes from outside
         if len(writers) != 1 or any(c.distance for pipe in pipes for c in pipe.consumers):
-            raise EmitError(f"ring `{ring.name}` is filled or read in a way that has no Gluon yet")
+            told = f"ring `{ring.name}` is filled or read in a way that has no Gluon yet"
+            raise EmitError(told, loop.operation)
         (writer,) = writers
         by_tma = writer.kind == TMA_LOAD
         operation = loop.wiring.operations[writer.name]
@@ -364,7 +367,7 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
             raise EmitError(f"{told}, which has no Gluon yet", operation)
-        _require_handed_back(pipes, agent_of[writer.name], readers)
+        _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(
             Ring(
                 ring.storage,
@@ -380,9 +383,10 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     return found
 
 
-def _require_handed_back(pipes: Sequence[Pipe], producer: str, readers: set[str]) -> None:
+def _require_handed_back(
+    writer: Operation, pipes: Sequence[Pipe], producer: str, readers: set[str]
+) -> None:
     for pipe in pipes:
         if not pipe.reused and readers != {producer}:
-            raise EmitError(
-                f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
-            )
+            told = f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
+            raise EmitError(told, writer)

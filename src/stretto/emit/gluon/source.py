@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import (
@@ -18,6 +18,8 @@ from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
 from stretto.emit.gluon.text import Lines
+from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing
+from stretto.emit.score import AgentScore
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, View
@@ -82,6 +84,12 @@ class Emitted:
     """By name: the tensor, the tile, the element."""
     parameters: dict[str, str]
     """Of the Gluon kernel: what it takes, as Triton's signatures write it."""
+    score: tuple[AgentScore, ...] = ()
+    """What its agents do, in order."""
+    marks: dict[str, dict[str, list[Mark]]] = field(
+        default_factory=dict[str, dict[str, list[Mark]]]
+    )
+    """Where it reads clocks: of each agent and loop, the marks of a step."""
 
 
 def emit_gluon(
@@ -92,6 +100,7 @@ def emit_gluon(
     *,
     depth: int | None = None,
     title: str = "",
+    tracing: Tracing | None = None,
 ) -> Emitted:
     """A lowered kernel, whose loops run by programs, as source; EmitError where it cannot be."""
     plan = make_plan(kernel, loops, workers, machine)
@@ -104,15 +113,18 @@ def emit_gluon(
         raise EmitError(told, hint="smaller tiles, or --depth for shorter rings")
     layouts = Layouts(kernel, workers[0].warps)
     writers: list[AgentWriter] = []
-    for worker in workers:
-        writer = AgentWriter(plan, worker, layouts)
+    for number, worker in enumerate(workers):
+        tracer = Tracer(tracing, number, len(workers)) if tracing else None
+        writer = AgentWriter(plan, worker, layouts, tracer)
 
         def looped(agent: AgentWriter, operation: Operation) -> None:
             LoopWriter(agent, plan.loops[operation]).write()
 
         writer.write(looped)
         writers.append(writer)
-    return _Source(plan, layouts, writers, title).emitted()
+    # An agent that has nothing to do is none.
+    busy = [writer for writer in writers if writer.lines.lines or writer is writers[0]]
+    return _Source(plan, layouts, busy, title).emitted()
 
 
 class _Source:
@@ -130,7 +142,12 @@ class _Source:
         used = {name for writer in self._writers for name in writer.used}
         found = [d.name for d in self._plan.descriptors.values()]
         found += [name for name, _ in self._plan.named.values() if name in used]
+        found += ["trace"] if self._traced else []
         return list(dict.fromkeys(found))
+
+    @property
+    def _traced(self) -> bool:
+        return any(writer.tracer for writer in self._writers)
 
     @property
     def _name(self) -> str:
@@ -147,6 +164,8 @@ class _Source:
             lines.say()
             for part in _NEXT.splitlines():
                 lines.say(part)
+        for part in FUNCTIONS.splitlines() if self._traced else ():
+            lines.say(part)
         for writer in self._writers if len(self._writers) > 1 else ():
             self._function(lines, writer)
         self._kernel(lines)
@@ -164,9 +183,13 @@ class _Source:
                 for d in self._plan.descriptors.values()
             },
             {name: self._signature(name) for name in self._parameters},
+            tuple(writer.score for writer in self._writers),
+            {w.worker.name: w.tracer.marks for w in self._writers if w.tracer is not None},
         )
 
     def _signature(self, name: str) -> str:
+        if name == "trace":
+            return "*i64"
         for descriptor in self._plan.descriptors.values():
             if descriptor.name == name:
                 element, block = TRITON[descriptor.element], list(descriptor.block)
@@ -180,10 +203,10 @@ class _Source:
 
     @property
     def _maxnreg(self) -> int | None:
-        if len(self._plan.workers) == 1:
+        if len(self._writers) == 1:
             return None
         # The kernel begins with whole groups of four warps; each gives back or takes.
-        warps = sum(worker.warps for worker in self._plan.workers)
+        warps = sum(writer.worker.warps for writer in self._writers)
         threads = -(-warps // 4) * 4 * WARP
         return REGISTER_FILE // threads // 8 * 8
 
@@ -258,7 +281,9 @@ class _Source:
 
     def _launch(self, lines: Lines) -> None:
         plan = self._plan
-        names = ", ".join(dict.fromkeys(p.name for p in plan.kernel.parameters))
+        names = ", ".join(
+            [*dict.fromkeys(p.name for p in plan.kernel.parameters), *["trace"] * self._traced]
+        )
         options = {"num_warps": plan.workers[0].warps}
         if self._maxnreg is not None:
             options["maxnreg"] = self._maxnreg

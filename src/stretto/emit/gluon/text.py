@@ -6,7 +6,14 @@ import keyword
 from collections.abc import Generator
 from contextlib import contextmanager
 
-RESERVED = frozenset((*keyword.kwlist, "gl", "gluon", "mbarrier", "tma", "step", "range", "float"))
+TRACED = (
+    "trace", "clock", "nanoseconds", "block", "trace_at", "trace_on", "trace_in", "trace_out",
+    "trace_step",
+)  # fmt: skip
+"""What a kernel that reads clocks has beside its own names."""
+RESERVED = frozenset(
+    (*keyword.kwlist, *TRACED, "gl", "gluon", "mbarrier", "tma", "step", "range", "float")
+)
 
 
 class Names:

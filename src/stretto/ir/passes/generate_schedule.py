@@ -9,12 +9,16 @@ remark say why, and what an earlier run had written onto it is gone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from stretto.deadline import deadline_after
 from stretto.errors import StrettoError
+from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS, Limits, ProofOptions
+from stretto.generate import EXACT
 from stretto.generate.problem import EFFORTS, Options
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
@@ -61,6 +65,18 @@ class GenerateSchedule(ModulePass):
     """Loops of fewer operations are scheduled serially."""
     effort: str = "normal"
     """How much work the search is worth: ``quick``, ``normal`` or ``thorough``."""
+    prove: bool = False
+    """Whether the solver proves the schedule that was found, or improves on it."""
+    objective: str = OBJECTIVE
+    """With `prove` or ``exact``: what is minimized, and all that comes before it."""
+    work_limit: float = WORK
+    """Units of deterministic work that the solver may take, each in the order of a second."""
+    workers: int = 1
+    """Threads of the solver."""
+    seed: int = 0
+    """Of the solver."""
+    time_limit: float | None = None
+    """Seconds after which each loop keeps the best schedule so far."""
     strict: bool = False
     """A loop that is left alone, or a constraint that is not honoured, is an error."""
 
@@ -69,12 +85,28 @@ class GenerateSchedule(ModulePass):
             raise ValueError(f"max-ii is {self.max_ii}; at most {ITERATION_CYCLES} is allowed")
         if self.effort not in EFFORTS:
             raise ValueError(f"no effort `{self.effort}`; known: {', '.join(EFFORTS)}")
+        self._check_proof()
         check_options(
             self.machine,
             max_ii=self.max_ii,
             max_stages=self.max_stages,
             serial_threshold=self.serial_threshold,
         )
+
+    def _check_proof(self) -> None:
+        """ValueError where the solver takes no such number."""
+        if self.objective != OBJECTIVE:
+            from stretto.exact.objectives import NAMES  # noqa: PLC0415 - the default needs no list
+
+            if self.objective not in NAMES:
+                raise ValueError(f"no objective `{self.objective}`; known: {', '.join(NAMES)}")
+        for name, number in (("work-limit", self.work_limit), ("time-limit", self.time_limit)):
+            if number is not None and not 0 < number < inf:
+                raise ValueError(f"{name} is {number:g}; a number above 0 is needed")
+        if not 1 <= self.workers <= WORKERS:
+            raise ValueError(f"workers is {self.workers}; 1 to {WORKERS} are possible")
+        if not 0 <= self.seed <= SEED:
+            raise ValueError(f"seed is {self.seed}; 0 to {SEED} are possible")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every loop of a module."""
@@ -99,7 +131,8 @@ class GenerateSchedule(ModulePass):
         withdraw(found.for_op)
         try:
             ready = prepare(found.loop, found.machine)
-            analysis = schedule_prepared(ready, self.generator, self._options())
+            options, proof = self._options(), self._proof()
+            analysis = schedule_prepared(ready, self.generator, options, None, proof)
         except IllegalScheduleError:
             raise
         except StrettoError as error:
@@ -127,7 +160,14 @@ class GenerateSchedule(ModulePass):
             self.serial_threshold,
             self.strict,
             effort=self.effort,
+            deadline=deadline_after(self.time_limit),
         )
+
+    def _proof(self) -> ProofOptions | None:
+        """What the solver is to prove, if anything."""
+        if not self.prove and self.generator != EXACT:
+            return None
+        return ProofOptions(self.objective, Limits(self.work_limit, self.workers, self.seed))
 
     def _left_alone(self, speaker: Speaker, analysis: ScheduleAnalysis) -> list[Diagnostic]:
         """A loop that has no schedule, or none was found."""

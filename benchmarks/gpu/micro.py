@@ -1,0 +1,384 @@
+"""Measures what one SM does in how many cycles, on the GPU that is there; about two minutes.
+
+    python benchmarks/gpu/micro.py -o results.jsonl [--only TEXT]
+    stretto machines --calibrate results.jsonl -o my-gpu.toml
+
+Cycles are read inside the kernels and are those of a trip: two runs of different lengths, so that
+what stands around a loop cancels; medians over blocks. One JSON line a configuration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TRITON_CACHE_DIR", "build/gpu/triton-cache")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import isolated
+
+SINGLE = (
+    "multiply",
+    "subtract",
+    "divide",
+    "choose",
+    "exponent",
+    "maximum",
+    "sum",
+    "rows",
+    "narrow",
+)
+BLOCKS = ("scaled_maximum", "exponent_sum", "exponent_sum_narrow", "softmax", "softmax_rescale")
+WORK = (*SINGLE, *BLOCKS)
+
+
+def configurations():
+    """What is measured."""
+    found = [{"kind": "info"}]
+    # Products: issue, latency and rate by shape and source of A, for one and two groups of warps.
+    for n in (32, 64, 128, 256):
+        for k in (64, 128):
+            for registers in (0, 1):
+                for how in ("steady", "single", "issue"):
+                    for warps in (4, 8) if how == "steady" else (4,):
+                        found.append({"kind": "product", "how": how, "n": n, "k": k,
+                                      "registers": registers, "warps": warps})  # fmt: skip
+                if n <= 128:
+                    for how in ("steady", "single"):
+                        found.append({"kind": "products", "how": how, "n": n, "k": k,
+                                      "registers": registers})  # fmt: skip
+    # Arithmetic: alone, in one agent of twice the warps, two agents, beside another's products.
+    for n in (32, 64, 128):
+        for op in WORK:
+            for beside in ("alone", "wide", "two", "products"):
+                found.append({"kind": "arithmetic", "op": op, "n": n, "d": 128, "beside": beside})
+    for beside in ("alone", "wide", "two", "products"):
+        found.append({"kind": "arithmetic", "op": "softmax_rescale", "n": 128, "d": 64,
+                      "beside": beside})  # fmt: skip
+        found.append({"kind": "arithmetic", "op": "softmax_rescale", "n": 64, "d": 64,
+                      "beside": beside})  # fmt: skip
+    # Copies in: latency by tile and source, and rates with all SMs busy, by how many share.
+    for rows, columns in ((32, 64), (64, 64), (64, 128), (128, 64), (128, 128), (256, 64)):
+        for what in ("issue", "latency"):
+            for source in ("l2", "hbm"):
+                for blocks in ("one", "all"):
+                    found.append({"kind": "copy", "rows": rows, "columns": columns, "what": what,
+                                  "source": source, "blocks": blocks})  # fmt: skip
+    for rows, columns, walk in ((128, 64, "across"), (64, 64, "across"), (128, 128, "down"),
+                                (64, 128, "down"), (128, 64, "down")):  # fmt: skip
+        for share in (1, 4, 16, 132):
+            for ring in (1, 2, 4):
+                for source in ("l2", "hbm"):
+                    found.append({"kind": "copies", "rows": rows, "columns": columns, "walk": walk,
+                                  "share": share, "ring": ring, "source": source,
+                                  "parts": 1})  # fmt: skip
+    for rows, share in ((64, 8), (128, 8), (128, 16)):
+        for ring in (1, 2, 3, 4, 6, 8):
+            for source in ("l2", "hbm"):
+                if rows * ring * 256 <= 200 * 1024:
+                    found.append({"kind": "copies", "rows": rows, "columns": 64, "walk": "across",
+                                  "share": share, "ring": ring, "source": source,
+                                  "parts": 2})  # fmt: skip
+    # Copies out.
+    for n in (64, 128, 256):
+        for how in ("smem", "tma", "direct"):
+            for warps in (4, 8):
+                found.append({"kind": "store", "how": how, "n": n, "warps": warps})
+    # Loads by threads.
+    for warps in (1, 4, 8):
+        for block in (1024, 2048, 8192):
+            if 1 <= block // (warps * 32) <= 64:
+                for source, blocks in (
+                    ("l2", "one"),
+                    ("l2", "all"),
+                    ("hbm", "one"),
+                    ("hbm", "all"),
+                    ("hbm", "full"),
+                ):
+                    found.append({"kind": "load", "warps": warps, "block": block,
+                                  "source": source, "blocks": blocks})  # fmt: skip
+    for warps in (1, 4, 8):
+        for op in ("arrive", "wait", "expect", "arrive_wait", "group", "fence"):
+            found.append({"kind": "barrier", "op": op, "warps": warps})
+    for warps, other in ((4, 1), (4, 4), (8, 1)):
+        found.append({"kind": "hand_over", "warps": warps, "other": other})
+    for name in ("nothing", "starting"):
+        found.append({"kind": "launch", "name": name})
+    return found
+
+
+def repeated(configuration):
+    """The kernel of a configuration, its constants and options: what compiles without a GPU."""
+    import micro_kernels as kernels
+
+    c = configuration
+    match c["kind"]:
+        case "product":
+            constants = {"FIRST": c["how"], "SECOND": "alone", "REGISTERS": c["registers"],
+                         "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
+            return kernels.pair, constants, {"num_warps": c["warps"]}
+        case "products":
+            constants = {"FIRST": c["how"], "SECOND": "steady", "REGISTERS": c["registers"],
+                         "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
+            return kernels.pair, constants, {"num_warps": 4, "maxnreg": 240}
+        case "arithmetic":
+            first, second, warps = {
+                "alone": (c["op"], "alone", 4),
+                "wide": (c["op"], "alone", 8),
+                "two": (c["op"], c["op"], 4),
+                "products": ("steady", c["op"], 4),
+            }[c["beside"]]
+            constants = {"FIRST": first, "SECOND": second, "REGISTERS": 0, "N": c["n"], "K": 128,
+                         "D": c["d"]}  # fmt: skip
+            options = {"num_warps": warps}
+            return (
+                kernels.pair,
+                constants,
+                options | ({"maxnreg": 240} if second != "alone" else {}),
+            )
+        case "copy":
+            tiles = TILES[c["source"]]
+            constants = {"TILES": tiles, "ROWS": c["rows"], "COLUMNS": c["columns"],
+                         "WHAT": c["what"]}  # fmt: skip
+            return kernels.copy_single, constants, {"num_warps": 1}
+        case "copies":
+            constants = {"SHARE": c["share"], "WALK": c["walk"], "TILES": TILES[c["source"]],
+                         "ROWS": c["rows"], "COLUMNS": c["columns"], "PARTS": c["parts"],
+                         "RING": c["ring"]}  # fmt: skip
+            return kernels.copies, constants, {"num_warps": 1}
+        case "store":
+            return kernels.stores, {"HOW": c["how"], "N": c["n"]}, {"num_warps": c["warps"]}
+        case "load":
+            width = max(1, min(8, c["block"] // (32 * c["warps"])))
+            constants = {"SPAN": 32 * c["block"], "BLOCK": c["block"], "WIDTH": width}
+            return kernels.loads, constants, {"num_warps": c["warps"]}
+        case "barrier":
+            return kernels.barriers, {"OP": c["op"]}, {"num_warps": c["warps"]}
+        case "hand_over":
+            options = {"num_warps": c["warps"], "maxnreg": 128}
+            return kernels.hand_over, {"OTHER": c["other"]}, options
+        case _:
+            return getattr(kernels, c["name"]), {}, {"num_warps": 4}
+
+
+TILES = {"l2": 4, "hbm": 128}
+"""Tiles that each group of blocks walks over before it begins anew."""
+kept = {}
+
+
+def keep(key, make):
+    """Something that several configurations need."""
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
+
+
+def tensors(c, sms):
+    """Further arguments, and how many blocks run."""
+    import torch
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    def described(tensor, block):
+        layout = gl.NVMMASharedLayout.get_default_for(list(block), gl.float16)
+        return TensorDescriptor.from_tensor(tensor, list(block), layout)
+
+    sink = keep("sink", lambda: torch.rand(1 << 24, device="cuda") * 0.5)
+    big = keep("big", lambda: torch.zeros(1 << 30, dtype=torch.float16, device="cuda"))
+    if c["kind"] in ("copy", "copies"):
+        rows, columns, tiles = c["rows"], c["columns"], TILES[c["source"]]
+        if c.get("walk") == "across":
+            shape = (rows * 132, columns * tiles)
+        else:
+            shape = (rows * 132 * tiles, columns)
+        made = described(big[: shape[0] * shape[1]].view(shape), (rows, columns))
+        if c["kind"] == "copy":
+            return {"a_desc": made}, 1 if c["blocks"] == "one" else sms
+        other = described(big[-shape[0] * shape[1] :].view(shape), (rows, columns))
+        return {"a_desc": made, "b_desc": other}, sms
+    if c["kind"] == "store":
+        shape = (16 * c["warps"] * sms, c["n"])
+        tile = (16 * c["warps"], c["n"])
+        made = described(big[: shape[0] * shape[1]].view(shape), tile)
+        return {"sink": sink, "c_desc": made}, sms
+    if c["kind"] == "load":
+        resident = min(32, 2048 // (32 * c["warps"]))
+        return {"source": big, "sink": sink}, {"one": 1, "all": sms, "full": sms * resident}[
+            c["blocks"]
+        ]
+    if c["kind"] in ("product", "products", "arithmetic"):
+        return {"sink": sink, "c": 0.125}, sms
+    return {}, sms
+
+
+def flushing():
+    """More than the L2 cache holds."""
+    import torch
+
+    return torch.zeros(1 << 28, dtype=torch.int32, device="cuda")
+
+
+def launched(blocks, kernel, given, constants, options, **trips):
+    """One run; what the blocks wrote."""
+    import torch
+
+    out = keep(("out", blocks), lambda: torch.zeros(blocks * 16, dtype=torch.int64, device="cuda"))
+    out.zero_()
+    kernel[(blocks,)](out=out, **trips, **given, **constants, **options)
+    torch.cuda.synchronize()
+    return out.cpu().view(blocks, 16).double()
+
+
+def middle(values):
+    """Median, 5 % and 95 %."""
+    import torch
+
+    parts = torch.tensor([0.5, 0.05, 0.95], dtype=torch.float64)
+    return [round(x, 1) for x in torch.quantile(values.double().flatten(), parts).tolist()]
+
+
+def slope(c, blocks, short, long, names, who=0, **more):
+    """Cycles a trip from two lengths."""
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    runs = []
+    for trips in (short, short, long, long):
+        if c.get("source") == "hbm":
+            keep("flush", flushing).add_(1)
+        told = dict.fromkeys(names, trips) | more
+        runs.append(launched(blocks, kernel, given, constants, options, **told))
+    each = (runs[3][:, 2 * who] - runs[1][:, 2 * who]) / (long - short)
+    cycles, low, high = middle(each)
+    span = runs[3][:, 6] - runs[3][:, 4]
+    times = runs[3][:, 7] - runs[3][:, 5]
+    good = times > 0
+    mhz = round(float(span[good].sum() / times[good].sum() * 1e3)) if bool(good.any()) else None
+    return {"cycles": cycles, "low": low, "high": high, "mhz": mhz}
+
+
+SMS = 132
+
+
+def run(c):
+    """One configuration."""
+    import torch
+
+    global SMS
+    properties = torch.cuda.get_device_properties(0)
+    SMS = properties.multi_processor_count
+    if c["kind"] == "info":
+        import triton
+
+        return {
+            "gpu": properties.name,
+            "sms": SMS,
+            "l2_bytes": properties.L2_cache_size,
+            "triton": triton.__version__,
+            "torch": torch.__version__,
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        }
+    if c["kind"] == "launch":
+        return launch(c)
+    _, blocks = tensors(c, SMS)
+    match c["kind"]:
+        case "product":
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=0)
+        case "products":
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1200)
+        case "arithmetic" if c["beside"] in ("alone", "wide"):
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=0)
+        case "arithmetic" if c["beside"] == "two":
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
+        case "arithmetic":
+            # Products of 64 x n x 128 run all the while, and then what they take beside it.
+            beside = slope(
+                c, blocks, 64, 256, ["second_trips"], 1, first_trips=256 * 6 * 128 // c["n"]
+            )
+            more = {"cycles": 0.0}
+            if c["op"] in ("multiply", "exponent", "softmax", "softmax_rescale", "sum", "maximum"):
+                more = slope(c, blocks, 64, 192, ["first_trips"], 0, second_trips=6000)
+            return beside | {"products": more["cycles"]}
+        case "copies":
+            trips = 96 if c["source"] == "hbm" else 256
+            return slope(c, blocks, trips // 3, trips, ["trips"])
+        case "load":
+            return slope(c, blocks, 8, 32, ["trips"])
+        case _:
+            return slope(c, blocks, 32, 128, ["trips"])
+
+
+def launch(c):
+    """Microseconds of kernels in a row, by their number of blocks."""
+    import torch
+
+    kernel, constants, options = repeated(c)
+    found = {}
+    for blocks in (SMS, 4 * SMS, 16 * SMS):
+        out = torch.zeros(blocks * 16, dtype=torch.int64, device="cuda")
+        for _ in range(20):
+            kernel[(blocks,)](out=out, **constants, **options)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        for _ in range(200):
+            kernel[(blocks,)](out=out, **constants, **options)
+        end.record()
+        torch.cuda.synchronize()
+        found[str(blocks)] = round(begin.elapsed_time(end) * 5, 2)
+        told = out.cpu().view(blocks, 16)
+    cycles = middle((told[:, 6] - told[:, 4])[told[:, 6] > 0]) if c["name"] == "starting" else None
+    return {"microseconds": found, "cycles": cycles and cycles[0]}
+
+
+def compile_one(c):
+    """Into the cache, by a run of nothing."""
+    if c["kind"] == "info":
+        return
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    import torch
+
+    out = torch.zeros(16, dtype=torch.int64, device="cuda")
+    names = {"products": ("first_trips", "second_trips"), "launch": ()}
+    names |= dict.fromkeys(("product", "arithmetic"), ("first_trips", "second_trips"))
+    trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
+    kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))
+
+
+def main():
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("micro.jsonl"))
+    parser.add_argument("--only", default="", help="configurations that contain this text")
+    parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--list", action="store_true", help="say what would be measured")
+    parser.add_argument("--warm", help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    wanted = [c for c in configurations() if asked.only in json.dumps(c) or c["kind"] == "info"]
+    if asked.list:
+        print("\n".join(map(json.dumps, wanted)))
+    elif asked.warm:
+        part, parts = map(int, asked.warm.split("/"))
+        isolated.warm(wanted, compile_one, part, parts)
+    elif asked.work is not None:
+        isolated.work(wanted, run, asked.work)
+    else:
+        words = ["--only", asked.only]
+        print(f"compiled in {isolated.warmed(__file__, words, asked.processes):.0f} s", flush=True)
+        begun = time.time()
+        with asked.output.open("w") as file:
+            for number, row in isolated.rows(__file__, words, len(wanted)):
+                file.write(json.dumps({**wanted[number], **row}) + "\n")
+                file.flush()
+                if "error" in row:
+                    print(f"{wanted[number]}: {row['error']}", flush=True)
+        print(f"{len(wanted)} configurations in {time.time() - begun:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

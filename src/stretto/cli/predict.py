@@ -1,0 +1,45 @@
+"""`stretto predict`: how fast kernels will be, and which of several configurations is fastest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from stretto.cli.commands import Reply
+from stretto.errors import StrettoError
+
+
+def run(arguments: argparse.Namespace) -> Reply:
+    """One kernel in its best configuration; with several, or a what-if, all ranked."""
+    from stretto.api.predicting import DEPTHS, predict, rank
+
+    given = dict(arguments.argument)
+    grids: Sequence[tuple[int, ...]] = arguments.grids
+    kernels: Sequence[str] = arguments.kernels
+    if len(grids) not in (1, len(kernels)):
+        told = f"{len(kernels)} kernels and {len(grids)} grids; give one for all, or one for each"
+        raise StrettoError(told)
+    if len(kernels) == 1 and not arguments.what_if:
+        found = predict(
+            kernels[0],
+            arguments.machine,
+            grid=grids[0],
+            arguments=given,
+            clock=arguments.clock,
+            mode=arguments.mode,
+            consumers=arguments.consumers,
+            depth=arguments.depth,
+            seed=arguments.seed,
+        )
+        return Reply(found.to_json, found.to_text, list(found.made.notes))
+    each = grids if len(grids) > 1 else [*grids] * len(kernels)
+    ranked = rank(
+        list(zip(kernels, each, strict=True)),
+        arguments.machine,
+        arguments=given,
+        clock=arguments.clock,
+        mode=arguments.mode,
+        consumers=[arguments.consumers] if arguments.consumers else None,
+        depths=DEPTHS if arguments.what_if and not arguments.depth else [arguments.depth],
+    )
+    return Reply(ranked.to_json, ranked.to_text)

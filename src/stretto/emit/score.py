@@ -1,0 +1,83 @@
+"""What an emitted program does, agent by agent, in the order in which it is written.
+
+    AgentScore ── Beat         wait for `k_tile` to be full; issue `scores_2`; arrive; ...
+               ├─ LoopScore    a loop that runs by a program: prologue, kernel, epilogue
+               └─ Around       a loop around those, with a body of the same kinds
+
+It is noted down while the source is written, so that whoever asks how long a program takes reads
+the program itself, not the schedule that it was made by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.kernel import Operation, Value
+
+BeatKind = Literal["full", "free", "copy", "arrive", "product", "settle", "work", "store", "drain"]
+"""Waits for a slot that is full or free, or for products; a copy that is issued; an arrival that
+frees a slot; a product that is issued; arithmetic; a copy out, and the wait until it has read."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """One thing that an agent does."""
+
+    kind: BeatKind
+    op: str
+    """The operation for which it happens."""
+    thing: str = ""
+    """The ring, or the tile in shared memory, that it concerns."""
+    stage: int = 0
+    """It works on iteration step - stage."""
+    left: int = 0
+    """Of a wait for products: those that may still run."""
+    bytes: int = 0
+    """Of a copy: what it moves."""
+    operation: Operation | None = None
+    """What is computed, or copied, as it stands in the kernel."""
+
+
+@dataclass(frozen=True)
+class LoopScore:
+    """A loop that runs by a program. The steady part runs `first` .. trips + `ahead` - 1."""
+
+    number: int
+    """Of the loop among those of the kernel."""
+    lower: Value
+    upper: Value
+    step: Value
+    prologue: tuple[tuple[int, tuple[Beat, ...]], ...]
+    """Steps before the steady part, each with its number."""
+    kernel: tuple[Beat, ...]
+    epilogue: tuple[tuple[int, tuple[Beat, ...]], ...]
+    """Steps behind it, each with its number from the trip count on."""
+    first: int
+    ahead: int
+    needed: int
+    """Trips below which iterations run one after the other."""
+    singly: tuple[Beat, ...]
+    """One iteration of that way."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """A loop that is not pipelined."""
+
+    lower: Value
+    upper: Value
+    step: Value
+    body: tuple[Beat | LoopScore | Around, ...]
+
+
+@dataclass(frozen=True)
+class AgentScore:
+    """One agent, from its first beat to its last."""
+
+    agent: str
+    warps: int
+    parts: tuple[Beat | LoopScore | Around, ...]
+
+
+Part = Beat | LoopScore | Around

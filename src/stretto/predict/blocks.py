@@ -1,0 +1,120 @@
+"""Arithmetic between two waits, as one stretch of work.
+
+    max ▓▓▓▓┐
+    sub     └▓▓▓▓▓▓
+    exp      ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓   MUFU
+    sum       ······▓▓▓▓▓▓▓▓▓▓┐
+                              └ tail of a reduction
+
+The compiler mixes the instructions of operations that nothing separates: elements flow from one
+operation to the next as they are made. Only a reduction has to see all of them, and then takes a
+while to bring lanes together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stretto.loop import Loop, Op
+from stretto.predict.engine import Work
+
+LANES = 128
+"""Threads of a group of four warps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One operation: what it takes of which pipe."""
+
+    name: str
+    arithmetic: float
+    special: float
+    own: float
+    """Cycles of its agent, of no pipe: shared memory, say."""
+    tail: float
+    """From its last element to its result."""
+    whole: bool
+    """Whether its result is there only when all elements have been seen."""
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """The slots of a machine that stand for pipes, by name."""
+
+    arithmetic: str
+    special: str
+    beside: float
+    """Cycles of the arithmetic pipes that go with one of the special function units."""
+
+
+def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part:
+    """What an operation of a prepared loop takes; `groups` of four warps share it."""
+    held = {use.slot: float(use.duration) for use in op.uses or ()}
+    arithmetic = held.pop(pipes.arithmetic, 0.0)
+    special = held.pop(pipes.special, 0.0)
+    types = {value.name: value.type for value in loop.values}
+    made = [types[name] for name in op.results]
+    taken = [types.get(operand.value) for operand in op.operands]
+    size = max((t.elements for t in made if t is not None), default=0)
+    before = max((t.elements for t in taken if t is not None), default=0)
+    whole = 0 < size < before
+    alone = float(op.latency or 0)
+    busy = max(arithmetic, special)
+    arithmetic += special * pipes.beside
+    tail = max(lag, (alone - busy) / groups if whole else 0.0)
+    own = 0.0 if busy else max(held.values(), default=0.0)
+    return Part(
+        op.name, arithmetic, special, own, tail, whole,
+        tuple(operand.value for operand in op.operands if not operand.distance), op.results,
+    )  # fmt: skip
+
+
+def stretch(parts: Sequence[Part], lag: float) -> Work:
+    """Operations that nothing separates, as one stretch."""
+    spans: dict[str, tuple[float, float, bool]] = {}
+    special_free = own_free = end = 0.0
+    for part in parts:
+        feeding = [spans[name] for name in part.inputs if name in spans]
+        begin = max((last if whole else first + lag for first, last, whole in feeding), default=0.0)
+        done = max((last for _, last, _ in feeding), default=0.0)
+        if part.special:
+            begin = max(begin, special_free)
+            special_free = begin + part.special
+        if part.own:
+            begin = max(begin, own_free, done)
+            own_free = begin + part.own
+        last = max(begin + max(part.arithmetic, part.special, part.own), done) + part.tail
+        spans.update(dict.fromkeys(part.outputs, (begin, last, part.whole)))
+        end = max(end, last)
+    arithmetic = sum(part.arithmetic for part in parts)
+    special = sum(part.special for part in parts)
+    meetings = sum(part.whole for part in parts)
+    return Work(max(end, arithmetic, special), arithmetic, special, meetings)
+
+
+def through_views(loop: Loop) -> dict[str, str]:
+    """Values that are others seen through views, by name: what they are."""
+    found: dict[str, str] = {}
+    for value in loop.values:
+        origin, seen = value.name, {value.name}
+        by_name = {v.name: v for v in loop.values}
+        while (of := by_name[origin].view_of) is not None and of in by_name and of not in seen:
+            origin = of
+            seen.add(of)
+        if origin != value.name:
+            found[value.name] = origin
+    return found
+
+
+def seen(parts: Iterable[Part], views: dict[str, str]) -> list[Part]:
+    """Parts whose inputs are what the views show."""
+    return [
+        Part(
+            p.name, p.arithmetic, p.special, p.own, p.tail, p.whole,
+            tuple(views.get(name, name) for name in p.inputs), p.outputs,
+        )
+        for p in parts
+    ]  # fmt: skip

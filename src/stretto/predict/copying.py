@@ -1,0 +1,68 @@
+"""Where copies come from: how many blocks of a wave ask for the same tile.
+
+block 0  A row 0, B column 0        A is asked for by 8 blocks at once, B by 16;
+block 1  A row 1, B column 0        the first of them goes to memory, the others wait with it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
+from stretto.kernel import Kernel, Operation
+from stretto.kernel.types import Scalar
+from stretto.predict.engine import Costs
+from stretto.predict.numbers import Number, Numbers
+from stretto.predict.timings import Timings, rate
+
+
+def loads(parts: Iterable[Part]) -> list[Beat]:
+    """All copies in of a score, each once."""
+    found: list[Beat] = []
+    for part in parts:
+        if isinstance(part, LoopScore):
+            found += [beat for beat in part.kernel if beat.kind == "copy"]
+        elif isinstance(part, Around):
+            found += loads(part.body)
+        elif part.kind == "copy":
+            found.append(part)
+    return found
+
+
+def sources(
+    kernel: Kernel,
+    scores: Iterable[AgentScore],
+    timings: Timings,
+    blocks: int,
+    numbers_of: Callable[[int], Numbers],
+    clock: float,
+) -> tuple[Costs, dict[Operation, str]]:
+    """Costs with a source of its own for each degree of sharing, and the source of each copy."""
+    costs = timings.costs
+    found: dict[Operation, str] = {}
+    latency, rates = dict(costs.latency), dict(costs.rate)
+    wave = range(min(blocks, timings.sms))
+    tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
+    copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
+    for block in wave:
+        numbers = numbers_of(block)
+        _first_turns(kernel, numbers)
+        for operation in copies:
+            at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
+            tiles.setdefault(operation, set()).add(tuple(numbers.of(v) for v in at))
+    for operation, different in tiles.items():
+        sharing = len(wave) / max(1, len(different))
+        name = f"hbm, shared by {sharing:.0f}"
+        found[operation] = name
+        latency[name] = costs.latency["hbm"]
+        rates[name] = rate(timings.shares["hbm"], sharing) * timings.memory / clock
+    return replace(costs, latency=latency, rate=rates), found
+
+
+def _first_turns(kernel: Kernel, numbers: Numbers) -> None:
+    """Counters of all loops at their beginning."""
+    for operation in kernel.walk():
+        if operation.name == "scf.for":
+            begin = numbers.of(operation.operands[0])
+            numbers.bind(operation.regions[0].arguments[0], begin)

@@ -1,0 +1,360 @@
+"""One SM, event by event: agents in program order, a tensor core, copies, rings.
+
+    copy     wait free ─ copy ───────────┐ lands: full
+    compute  wait full ─ product ─ work ─┴─ settle ─ arrive ─ ...
+    TC       ▓▓▓▓▓▓▓▓ in the order of issue
+
+Work is a fluid: stretches that run at the same time share the arithmetic pipes, of which a running
+product leaves only a part. All else happens at times that are known when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+ENDLESS = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Arithmetic that nothing interrupts."""
+
+    cycles: float
+    """Alone."""
+    arithmetic: float
+    """Cycles of the arithmetic pipes in it, of all warps."""
+    special: float
+    """Cycles of the special function units in it."""
+    meetings: int = 0
+    """How often lanes have to be brought together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Cycles in which an agent does nothing else."""
+
+    cycles: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Wait until a slot holds what an iteration put there."""
+
+    ring: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Wait until a slot is free for an iteration."""
+
+    ring: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Have an iteration's tile copied into its slot."""
+
+    ring: str
+    turn: int
+    bytes: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """Say that an iteration's slot is not read any more."""
+
+    ring: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Issue a product."""
+
+    cycles: float
+    """Of the tensor core."""
+    issue: float
+    """Of the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Wait until all products but the youngest are done."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a loop ends; `key` tells which loop."""
+
+    key: int
+
+
+Instruction = Work | Delay | Full | Free | Copy | Arrive | Product | Settle | Step
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the machine's file says of waits, arrivals, products and copies."""
+
+    wait: float
+    """Cycles of a wait for something that is there, by an agent of four warps."""
+    wait_warp: float
+    """More, or fewer, for each warp beyond four."""
+    arrive: float
+    arrive_warp: float
+    wake: float
+    """From an arrival until a waiter goes on."""
+    expect: float
+    copy_issue: float
+    latency: dict[str, float]
+    """Of a copy, by where it comes from: cycles until its first byte."""
+    queue: float
+    """Bytes that may be on their way before the memory's rate is felt."""
+    port: float
+    """Bytes a cycle that an SM takes in at most."""
+    rate: dict[str, float]
+    """Bytes a cycle that one SM gets, by where they come from."""
+    product_latency: float
+    """Of a product, beyond its cycles of the tensor core."""
+    settle: float
+    """Of a wait for products that are done."""
+    beside: float
+    """Part of the arithmetic pipes that a running product leaves."""
+    meeting: float
+    """Cycles more that lanes take to be brought together while a product runs."""
+
+
+@dataclass
+class Ring:
+    """Slots, and when each turn of them was filled and freed."""
+
+    depth: int
+    readers: int
+    full: dict[int, float] = field(default_factory=dict[int, float])
+    freed: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
+
+
+@dataclass
+class _Agent:
+    name: str
+    program: Sequence[Instruction]
+    warps: int
+    at: int = 0
+    until: float = 0.0
+    """When its present instruction ends, where that is known."""
+    left: float = 0.0
+    """Of its present work, in cycles alone."""
+    work: Work | None = None
+    since: float = 0.0
+    products: list[float] = field(default_factory=list[float])
+    """When its products are done, those that it has not waited for."""
+    steps: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
+    spent: dict[str, float] = field(default_factory=dict[str, float])
+    """Cycles by what they went to."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run."""
+
+    cycles: float
+    """When the last agent was done."""
+    ends: dict[str, float]
+    steps: dict[str, dict[int, list[float]]]
+    """Of each agent and loop: when each step ended."""
+    spent: dict[str, dict[str, float]]
+    """Of each agent: cycles by what they went to."""
+    tensor: float
+    """Cycles in which the tensor core was busy."""
+    stuck: str = ""
+    """Who waits for what, where nobody can go on."""
+
+
+def run(
+    programs: Mapping[str, tuple[int, Sequence[Instruction]]],
+    rings: dict[str, Ring],
+    costs: Costs,
+) -> Outcome:
+    """All agents, from their first instruction to their last."""
+    return _Run(programs, rings, costs).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        programs: Mapping[str, tuple[int, Sequence[Instruction]]],
+        rings: dict[str, Ring],
+        costs: Costs,
+    ) -> None:
+        self._agents = [_Agent(name, program, warps) for name, (warps, program) in programs.items()]
+        self._rings = rings
+        self._costs = costs
+        self._now = 0.0
+        self._tensor_free = 0.0
+        self._tensor_busy = 0.0
+        self._copied = 0.0
+        self._landed = 0.0
+
+    def run(self) -> Outcome:
+        agents = self._agents
+        while True:
+            moved = True
+            while moved:
+                moved = False
+                for agent in agents:
+                    if self._go_on(agent):
+                        moved = True
+            next_at = self._next()
+            if next_at == ENDLESS:
+                break
+            self._advance(next_at)
+        stuck = [a for a in agents if a.at < len(a.program)]
+        told = "; ".join(f"{a.name} at {a.program[a.at]}" for a in stuck)
+        return Outcome(
+            max((max(a.until, a.since) for a in agents), default=0.0),
+            {a.name: max(a.until, a.since) for a in agents},
+            {a.name: a.steps for a in agents},
+            {a.name: a.spent for a in agents},
+            self._tensor_busy,
+            told,
+        )
+
+    # One agent -----------------------------------------------------------------------------------
+
+    def _go_on(self, agent: _Agent) -> bool:
+        """Whether an agent did anything at this time."""
+        moved = False
+        program, now = agent.program, self._now
+        while agent.at < len(program):
+            if agent.work is not None:
+                if agent.left > 1e-9:
+                    return moved
+                self._spend(agent, "work")
+                agent.work = None
+                agent.at += 1
+                moved = True
+                continue
+            if agent.until > now + 1e-9:
+                return moved
+            instruction = program[agent.at]
+            begun = self._begin(agent, instruction)
+            if begun is None:  # it cannot: somebody else has to act first
+                return moved
+            moved = True
+            if not begun:
+                return moved
+        return moved
+
+    def _spend(self, agent: _Agent, what: str) -> None:
+        agent.spent[what] = agent.spent.get(what, 0.0) + self._now - agent.since
+        agent.since = self._now
+
+    def _takes(self, agent: _Agent, cycles: float, what: str) -> bool:
+        """The present instruction ends after so many cycles; whether that is now."""
+        agent.until = self._now + cycles
+        agent.spent[what] = agent.spent.get(what, 0.0) + agent.until - agent.since
+        agent.since = agent.until
+        agent.at += 1
+        return cycles <= 0
+
+    def _begin(self, agent: _Agent, instruction: Instruction) -> bool | None:
+        costs, now = self._costs, self._now
+        more = agent.warps - 4
+        match instruction:
+            case Work():
+                agent.work, agent.left, agent.since = instruction, instruction.cycles, now
+                return instruction.cycles <= 0
+            case Delay(cycles, why):
+                return self._takes(agent, cycles, why)
+            case Full(name, turn):
+                there = self._rings[name].full.get(turn)
+                if there is None:
+                    return None
+                least = costs.wait + costs.wait_warp * more
+                return self._takes(agent, max(least, there + costs.wake - now), f"wait for {name}")
+            case Free(name, turn):
+                ring = self._rings[name]
+                least = costs.wait + costs.wait_warp * more
+                if turn < ring.depth:
+                    return self._takes(agent, least, f"wait for room in {name}")
+                freed = ring.freed.get(turn - ring.depth, ())
+                if len(freed) < ring.readers:
+                    return None
+                late = max(freed) + costs.wake - now
+                return self._takes(agent, max(least, late), f"wait for room in {name}")
+            case Copy(name, turn, size, source):
+                ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
+                # Bytes come at no more than the memory's rate, and one tile after the other.
+                rate = costs.rate[source]
+                begin = max(agent.until, self._copied - costs.queue / rate)
+                self._copied = max(agent.until, self._copied) + size / rate
+                self._landed = max(begin + costs.latency[source], self._landed) + size / costs.port
+                self._rings[name].full[turn] = self._landed
+                return ready
+            case Arrive(name, turn):
+                ready = self._takes(agent, costs.arrive + costs.arrive_warp * more, "arrive")
+                self._rings[name].freed.setdefault(turn, []).append(agent.until)
+                return ready
+            case Product(cycles, issue):
+                begin = max(now, self._tensor_free)
+                self._tensor_free = begin + cycles
+                self._tensor_busy += cycles
+                agent.products.append(self._tensor_free + costs.product_latency)
+                return self._takes(agent, issue, "issue")
+            case Settle(left):
+                done = agent.products[: len(agent.products) - left]
+                agent.products = agent.products[len(agent.products) - left :] if left else []
+                late = max(done) - now if done else 0.0
+                return self._takes(agent, max(costs.settle, late), "wait for products")
+            case Step(key):
+                agent.steps.setdefault(key, []).append(now)
+                agent.at += 1
+                return True
+
+    # All together --------------------------------------------------------------------------------
+
+    def _rates(self) -> list[tuple[_Agent, float]]:
+        active = [a for a in self._agents if a.work is not None]
+        if not active:
+            return []
+        costs = self._costs
+        multiplying = self._tensor_free > self._now + 1e-9
+        room = costs.beside if multiplying else 1.0
+        arithmetic = sum(a.work.arithmetic / a.work.cycles for a in active if a.work)
+        special = sum(a.work.special / a.work.cycles for a in active if a.work)
+        slow = min(1.0, room / arithmetic) if arithmetic > 0 else 1.0
+        slower = min(1.0, 1.0 / special) if special > 0 else 1.0
+        found: list[tuple[_Agent, float]] = []
+        for agent in active:
+            work = agent.work
+            assert work is not None
+            rate = slow if work.arithmetic else 1.0
+            if work.special:
+                rate = min(rate, slower)
+            if multiplying and work.meetings:
+                rate = min(rate, work.cycles / (work.cycles + work.meetings * costs.meeting))
+            found.append((agent, rate))
+        return found
+
+    def _next(self) -> float:
+        times = [a.until for a in self._agents if a.until > self._now + 1e-9]
+        self._running = self._rates()
+        times += [self._now + a.left / rate for a, rate in self._running]
+        if self._running and self._tensor_free > self._now + 1e-9:
+            times.append(self._tensor_free)
+        return min(times, default=ENDLESS)
+
+    def _advance(self, to: float) -> None:
+        span = to - self._now
+        for agent, rate in self._running:
+            agent.left -= span * rate
+            if agent.left < 1e-6:
+                agent.left = 0.0
+        self._now = to

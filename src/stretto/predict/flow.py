@@ -1,0 +1,269 @@
+"""The score of an agent as instructions of the engine, for so many trips of each loop.
+
+    LoopScore, 40 trips  ──►  prologue │ kernel × 38 │ epilogue     Full(k_tile, 0), Product(512)
+
+Long loops are cut short: whoever asks extrapolates from the steps that end each of their turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
+from stretto.kernel import Operation
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Buffer, Tile
+from stretto.loop import Loop, Op, Operand, TileType, Value
+from stretto.machine import Machine
+from stretto.materialize import Program
+from stretto.predict import blocks
+from stretto.predict.engine import (
+    Arrive,
+    Copy,
+    Delay,
+    Free,
+    Full,
+    Instruction,
+    Product,
+    Settle,
+    Step,
+)
+from stretto.predict.timings import Timings
+from stretto.resources.prepare import resolve
+from stretto.vocabulary.opcodes import opcode
+
+GROUP = 4
+"""Warps of a group."""
+
+
+@dataclass
+class Costing:
+    """What operations of a kernel take on a machine, each worked out once."""
+
+    machine: Machine
+    timings: Timings
+    programs: Sequence[Program]
+    sources: Mapping[Operation, str]
+    """Where copies come from."""
+    _views: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
+    _parts: dict[tuple[int, str, float], blocks.Part] = field(
+        default_factory=dict[tuple[int, str, float], blocks.Part]
+    )
+    _outside: dict[tuple[object, ...], Op] = field(default_factory=dict[tuple[object, ...], Op])
+    _stretches: dict[tuple[object, ...], object] = field(
+        default_factory=dict[tuple[object, ...], object]
+    )
+
+    def inside(self, number: int, op: str, warps: int) -> blocks.Part:
+        """An operation of a loop that runs by a program."""
+        groups = max(warps / GROUP, 0.25)
+        key = (number, op, groups)
+        if key not in self._parts:
+            loop = self.programs[number].loop
+            if number not in self._views:
+                self._views[number] = blocks.through_views(loop)
+            part = blocks.part_of(loop.op(op), loop, self.timings.pipes, groups, self.timings.lag)
+            (self._parts[key],) = blocks.seen([part], self._views[number])
+        return self._parts[key]
+
+    def outside(self, operation: Operation, warps: int) -> blocks.Part:
+        """An operation outside of such loops."""
+        found = self._resolved(operation)
+        if found is None:  # a number: nothing that takes time beside tiles
+            return blocks.Part(kind_of(operation), 0.0, 0.0, 0.0, 0.0, whole=False)
+        op, loop = found
+        groups = max(warps / GROUP, 0.25)
+        return blocks.part_of(op, loop, self.timings.pipes, groups, self.timings.lag)
+
+    def _resolved(self, operation: Operation) -> tuple[Op, Loop] | None:
+        values: dict[str, Value] = {}
+
+        def known(value: object, name: str) -> str | None:
+            type = getattr(value, "type", None)
+            shape = element = None
+            if isinstance(type, Tile | Buffer):
+                shape, element = type.shape, type.element
+            name_of = getattr(element, "element", None)
+            if shape is None or name_of is None:
+                return None
+            values[name] = Value(name, TileType(tuple(shape), name_of))
+            return name
+
+        taken = [known(v, f"in{n}") for n, v in enumerate(operation.operands)]
+        made = [known(v, f"out{n}") for n, v in enumerate(operation.results)]
+        op = Op(
+            "op",
+            kind_of(operation),
+            tuple(Operand(name) for name in taken if name),
+            tuple(name for name in made if name),
+        )
+        if not values:
+            return None
+        loop = Loop("outside", (op,), tuple(values.values()))
+        resolved = resolve(loop, self.machine).loop
+        return resolved.ops[0], resolved
+
+    def product(self, number: int, op: str) -> tuple[float, float]:
+        """Cycles of the tensor core and of the agent that issues it."""
+        found = self.programs[number].loop.op(op)
+        busy = max((u.duration for u in found.uses or () if u.slot not in self._agents), default=0)
+        return float(busy), self._issue(number, op)
+
+    def flops(self, number: int) -> float:
+        """Floating point operations of an iteration's products."""
+        loop = self.programs[number].loop
+        types = {value.name: value.type for value in loop.values}
+        found = 0.0
+        for op in loop.ops:
+            if opcode(op.kind).accumulator is None:
+                continue
+            left, right = (types[operand.value] for operand in op.operands[:2])
+            if left is not None and right is not None:
+                found += 2.0 * left.elements * right.shape[-1]
+        return found
+
+    @property
+    def _agents(self) -> set[str]:
+        names = {a.replica(n) for a in self.machine.agents for n in range(a.replicas)}
+        return names | {slot.name for slot in self.machine.slots if slot.capacity != 1}
+
+    def _issue(self, number: int, op: str) -> float:
+        loop = self.programs[number].loop
+        types = {value.name: value.type for value in loop.values}
+        found = loop.op(op)
+        shapes = [types[o.value] for o in found.operands[:2]]
+        right = shapes[1] if len(shapes) > 1 else None
+        fixed, each = self.timings.issue
+        return fixed + each * (right.elements if right is not None else 0)
+
+
+@dataclass
+class Flow:
+    """Instructions of one agent, for one block."""
+
+    costing: Costing
+    score: AgentScore
+    trips: Callable[[LoopScore | Around], int]
+    """How often a loop goes round, once it is cut short."""
+    prefix: str = ""
+    """Of the names of rings, where several blocks share an SM."""
+    found: list[Instruction] = field(default_factory=list[Instruction])
+    _work: list[blocks.Part] = field(default_factory=list[blocks.Part])
+    _turns: dict[str, int] = field(default_factory=dict[str, int])
+    _base: dict[str, int] = field(default_factory=dict[str, int])
+
+    def instructions(self) -> list[Instruction]:
+        """All of them, in order."""
+        self._parts(self.score.parts)
+        self._flush()
+        return self.found
+
+    def _say(self, instruction: Instruction) -> None:
+        self._flush()
+        self.found.append(instruction)
+
+    def _flush(self) -> None:
+        if self._work:
+            made = blocks.stretch(self._work, self.costing.timings.lag)
+            self._work = []
+            if made.cycles > 0:
+                self.found.append(made)
+
+    def _parts(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if isinstance(part, LoopScore):
+                self._loop(part)
+            elif isinstance(part, Around):
+                for _ in range(self.trips(part)):
+                    self._parts(part.body)
+            else:
+                self._outside(part)
+
+    # Outside of loops ----------------------------------------------------------------------------
+
+    def _next(self, name: str, what: str) -> int:
+        key = f"{what} {name}"
+        self._turns[key] = self._turns.get(key, -1) + 1
+        return self._turns[key]
+
+    def _outside(self, beat: Beat) -> None:
+        ring = self.prefix + beat.thing
+        store = self.costing.timings.store[0]
+        match beat.kind:
+            case "full":
+                self._say(Full(ring, self._next(beat.thing, "full")))
+            case "free":
+                self._say(Free(ring, self._next(beat.thing, "free")))
+            case "arrive":
+                self._say(Arrive(ring, self._next(beat.thing, "arrive")))
+            case "copy":
+                turn = self._next(beat.thing, "copy")
+                self._say(Copy(ring, turn, beat.bytes, self._source(beat)))
+            case "store":
+                self._say(Delay(self.costing.timings.costs.copy_issue, "store"))
+            case "drain":
+                self._say(Delay(store, "store"))
+            case "product":
+                assert beat.operation is not None
+                part = self.costing.outside(beat.operation, self.score.warps)
+                self._say(Product(part.own or 1.0, 0.0))
+            case "settle":
+                self._say(Settle(0))
+            case "work":
+                assert beat.operation is not None
+                self._work.append(self.costing.outside(beat.operation, self.score.warps))
+
+    def _source(self, beat: Beat) -> str:
+        if beat.operation is None:
+            return "hbm"
+        return self.costing.sources.get(beat.operation, "hbm")
+
+    # Loops ---------------------------------------------------------------------------------------
+
+    def _loop(self, score: LoopScore) -> None:
+        trips = self.trips(score)
+        rings = {beat.thing for beat in score.kernel if beat.thing} | {
+            beat.thing for _, step in score.prologue for beat in step if beat.thing
+        }
+        if trips < score.needed:
+            for turn in range(trips):
+                self._step(score, score.singly, turn, stages=False)
+        else:
+            for step, beats in score.prologue:
+                self._step(score, beats, step)
+            self._say(Step(score.number))
+            for step in range(score.first, trips + score.ahead):
+                self._step(score, score.kernel, step)
+                self._say(Step(score.number))
+            for step, beats in score.epilogue:
+                self._step(score, beats, trips + step)
+        for ring in rings:
+            self._base[ring] = self._base.get(ring, 0) + trips
+
+    def _step(
+        self, score: LoopScore, beats: Sequence[Beat], step: int, *, stages: bool = True
+    ) -> None:
+        for beat in beats:
+            turn = step - (beat.stage if stages else 0)
+            at = turn + self._base.get(beat.thing, 0)
+            ring = self.prefix + beat.thing
+            match beat.kind:
+                case "full":
+                    self._say(Full(ring, at))
+                case "free":
+                    self._say(Free(ring, at))
+                case "arrive":
+                    self._say(Arrive(ring, at))
+                case "copy":
+                    self._say(Copy(ring, at, beat.bytes, self._source(beat)))
+                case "product":
+                    self._say(Product(*self.costing.product(score.number, beat.op)))
+                case "settle":
+                    self._say(Settle(beat.left))
+                case "store":
+                    self._say(Delay(self.costing.timings.costs.copy_issue, "store"))
+                case "drain":
+                    self._say(Delay(self.costing.timings.store[0], "store"))
+                case "work":
+                    self._work.append(self.costing.inside(score.number, beat.op, self.score.warps))

@@ -1,0 +1,76 @@
+"""What a prediction says: of each loop, and of the whole kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LoopTime:
+    """One loop of a kernel, in its steady part."""
+
+    name: str
+    ii: int
+    """Of its schedule: cycles an iteration, were nothing late."""
+    stages: int
+    cycles: float
+    """An iteration."""
+    trips: int
+    """In a middling block."""
+    units: Mapping[str, float]
+    """Cycles of an iteration in which each unit is busy."""
+    spent: Mapping[str, Mapping[str, float]]
+    """Of each agent: cycles of an iteration by what they go to."""
+    bound: str
+    """What it is bound by."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One kernel in one configuration, on a grid."""
+
+    kernel: str
+    machine: str
+    mode: str
+    consumers: int
+    rings: Mapping[str, int]
+    """Slots of each."""
+    grid: tuple[int, ...]
+    loops: tuple[LoopTime, ...]
+    block: float
+    """Cycles of a middling block."""
+    fill: float
+    """Of them, those before and behind the steady parts of its loops."""
+    resident: int
+    """Blocks that an SM runs at a time."""
+    waves: float
+    """Blocks for each place on an SM."""
+    cycles: float
+    """Of all blocks, from the first to the last."""
+    tail: float
+    """Of them, cycles in which some SM has nothing left to do."""
+    clock: float
+    """MHz."""
+    seconds: float
+    """Of a launch."""
+    flops: float
+    """Floating point operations of its products."""
+    spills: bool = False
+    """Whether its registers are too many, by our count."""
+
+    @property
+    def iteration(self) -> float:
+        """Cycles an iteration of its longest loop."""
+        return max((loop.cycles for loop in self.loops), default=0.0)
+
+    @property
+    def tflops(self) -> float | None:
+        """Of its products; None where it has none."""
+        return self.flops / self.seconds / 1e12 if self.flops else None
+
+    @property
+    def bound(self) -> str:
+        """What its longest loop is bound by."""
+        longest = max(self.loops, key=lambda loop: loop.cycles * loop.trips, default=None)
+        return longest.bound if longest is not None else "launch"

@@ -1,0 +1,105 @@
+"""A block, or several that share an SM, for a few turns of each loop.
+
+score ──► instructions of each agent ──► engine ──► when each step ended, who waited for what
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.emit import Emitted
+from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
+from stretto.errors import StrettoError
+from stretto.kernel import Kernel
+from stretto.materialize import Program
+from stretto.predict import engine
+from stretto.predict.flow import Costing, Flow
+
+TRIPS = 32
+"""Trips of a loop that are run; more are told from the last of them."""
+TURNS = 2
+"""Turns of a loop around others that are run."""
+
+
+class StuckError(StrettoError):
+    """Agents wait for each other."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is predicted: a kernel as it is emitted, and the programs of its loops."""
+
+    kernel: Kernel
+    emitted: Emitted
+    programs: tuple[Program, ...]
+    depths: Mapping[str, int]
+    """Slots of each ring."""
+
+
+def run(
+    subject: Subject, costing: Costing, trips: Callable[[LoopScore | Around], int], resident: int
+) -> engine.Outcome:
+    """All agents of so many blocks on one SM; StuckError where they cannot go on."""
+    programs: dict[str, tuple[int, Sequence[engine.Instruction]]] = {}
+    rings: dict[str, engine.Ring] = {}
+    for number in range(resident):
+        prefix = f"{number}:" if resident > 1 else ""
+        for score in subject.emitted.score:
+            flow = Flow(costing, score, trips, prefix)
+            programs[prefix + score.agent] = (score.warps, flow.instructions())
+        for name, count in _readers(subject.emitted.score).items():
+            rings[prefix + name] = engine.Ring(subject.depths.get(name, 1), count)
+    outcome = engine.run(programs, rings, costing.timings.costs)
+    if outcome.stuck:
+        raise StuckError(
+            f"the agents of `{subject.kernel.name}` wait for each other: {outcome.stuck}"
+        )
+    return outcome
+
+
+def pace(outcome: engine.Outcome, loop: int) -> float:
+    """Cycles of a step of a loop, in the second half of those that were run."""
+    found = 0.0
+    for steps in outcome.steps.values():
+        times = steps.get(loop, [])
+        if len(times) >= 4:
+            half = len(times) // 2
+            found = max(found, (times[-1] - times[half]) / (len(times) - 1 - half))
+    return found
+
+
+def loops_of(parts: Iterable[Part]) -> list[LoopScore | Around]:
+    """All loops of a score, the outer before the inner."""
+    found: list[LoopScore | Around] = []
+    for part in parts:
+        if isinstance(part, LoopScore):
+            found.append(part)
+        elif isinstance(part, Around):
+            found += [part, *loops_of(part.body)]
+    return found
+
+
+def _readers(scores: Iterable[AgentScore]) -> dict[str, int]:
+    """Of each ring and tile: how many agents say when they are done with it."""
+    found: dict[str, set[str]] = {}
+    for score in scores:
+        for beat in _beats(score.parts):
+            if beat.thing and beat.kind in ("full", "free", "copy", "arrive"):
+                found.setdefault(beat.thing, set())
+            if beat.kind == "arrive":
+                found[beat.thing].add(score.agent)
+    return {name: len(agents) for name, agents in found.items()}
+
+
+def _beats(parts: Iterable[Part]) -> list[Beat]:
+    found: list[Beat] = []
+    for part in parts:
+        if isinstance(part, Beat):
+            found.append(part)
+        elif isinstance(part, Around):
+            found += _beats(part.body)
+        else:
+            found += [beat for _, step in (*part.prologue, *part.epilogue) for beat in step]
+            found += part.kernel
+    return found

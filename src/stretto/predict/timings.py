@@ -1,0 +1,113 @@
+"""The figures of a machine that predictions take, by name, in cycles unless said otherwise.
+
+[timings.wait]
+values = [82, 4]
+meaning = "a wait for what is there: of four warps, and of each warp more"
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from stretto.errors import StrettoError
+from stretto.machine import Machine
+from stretto.predict.blocks import Pipes
+from stretto.predict.engine import Costs
+
+REQUIRED = (
+    "wait", "arrive", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
+    "copy_queue",
+    "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue",
+    "product_latency", "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock",
+    "launch", "block", "store", "threads", "registers", "l2",
+)  # fmt: skip
+HUNDREDTHS = 100
+
+
+@dataclass(frozen=True)
+class Timings:
+    """What the engine takes, and what is known of the whole GPU."""
+
+    costs: Costs
+    pipes: Pipes
+    lag: float
+    issue: tuple[float, float]
+    """Of a product: cycles, and cycles for each of n × k of it."""
+    sms: int
+    memory: float
+    """MHz of the SMs at which bytes a cycle were measured."""
+    clock: float
+    """MHz while all SMs multiply."""
+    launch: float
+    """Nanoseconds of a launch."""
+    block: float
+    """Cycles from the beginning of a block to that of its agents."""
+    store: tuple[float, float]
+    """Of a copy out: until it has read shared memory, and bytes a cycle."""
+    threads: int
+    registers: int
+    l2: int
+    shares: dict[str, tuple[float, ...]]
+    """Bytes a cycle by where they come from, for blocks that share tiles: 1, 4, 16, 132 of them."""
+
+
+SHARES = (1, 4, 16, 132)
+
+
+def timings_of(machine: Machine) -> Timings:
+    """The figures of a machine; StrettoError where it does not state them."""
+    missing = [name for name in REQUIRED if machine.timing(name) is None]
+    if missing:
+        told = f"machine {machine.name} states no timings ({', '.join(missing[:3])}, ...)"
+        raise StrettoError(f"{told}; predict for one that does, such as h200")
+    figures = {figure.name: tuple(map(float, figure.values)) for figure in machine.timings}
+    latency = {source: figures[f"copy_latency_{source}"][0] for source in ("l2", "hbm")}
+    shares = {s: tuple(x / HUNDREDTHS for x in figures[f"copy_rate_{s}"]) for s in ("l2", "hbm")}
+    wait, arrive = figures["wait"], figures["arrive"]
+    costs = Costs(
+        wait=wait[0],
+        wait_warp=wait[1],
+        arrive=arrive[0],
+        arrive_warp=arrive[1],
+        wake=figures["wake"][0],
+        expect=figures["expect"][0],
+        copy_issue=figures["copy_issue"][0],
+        latency=latency,
+        queue=figures["copy_queue"][0],
+        port=figures["copy_port"][0],
+        rate={source: rates[-1] for source, rates in shares.items()},
+        product_latency=figures["product_latency"][0],
+        settle=figures["settle"][0],
+        beside=figures["beside"][0] / HUNDREDTHS,
+        meeting=figures["meeting"][0],
+    )
+    slots = {slot.id: slot.name for slot in machine.slots}
+    arithmetic, special = (slots[int(n)] for n in figures["pipes"])
+    issue = figures["product_issue"]
+    return Timings(
+        costs,
+        Pipes(arithmetic, special, figures["special"][0] / HUNDREDTHS),
+        figures["lag"][0],
+        (issue[0], 1 / issue[1] if issue[1] else 0.0),
+        int(figures["sms"][0]),
+        figures["copy_clock"][0],
+        figures["clock"][0],
+        figures["launch"][0],
+        figures["block"][0],
+        (figures["store"][0], figures["store"][1]),
+        int(figures["threads"][0]),
+        int(figures["registers"][0]),
+        int(figures["l2"][0]),
+        shares,
+    )
+
+
+def rate(shares: tuple[float, ...], sharing: float) -> float:
+    """Bytes a cycle of tiles that so many blocks load at once, between what was measured."""
+    if sharing <= SHARES[0]:
+        return shares[0]
+    for (low, high), (slow, fast) in zip(pairwise(SHARES), pairwise(shares), strict=True):
+        if sharing <= high:
+            return slow + (fast - slow) * (sharing - low) / (high - low)
+    return shares[-1]

@@ -1,0 +1,240 @@
+"""A whole kernel: one block from its first instruction to its last, then all blocks over the SMs.
+
+    block    start │ fill │ iterations ........ │ drain │ store
+    SM 0     ████████████████ ████████████████ ██████████
+    SM 1     ████████████████ ████████████████            tail
+
+A loop is run for a few dozen trips; what is left of it goes at the pace of its last steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from heapq import heapify, heapreplace
+
+from stretto.emit.score import Around, LoopScore
+from stretto.errors import StrettoError
+from stretto.kernel import Operation, Value
+from stretto.kernel.types import Scalar
+from stretto.machine import Machine
+from stretto.predict.bound import bound_of, units_of
+from stretto.predict.copying import sources
+from stretto.predict.engine import Outcome
+from stretto.predict.flow import Costing
+from stretto.predict.numbers import Grid, Number, Numbers, arguments
+from stretto.predict.prediction import LoopTime, Prediction
+from stretto.predict.running import TRIPS, TURNS, Subject, loops_of, pace, run
+from stretto.predict.timings import timings_of
+from stretto.vocabulary.spaces import STAGING
+
+WARP = 32
+TOGETHER = 8
+"""Blocks that are run together on an SM, at most."""
+BLOCKS = 32
+"""Blocks that an SM may have at a time."""
+RESERVED = 1024
+"""Bytes of shared memory that CUDA takes of each block."""
+
+Trips = tuple[int, ...]
+
+
+def predict_whole(
+    subject: Subject,
+    machine: Machine,
+    grid: tuple[int, ...],
+    given: Mapping[str, Number | tuple[int, ...]],
+    clock: float | None = None,
+) -> Prediction:
+    """How long a kernel takes on a grid; StrettoError where the arguments do not tell."""
+    return _Whole(subject, machine, grid, given, clock).found()
+
+
+class _Whole:
+    def __init__(
+        self,
+        subject: Subject,
+        machine: Machine,
+        grid: tuple[int, ...],
+        given: Mapping[str, Number | tuple[int, ...]],
+        clock: float | None,
+    ) -> None:
+        self._subject = subject
+        self._machine = machine
+        self._timings = timings_of(machine)
+        self._clock = clock or self._timings.clock
+        x, y, z = (*grid, 1, 1)[:3]
+        self._grid: Grid = (x, y, z)
+        self._blocks = x * y * z
+        self._given = arguments(subject.kernel, given)
+        self._maker: dict[Value, Operation] = {
+            result: op for op in subject.kernel.walk() for result in op.results
+        }
+        self._loops = loops_of(subject.emitted.score[0].parts)
+        self._require_trips(given)
+        self._runs: dict[Trips, tuple[Outcome, float]] = {}
+        self._resident = self._residents()
+        costs, copies = sources(
+            subject.kernel,
+            subject.emitted.score,
+            self._timings,
+            self._blocks,
+            self._numbers,
+            self._clock,
+        )
+        timings = replace(self._timings, costs=costs)
+        self._costing = Costing(machine, timings, subject.programs, copies)
+
+    def _require_trips(self, given: Mapping[str, object]) -> None:
+        numbers = self._numbers(0)
+        if all(numbers.trips(p.lower, p.upper, p.step) is not None for p in self._loops):
+            return
+        first = {p.name: p.value for p in reversed(self._subject.kernel.parameters)}
+        names = dict.fromkeys(p.name for p in self._subject.kernel.parameters)
+        wanted = [n for n in names if isinstance(first[n].type, Scalar) and n not in given]
+        told = f"how often a loop of `{self._subject.kernel.name}` goes round is not known"
+        hint = " ".join(f"{name}=N" for name in wanted)
+        raise StrettoError(f"{told}; give the numbers that it is launched with: {hint}")
+
+    def _numbers(self, block: int) -> Numbers:
+        x, y, _ = self._grid
+        at = (block % x, block // x % y, block // (x * y))
+        return Numbers(self._maker, self._given, self._grid, at)
+
+    def _residents(self) -> int:
+        """Blocks that an SM has room for, and the grid has for it."""
+        emitted = self._subject.emitted
+        warps = sum(score.warps for score in emitted.score)
+        if len(emitted.score) > 1:
+            warps = -(-warps // 4) * 4
+        limits = [self._timings.threads // (warps * WARP), BLOCKS]
+        budget = self._machine.budget(STAGING)
+        if emitted.smem and budget is not None and budget.bytes:
+            limits.append((budget.bytes + RESERVED) // (emitted.smem + RESERVED))
+        if emitted.maxnreg:
+            limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
+        return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
+
+    # One block -----------------------------------------------------------------------------------
+
+    def _trips(self, block: int) -> Trips:
+        numbers = self._numbers(block)
+        return tuple(numbers.trips(p.lower, p.upper, p.step) or 0 for p in self._loops)
+
+    def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
+        """Cycles of a block, those outside of steady parts, and the run that tells them."""
+        most = tuple(TRIPS if isinstance(p, LoopScore) else TURNS for p in self._loops)
+        short = tuple(min(pair) for pair in zip(trips, most, strict=True))
+        outcome, before = self._run(short)
+        around = next((n for n, p in enumerate(self._loops) if isinstance(p, Around)), None)
+        turns, ran = (1, 1) if around is None else (trips[around], short[around])
+        left = steady = 0.0
+        for loop, all_of, some in zip(self._loops, trips, short, strict=True):
+            if isinstance(loop, LoopScore):
+                step = pace(outcome, loop.number)
+                left += step * (all_of - some)
+                steady += step * max(0, all_of - loop.first)
+        cycles = self._timings.block + outcome.cycles + left * ran
+        if turns > ran:
+            cycles += (outcome.cycles - before + left) * (turns - ran)
+        return cycles, max(0.0, cycles - steady * turns), outcome
+
+    def _run(self, short: Trips) -> tuple[Outcome, float]:
+        """A run of so many trips, and the cycles of one with a turn around less."""
+        if short not in self._runs:
+            by_number = {
+                loop.number: n
+                for loop, n in zip(self._loops, short, strict=True)
+                if isinstance(loop, LoopScore)
+            }
+            turns = [n for p, n in zip(self._loops, short, strict=True) if isinstance(p, Around)]
+
+            def going(around: int) -> Outcome:
+                def often(part: LoopScore | Around) -> int:
+                    return by_number[part.number] if isinstance(part, LoopScore) else around
+
+                together = min(self._resident, TOGETHER)
+                return run(self._subject, self._costing, often, together)
+
+            outcome = going(turns[0] if turns else 1)
+            before = going(turns[0] - 1).cycles if turns and turns[0] > 1 else 0.0
+            self._runs[short] = (outcome, before)
+        return self._runs[short]
+
+    # All of them ---------------------------------------------------------------------------------
+
+    def found(self) -> Prediction:
+        last = self._blocks - 1
+        same = len({self._trips(block) for block in (0, last // 3, last // 2, last)}) == 1
+        ordered = [self._trips(block) for block in range(1 if same else self._blocks)]
+        lengths = {trips: self._timed(trips)[0] for trips in dict.fromkeys(ordered)}
+        each = [lengths[trips] for trips in ordered] * (self._blocks if same else 1)
+        places = self._timings.sms * self._resident
+        busy = [0.0] * min(places, self._blocks)
+        heapify(busy)
+        for length in each:
+            heapreplace(busy, busy[0] + length)
+        cycles = max(busy)
+        middle = sorted(ordered)[len(ordered) // 2]
+        length, outside, outcome = self._timed(middle)
+        loops = tuple(
+            self._told(loop, trips, outcome)
+            for loop, trips in zip(self._loops, middle, strict=True)
+            if isinstance(loop, LoopScore)
+        )
+        return Prediction(
+            kernel=self._subject.kernel.name,
+            machine=self._machine.name,
+            mode="specialized" if len(self._subject.emitted.score) > 1 else "unspecialized",
+            consumers=max(1, len(self._subject.emitted.score) - 1),
+            rings=dict(self._subject.depths),
+            grid=self._grid,
+            loops=loops,
+            block=length,
+            fill=outside,
+            resident=self._resident,
+            waves=self._blocks / places,
+            cycles=cycles,
+            tail=cycles - min(busy) if self._blocks >= places else 0.0,
+            clock=self._clock,
+            seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
+            flops=self._flops(ordered, same),
+        )
+
+    def _flops(self, ordered: list[Trips], same: bool) -> float:
+        total = 0.0
+        for trips in ordered:
+            turns = 1
+            for loop, n in zip(self._loops, trips, strict=True):
+                if isinstance(loop, Around):
+                    turns *= n
+                else:
+                    total += self._costing.flops(loop.number) * n * turns
+        if not same:
+            return total
+        if not any(isinstance(loop, Around) for loop in self._loops):
+            return total * self._blocks
+        # Turns of a loop around others differ by one from block to block.
+        counted = 0.0
+        for block in range(self._blocks):
+            turns = 1
+            for loop, n in zip(self._loops, self._trips(block), strict=True):
+                if isinstance(loop, Around):
+                    turns *= n
+                else:
+                    counted += self._costing.flops(loop.number) * n * turns
+        return counted
+
+    def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
+        program = self._subject.programs[loop.number]
+        steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
+        cycles = pace(outcome, loop.number) or program.ii
+        spent = {
+            agent: {what: of / max(1, steps) for what, of in by.items()}
+            for agent, by in outcome.spent.items()
+        }
+        units = units_of(loop.number, self._subject.emitted.score, self._costing)
+        return LoopTime(
+            program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
+            bound_of(cycles, units, spent),
+        )  # fmt: skip

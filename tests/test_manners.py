@@ -1,0 +1,197 @@
+"""Misspelt words, quietness, long work, completion, and the package as a program."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+import stretto
+from stretto.cli import commands
+from stretto.cli.colour import coloured
+from stretto.cli.main import main
+from stretto.cli.parser import COMMANDS, parse_arguments
+from stretto.cli.progress import ProgressLine
+from stretto.exact import II, Event
+from stretto.solution import Refusal
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+GEMM = str(EXAMPLES / "gemm.mlir")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "meant"),
+    [
+        (["schedul", GEMM], 2, "schedule"),
+        (["schedule", GEMM, "--mahcine", "h200"], 2, "--machine"),
+        (["schedule", GEMM, "--generator", "costbased"], 2, "cost-based"),
+        (["schedule", GEMM, "--machine", "h20"], 1, "h200"),
+        (["schedule", GEMM, "--loop", "gem"], 1, "gemm"),
+        (["schedule", GEMM, "--without", "rua"], 2, "rau"),
+    ],
+)
+def test_what_was_meant_is_suggested(
+    words: list[str], code: int, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == code
+    assert f"did you mean `{meant}`?" in capsys.readouterr().err
+
+
+def test_nothing_is_suggested_where_nothing_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["xyzzy"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
+def test_the_package_is_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "stretto", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"stretto {stretto.__version__}\n"
+
+
+# Quiet ------------------------------------------------------------------------------------
+
+
+def test_quiet_tells_no_notes_but_every_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = commands.Reply(dict, lambda: ["the answer"], ["x.mlir:1:1: warning: a note"])
+    monkeypatch.setitem(commands.COMMANDS, "bounds", lambda _: told)
+    assert main(["bounds", GEMM, "-q"]) == 0
+    assert capsys.readouterr() == ("the answer\n", "")
+    assert main(["bounds", GEMM]) == 0
+    assert "a note" in capsys.readouterr().err
+    told.success = False
+    assert main(["bounds", GEMM, "-q"]) == 1
+    assert "a note" in capsys.readouterr().err
+
+
+def test_quiet_and_verbose_contradict_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", GEMM, "-q", "-v"]) == 2
+    assert "contradict" in capsys.readouterr().err
+
+
+# Long work --------------------------------------------------------------------------------
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = monotonic()
+        monkeypatch.setattr("stretto.cli.progress.monotonic", lambda: self.now)
+        monkeypatch.setattr("stretto.cli.commands.monotonic", lambda: self.now)
+
+
+def test_in_a_pipe_a_line_comes_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    arguments = parse_arguments(["explain", GEMM])
+    with commands._watched("gemm", arguments) as tell:  # pyright: ignore[reportPrivateUsage]
+        assert tell is not None
+        began = clock.now
+        for second in range(26):
+            clock.now = began + second + 0.3
+            tell(Refusal(7, "no"))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "stretto: gemm: trying II 7; 10 s of 60 s at most",
+        "stretto: gemm: trying II 7; 20 s of 60 s at most",
+    ]
+
+
+def test_quiet_work_says_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Clock(monkeypatch)
+    arguments = parse_arguments(["schedule", GEMM, "-q"])
+    with commands._watched("gemm", arguments) as tell:  # pyright: ignore[reportPrivateUsage]
+        assert tell is None
+    assert not capsys.readouterr().err
+
+
+def test_the_moving_line_has_an_estimate_and_goes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "60")
+    with ProgressLine("gemm", False, 30.0) as line:
+        line(9)
+        clock.now += 4.3
+        line(Event(II, 8, 7, 9))
+    out = capsys.readouterr().err
+    first, second, last = out.split("\r")[1:4]
+    assert first.rstrip() == "gemm: trying II 9, best so far 9"
+    assert second.rstrip() == "gemm: solving II 8, bound 7, best so far 9; 4 s of 30 s at"
+    assert not last.strip()
+    assert max(map(len, (first, second, last))) <= 59
+
+
+def test_an_explanation_has_a_limit_unless_another_is_given() -> None:
+    assert parse_arguments(["explain", GEMM]).time_limit == 60
+    assert parse_arguments(["explain", GEMM, "--time-limit", "5"]).time_limit == 5
+    assert parse_arguments(["schedule", GEMM]).time_limit is None
+
+
+# Terminals --------------------------------------------------------------------------------
+
+
+def test_colours_change_nothing_but_colours() -> None:
+    lines = ["gemm: II 4: optimal", "  TC *  100%  ███·", "  note: it is", "  a * b", ""]
+    shown = coloured(lines)
+    plain = [_without_colours(line) for line in shown]
+    assert plain == lines
+    assert shown[0].startswith("\x1b[1m")
+    assert "\x1b[34m███\x1b[0m·" in shown[1]
+    assert shown[4] == ""
+
+
+def _without_colours(line: str) -> str:
+    return re.sub(r"\x1b\[\d+m", "", line)
+
+
+# Completion -------------------------------------------------------------------------------
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What bash offers for the last word."""
+    quoted = " ".join(f"'{word}'" for word in ("stretto", *words))
+    asks = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _stretto"
+    asks += "; printf '%s\\n' \"${COMPREPLY[@]}\""
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{asks}"], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert shutil.which("bash")
+    assert completed(script, "sched") == ["schedule"]
+    assert completed(script, "schedule", "x", "--mach") == ["--machine"]
+    assert completed(script, "schedule", "x", "--machine", "h") == ["h200"]
+    assert completed(script, "schedule", "x", "--format", "") == [
+        "text",
+        "json",
+        "csv",
+        "html",
+        "trace",
+        "svg",
+    ]
+    assert set(COMMANDS) < set(completed(script, ""))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_knows_every_command_and_option(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for name in COMMANDS:
+        assert name in script
+    assert ("-l max-stages" if shell == "fish" else "--max-stages") in script
