@@ -17,6 +17,7 @@ from concurrent.futures import Executor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import isfinite
 from os import PathLike, fspath
 from time import perf_counter
 from typing import Any, cast
@@ -309,7 +310,10 @@ def measured(
     for row in report.ranked[:top]:
         try:
             with redirect_stdout(sys.stderr):
-                found[row.number] = float(clock(**row.values))
+                time = float(clock(**row.values))
+            if not isfinite(time):
+                raise StrettoError(f"{time:g} is no time")
+            found[row.number] = time
         except StrettoError as error:
             notes.append(f"{row.label} was not measured: {error}")
         except Exception as error:
