@@ -231,6 +231,23 @@ def test_a_kernel_is_swept_over_consumers() -> None:
     assert found.rows[0].smem != found.rows[1].smem  # halves of a tile have rings of their own
 
 
+def test_a_kernel_whose_launch_is_known_is_predicted_as_it_is_emitted() -> None:
+    kernel = EXAMPLES / "triton" / "matmul_descriptors.ttir"
+    launched = {"M": 1024, "N": 1024, "K": 4096}
+    found = stretto.sweep(
+        kernel, machine="h200", consumers=(1, 2), blocks=64, launched=launched, cache=False
+    )
+    assert [row.error for row in found.rows] == ["", ""]
+    for row in found.rows:
+        count = row.values["consumers"]
+        assert isinstance(count, int)
+        asked = stretto.predict(kernel, "h200", grid=(64,), arguments=launched, consumers=count)
+        assert row.cycles == round(asked.prediction.cycles)
+    loop = EXAMPLES / "gemm.json"
+    (row,) = stretto.sweep(loop, cache=False, launched={"length": 4096}).rows
+    assert row.error.endswith("what is launched is a kernel; this is a loop")
+
+
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
 def test_without_triton_a_kernel_says_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     file = EXAMPLES / "triton" / "matmul_descriptors.py"

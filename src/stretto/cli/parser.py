@@ -370,7 +370,7 @@ _ASKED = (
 )
 _MANY = "--jobs --executor --no-cache"
 _SWEEP = (
-    "axes settings --ring stages several --trips --blocks --sms --front --measure --top "
+    "axes settings --ring stages several --trips --blocks --argument --sms --front --measure --top "
     "--signature --arch swept-on --loop --html --svg --csv"
 )
 _SWEPT = _ASKED.replace("--max-stages ", "")

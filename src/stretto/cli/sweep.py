@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         executor=arguments.executor,
         cache=not arguments.no_cache,
         progress=_tell if shown else None,
+        launched=dict(arguments.argument) or None,
         **options,
     )
     if shown:

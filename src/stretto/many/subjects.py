@@ -70,6 +70,13 @@ class Subject:
         one, notes = _counting(chosen(source, self.loop))
         return Made(_with_rings(one, configuration), notes)
 
+    def kernel(self, configuration: Configuration) -> Kernel:
+        """The kernel of a configuration; StrettoError where it is a loop."""
+        found = self._found(dict(configuration.arguments))
+        if not isinstance(found, Kernel):
+            raise StrettoError("what is launched is a kernel; this is a loop")
+        return found
+
     def _found(self, arguments: Mapping[str, Value]) -> object:
         """What there is to schedule: a loop, a kernel, or None for an input."""
         given = self.given
