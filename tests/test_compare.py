@@ -50,6 +50,15 @@ def test_options_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert entry["b"]["machine"] == "b200-pipes with budgets.smem.bytes=65536"
 
 
+def test_one_option_is_a_side_too(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "compare", GEMM, "--b", "--prove")
+    assert run.code == 0
+    assert run.out.startswith("gemm: A on b200-pipes, B on b200-pipes\n")
+    assert "--b: stretto schedule: error: unrecognized arguments: --prov" in (
+        Run(capsys, "compare", GEMM, "--b", "--prov-e").err
+    )
+
+
 def test_machines_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "compare", GEMM, "--a", "--machine blackwell", "--b", "--machine b200-pipes")
     assert run.code == 0
