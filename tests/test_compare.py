@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,7 @@ def test_a_notebook_shows_a_picture_or_the_reasons() -> None:
     failed = stretto.schedule(loop, max_ii=3)
     assert html_of(failed).startswith("<pre>gemm on b200-pipes: no schedule")
     assert "&gt;" in html_of(stretto.bounds(loop))
+    assert "\x1b" not in repr(stretto.schedule(replace(loop, name="evil\x1b[2J")))
     assert "\n" not in repr(stretto.schedule(loop))
 
 
