@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
+import runpy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -36,9 +35,7 @@ class Ready:
 @cache
 def ready(name: str) -> Ready:
     """An example, scheduled."""
-    if str(EXAMPLES) not in sys.path:
-        sys.path.insert(0, str(EXAMPLES))
-    loop: Loop = importlib.import_module(name).make()
+    loop: Loop = runpy.run_path(str(EXAMPLES / f"{name}.py"))["make"]()
     prepared = prepare(loop)
     return Ready(prepared.loop, prepared.machine, stretto.schedule(loop))
 

@@ -150,7 +150,9 @@ def test_long_chains_of_arguments_are_read_in_linear_time() -> None:
         return taken
 
     seconds(10)
-    assert seconds(1200) < 12 * max(seconds(300), 0.02)
+    # the better of several, since others work on the machine too; a square would be 16 times
+    long, short = (min(seconds(length) for _ in range(3)) for length in (1200, 300))
+    assert long < 12 * max(short, 0.02)
 
 
 def kernel_of_chain(names: list[str], types: str, lines: str) -> str:

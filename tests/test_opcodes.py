@@ -205,6 +205,7 @@ TABLES = {
     "kernel/operations.py",  # what each takes and makes
     "kernel/checking.py",  # of which types
     "kernel/axes.py",  # what is known of its result
+    "kernel/padding.py",  # how what lies outside of a tensor is written out
     "kernel/lowering/combiners.py",  # what it is called as a reduction
     "kernel/lowering/written.py",  # what it is lowered to
     "simulate/kernels/evaluating.py",  # what it computes
@@ -214,7 +215,10 @@ NAMING = {
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
     "emit/gluon/trips.py": {"arith.addi"},  # an end that is its beginning and some more
+    "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
+    "many/sweep.py": {"smem", "tmem"},  # figures of a row
     "report/batch.py": {"smem", "tmem"},  # columns of the table
+    "report/sweep.py": {"smem", "tmem", "register"},  # figures of a row, a unit
     "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "materialize/origins.py": {"register"},  # a kind of view

@@ -15,6 +15,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.simulate.kernels.evaluating import Evaluator
+from stretto.vocabulary.opcodes import OPCODES
 
 Grid = tuple[int, int, int]
 Number = int | float
@@ -80,7 +81,7 @@ class Numbers:
         if made is None or made.regions or not isinstance(value.type, Scalar):
             return None
         operands = [self.of(v) for v in made.operands]
-        if any(n is None for n in operands) or kind_of(made) in _EFFECTS:
+        if any(n is None for n in operands) or _touches_memory(made):
             return None
         try:
             results = self._evaluator.apply(made, operands)
@@ -98,4 +99,6 @@ class Numbers:
         return max(0, -(-(end - begin) // by)) if by > 0 else None
 
 
-_EFFECTS = frozenset(("load", "pointer.load", "pointer.atomic_rmw", "pointer.atomic_cas"))
+def _touches_memory(made: Operation) -> bool:
+    row = OPCODES.get(kind_of(made))
+    return row is not None and row.memory
