@@ -21,6 +21,7 @@ stretto completion SHELL          completion for bash, zsh or fish
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -314,8 +315,10 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
-    elif arguments.command == "batch" and arguments.csv == arguments.rows:
-        parser.error("-o and --csv are the same file")
+    elif arguments.command == "batch" and arguments.csv is not None:
+        table, rows = map(os.path.realpath, (arguments.csv, arguments.rows))
+        if table == rows:
+            parser.error("-o and --csv are the same file")
 
 
 def make_parser() -> Parser:
@@ -368,7 +371,7 @@ _ASKED = (
 )
 _MANY = "--jobs --executor --no-cache"
 _SWEEP = (
-    "axes settings --ring stages several --trips --blocks --sms --front --measure --top "
+    "axes settings --ring stages several --trips --blocks --argument --sms --front --measure --top "
     "--signature --arch swept-on --loop --html --svg --csv"
 )
 _SWEPT = _ASKED.replace("--max-stages ", "")

@@ -100,6 +100,8 @@ class Inputs:
                 try:
                     self.size += os.stat(file).st_size
                 except OSError as error:
+                    if within:
+                        continue  # a row says why
                     raise DocumentError(file, "", f"cannot be read: {reason(error)}") from None
             if not found:
                 kinds = ", ".join(SUFFIXES)
@@ -108,10 +110,16 @@ class Inputs:
         if not known:
             self.size = 0
 
-    def leave_out(self, file: str) -> None:
-        """What is written is not read, though it lie among the inputs."""
-        status = os.stat(file)
-        self._seen.add((status.st_dev, status.st_ino))
+    def leave_out(self, output: str) -> None:
+        """Do not read the file that the rows go to, which may lie in a folder that is searched."""
+        given = self._given if isinstance(self._given, list) else []
+        named = (os.fspath(one) for one in given if not isinstance(one, Loop))
+        same = _identity(output)
+        if same is None:
+            return
+        if any(not os.path.isdir(one) and _identity(one) == same for one in named):
+            raise StrettoError(f"{output} is an input, and cannot take the rows; give another -o")
+        self._seen.add(same)
 
     def __iter__(self) -> Iterator[Unit]:
         number = 0
@@ -140,11 +148,9 @@ class Inputs:
 
     def _again(self, file: str) -> bool:
         """Whether it came before, under this name or another."""
-        try:
-            status = os.stat(file)
-        except OSError:
+        same = _identity(file)
+        if same is None:
             return False  # whoever reads it says why
-        same = status.st_dev, status.st_ino
         if same in self._seen:
             return True
         self._seen.add(same)
@@ -200,6 +206,15 @@ class Inputs:
         return Unit(0, name, number, b"", str(told))
 
 
+def _identity(file: str) -> tuple[int, int] | None:
+    """What a file is, under whatever name; None where there is none."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _files(name: str) -> Iterator[str]:
     """What a path or a pattern stands for, in order."""
     if os.path.isdir(name):
@@ -220,11 +235,13 @@ def _may_hold_loops(file: str) -> bool:
     """Whether a file of a folder is worth reading: other documents are in JSON too."""
     if not file.endswith((".json", ".jsonl")):
         return file.endswith(SUFFIXES)
+    if not os.path.isfile(file):
+        return True  # whoever reads it says why; to open a pipe would wait for its writer
     try:
         with open(file, "rb") as opened:
             return _LOOPS.search(opened.read(_HEAD)) is not None
     except OSError:
-        return True  # whoever reads it says why
+        return True  # likewise
 
 
 def _is_document(line: bytes) -> bool:
