@@ -377,6 +377,7 @@ _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _EMITTED = "emitted --consumers --depth --seed"
+_PREDICTED = "--clock --what-if --measured --json --output"
 _ASKED = (
     "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
     "--no-fuse --strict --without --effort"
@@ -449,7 +450,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "predict": (
         "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
-        f"kernels --grids --argument target --clock --what-if {_EMITTED} --json --output",
+        f"kernels --grids --argument target {_EMITTED} {_PREDICTED}",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
@@ -652,6 +653,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
     "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--measured": _takes(
+        given,
+        "TRACE.json",
+        "set beside it what a kernel of `emit --trace` wrote down of its waits on a GPU",
+    ),
     "--calibrate": _takes(
         given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),
