@@ -408,6 +408,16 @@ def test_a_document_of_several_loops_goes_on_in_its_midst(tmp_path: Path) -> Non
         assert sorted((row["index"], row["of"]) for row in rows_of(out)) == [(0, 2), (1, 2)]
 
 
+def test_loops_that_are_equal_are_a_row_each_whatever_ended_the_run(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    running = stretto.batch(LOOPS[:1] * 3, out, jobs=1)
+    next(running)
+    running.close()
+    assert len(rows_of(out)) == 1
+    list(stretto.batch(LOOPS[:1] * 3, out, jobs=1))
+    assert sorted(row["number"] for row in rows_of(out)) == [1, 2, 3]
+
+
 def test_a_file_that_changed_is_another_loop(tmp_path: Path) -> None:
     file, out = tmp_path / "loop.json", tmp_path / "rows.jsonl"
     for loop in LOOPS[:2]:

@@ -275,14 +275,27 @@ class Generators:
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
-    arguments, unknown = make_parser().parse_known_args(argv)
+    arguments, unknown = make_parser().parse_known_args(_joined(argv))
     parser: Parser = arguments.parser
     arguments.json = arguments.format == "json"
+    if unknown and argv[0] == unknown[0]:
+        parser.error(f"`{unknown[0]}` is no option of stretto itself: give it after the command")
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     _check_files(arguments, parser)
     _check_options(arguments, parser)
     return arguments
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """`--b --prove` as `--b=--prove`: else one option would be no value of another."""
+    found: list[str] = []
+    for word in argv:
+        if argv[0] == "compare" and found and found[-1] in ("--a", "--b"):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _check_files(arguments: argparse.Namespace, parser: Parser) -> None:

@@ -51,6 +51,8 @@ class Unit:
     """Which of its loops; None: it is not known yet how many it has."""
     of: int = 1
     """How many it has."""
+    at_hand: int = 0
+    """Which of the loops that Python has: two that are equal are two all the same."""
 
     @property
     def source(self) -> str:
@@ -59,7 +61,7 @@ class Unit:
 
     def id(self, settings: str) -> str:
         """Of its row: the same place, content and settings give the same."""
-        place = f"{settings}\0{self.source}\0{self.index or 0}\0"
+        place = f"{settings}\0{self.source}\0{self.index or 0}\0{self.at_hand or ''}"
         found = hashlib.sha256(place.encode("utf-8", "surrogatepass"))
         found.update(self.data)
         return found.hexdigest()[:16]
@@ -122,16 +124,18 @@ class Inputs:
         self._seen.add(same)
 
     def __iter__(self) -> Iterator[Unit]:
-        number = 0
+        number = at_hand = 0
         for one in self._given:
-            for unit in self._units(one):
+            at_hand += isinstance(one, Loop)
+            for unit in self._units(one, at_hand):
                 number += 1
                 yield replace(unit, number=number)
 
-    def _units(self, one: str | os.PathLike[str] | Loop) -> Iterator[Unit]:
+    def _units(self, one: str | os.PathLike[str] | Loop, at_hand: int) -> Iterator[Unit]:
         if isinstance(one, Loop):
             text = json.dumps(loop_to_json(one), ensure_ascii=False)
-            yield Unit(0, f"<{one.name}>", None, text.encode("utf-8", "surrogatepass"))
+            data = text.encode("utf-8", "surrogatepass")
+            yield Unit(0, f"<{one.name}>", None, data, at_hand=at_hand)
             return
         name = os.fspath(one)
         if name == STANDARD:

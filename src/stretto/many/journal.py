@@ -11,22 +11,21 @@ changed.
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import json
 import os
 import re
 import stat
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import reason, write_text
 from stretto.report.batch import COLUMNS, ROW, cells
+from stretto.report.sheet import record
 
 NOT_ROWS = "is there already, and is no file of rows"
 _HEAD = f'{{"schema": "{ROW}"'.encode()
@@ -165,14 +164,8 @@ def _table(journal: str) -> Iterator[str]:
         order.append(row["number"] << 84 | row["index"] << 64 | start)  # one number takes less room
         start = end
     order.sort()
-    yield _record(COLUMNS)
+    yield record(COLUMNS)
     with Path(journal).open("rb") as file:
         for place in order:
             file.seek(place & (1 << 64) - 1)
-            yield _record(cells(json.loads(file.readline())))
-
-
-def _record(texts: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(texts)
-    return line.getvalue()
+            yield record(cells(json.loads(file.readline())))
