@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -51,12 +55,12 @@ def as_predicted() -> np.ndarray[Any, Any]:
     return found
 
 
-def lengthened(agent: str, thing: str) -> tuple[np.ndarray[Any, Any], str]:
+def lengthened(agent: str, thing: str, what: str = "behind") -> tuple[np.ndarray[Any, Any], str]:
     """The same with one wait longer in each step, and all that comes behind it later."""
     trace = as_predicted().copy()
     number = [score.agent for score in made().emitted.score].index(agent)
     marks = made().emitted.marks[agent]["0"]
-    at, op = next((n, m.op) for n, m in enumerate(marks) if (m.what, m.thing) == ("behind", thing))
+    at, op = next((n, m.op) for n, m in enumerate(marks) if (m.what, m.thing) == (what, thing))
     room = trace[:, number, RECORD:].reshape(2, STEPS, MARKS)
     for step in range(STEPS):
         room[:, step, at : len(marks)] += LONGER
@@ -99,6 +103,17 @@ def test_a_wait_that_is_longer_is_found_by_name_and_by_cycles(
     assert any(name.startswith(row) for name in longest.rows)
     others = [one for one in found.compared if one is not longest]
     assert all(abs(one.longer) <= 1 for one in others)
+
+
+@pytest.mark.parametrize("thing", ["full a_0_tile", "products"])
+def test_work_that_is_longer_is_not_taken_for_a_wait(thing: str, tmp_path: Path) -> None:
+    trace, op = lengthened("compute", thing, "before")
+    found = measured(written(tmp_path, trace)).measured
+    assert found is not None
+    assert found.longest is None
+    most = found.compared[0]
+    assert (most.agent, most.what, most.thing, most.op) == ("compute", "work", thing, op)
+    assert most.longer == pytest.approx(LONGER, abs=1)
 
 
 def test_a_trace_that_runs_as_predicted_has_no_longer_wait(tmp_path: Path) -> None:
@@ -151,3 +166,17 @@ def test_a_file_that_is_no_trace_of_this_kernel_is_refused(
         measured(file)
     assert said in str(error.value)
     assert "trace.json" in str(error.value)
+
+
+def test_the_plot_and_the_page_say_what_the_committed_rows_say(tmp_path: Path) -> None:
+    script, results = ROOT / "benchmarks/gpu/predicted.py", ROOT / "benchmarks/gpu/results"
+    drawn = tmp_path / "predicted.svg"
+    rows = str(results / "predicted-h200-2026-11-16.jsonl")
+    asked = [sys.executable, str(script), "--rows", rows, "--plot", str(drawn)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert drawn.read_text() == (ROOT / "docs/pictures/predicted.svg").read_text()
+    ElementTree.parse(drawn)
+    page = (ROOT / "docs/hardware.md").read_text()
+    behind = re.findall(r"([\d.]+)% behind the best", said)
+    assert len(behind) == 4
+    assert all(f"| {float(x):.3g} % |" in page for x in behind)

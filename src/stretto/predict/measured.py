@@ -3,9 +3,9 @@
     trace.json ──► clocks of each mark ──┐
     prediction ──► clocks of each mark ──┴─► compute waits for k_tile: 82 predicted, 382 measured
 
-Both are read the same way: a wait lasts from the mark before it to the mark behind it, and what
-stands between two marks otherwise is an issue, with the work before it. Medians over steps (the
-second half of those that both have) and over blocks.
+Both are read the same way: a wait lasts from the mark before it to the mark behind it; what lies
+between two marks otherwise is work before a wait, or an issue with the work before it. Medians over
+steps (the second half of those that both have) and over blocks.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from stretto.predict.whole import FIRST, Watched
 
 Clocks = Sequence[Sequence[float]]
 """Of each step, the clocks of its marks."""
+WORK = ("beside", "meeting", "lag", "arrive")
+"""Timings by which work is predicted, beside the machine's rows of its operations."""
 NOTICED = 1.0
 """Cycles by which a wait has to be longer to be told of."""
 
@@ -43,13 +45,13 @@ class Trace:
 
 @dataclass(frozen=True)
 class Compared:
-    """A wait, or an issue with the work before it, in a step of an agent."""
+    """What lies between two marks of an agent: a wait, work before one, or work and an issue."""
 
     agent: str
     what: str
-    """`wait` or `issue`."""
+    """`wait`, `work` or `issue`."""
     op: str
-    """The operation that waits or is issued."""
+    """The operation that waits, or will, or is issued."""
     thing: str
     """`full RING`, `free RING`, `products`, `product`, `copy`."""
     predicted: float
@@ -178,19 +180,19 @@ def _compared(
 ) -> Iterator[Compared]:
     steps = range(common // 2, common)
     for n, mark in enumerate(marks):
-        if mark.what == "before" or n == 0:
-            continue
 
         def span(clocks: Clocks, step: int, n: int = n) -> float:
-            return clocks[step][n] - clocks[step][n - 1]
+            before = clocks[step][n - 1] if n else clocks[step - 1][-1]
+            return clocks[step][n] - before
 
         predicted = median(span(expected, step) for step in steps)
         measured = median(span(clocks, step) for clocks in seen for step in steps)
-        waits = marks[n - 1].what == "before"
-        named = rows(agent, mark, predicted)
-        yield Compared(
-            agent, "wait" if waits else "issue", mark.op, mark.thing, predicted, measured, named
-        )
+        if mark.what == "before":
+            what, named = "work", WORK
+        else:
+            what = "wait" if n and marks[n - 1].what == "before" else "issue"
+            named = rows(agent, mark, predicted)
+        yield Compared(agent, what, mark.op, mark.thing, predicted, measured, named)
 
 
 class _Rows:

@@ -64,4 +64,5 @@ def measured_to_text(found: Measured) -> list[str]:
 
 def _thing(one: Compared) -> str:
     kind, _, ring = one.thing.partition(" ")
-    return {"full": cut(ring), "free": f"room in {cut(ring)}"}.get(kind, kind)
+    thing = {"full": cut(ring), "free": f"room in {cut(ring)}"}.get(kind, kind)
+    return f"before {thing}" if one.what == "work" else thing
