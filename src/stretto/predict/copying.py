@@ -37,22 +37,30 @@ def sources(
     blocks: int,
     numbers_of: Callable[[int], Numbers],
     clock: float,
+    shared: dict[Operation, float] | None = None,
 ) -> tuple[Costs, dict[Operation, str]]:
-    """Costs with a source of its own for each degree of sharing, and the source of each copy."""
+    """Costs with a source of its own for each degree of sharing, and the source of each copy.
+
+    `shared` keeps by how many blocks a copy is shared, for another of the same kernel and grid.
+    """
     costs = timings.costs
     found: dict[Operation, str] = {}
     latency, rates = dict(costs.latency), dict(costs.rate)
     wave = range(min(blocks, timings.sms))
     tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
-    copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
-    for block in wave:
+    known = {} if shared is None else shared
+    all_copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
+    copies = [operation for operation in all_copies if operation not in known]
+    for block in wave if copies else ():
         numbers = numbers_of(block)
         _first_turns(kernel, numbers)
         for operation in copies:
             at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
             tiles.setdefault(operation, set()).add(tuple(numbers.of(v) for v in at))
     for operation, different in tiles.items():
-        sharing = len(wave) / max(1, len(different))
+        known[operation] = len(wave) / max(1, len(different))
+    for operation in dict.fromkeys(all_copies):
+        sharing = known[operation]
         name = f"hbm, shared by {sharing:.0f}"
         found[operation] = name
         latency[name] = costs.latency["hbm"]
