@@ -35,6 +35,8 @@ SPILLS = 1.25
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
 """A kernel and its grid."""
+_Shared = dict[Operation, float]
+"""By how many blocks each copy of a kernel is shared, on one grid."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class RankResult:
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
-    """Configurations that were not looked at: their products alone take longer than the first."""
+    """Configurations that were not looked at: their products or copies alone take too long."""
 
     @property
     def best(self) -> PredictResult:
@@ -83,7 +85,7 @@ class RankResult:
         rows = [(one.name, one.prediction) for one in self.found]
         lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
         if self.skipped:
-            lines.append(f"{self.skipped} more are slower by their products alone")
+            lines.append(f"{self.skipped} more are slower by their products or copies alone")
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +157,7 @@ class _Ranking:
         self._given, self._clock, self._keep = given, clock, keep
         # The deepest are the fastest more often than not, and then others need no look.
         self._depths = depths if keep is None else tuple(reversed(depths))
-        self._open: list[tuple[float, str, Emitter, Sequence[int], int]] = []
+        self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
         self._found: dict[object, PredictResult] = {}
         self._refused: list[str] = []
         self._first: StrettoError | None = None
@@ -166,23 +168,22 @@ class _Ranking:
     ) -> None:
         """A kernel, once for each number of consumers, with its floor."""
         for count in consumers or emitter.counts:
-            floor = 0.0
+            floor, shared = 0.0, _Shared()
             if self._keep is not None:
                 try:
                     ready = emitter.lowered(count)
                     loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
                     floor = floor_of(
-                        ready.kernel, loops, emitter.machine, grid, self._given, self._clock
+                        ready.kernel, loops, emitter.machine, grid, self._given, self._clock, shared
                     )
                 except StrettoError as error:
                     self._refuse(f"{name}, {count} consumers", error)
                     continue
-            self._open.append((floor, name, emitter, grid, count))
+            self._open.append((floor, name, emitter, grid, count, shared))
 
     def found(self) -> RankResult:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
-        for floor, name, emitter, grid, count in sorted(self._open, key=lambda one: one[0]):
-            shared: dict[Operation, float] = {}
+        for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
             for done, depth in enumerate(self._depths):
                 if floor > self._enough():
                     self._skipped += len(self._depths) - done
@@ -230,7 +231,7 @@ def _predicted(
     given: Given,
     clock: float | None,
     depth: int | None,
-    shared: dict[Operation, float] | None = None,
+    shared: _Shared | None = None,
 ) -> tuple[list[PredictResult], list[StuckError]]:
     found: list[PredictResult] = []
     stuck: list[StuckError] = []

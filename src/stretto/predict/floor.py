@@ -1,6 +1,6 @@
-"""At least how long a kernel takes, before it is scheduled: what its products hold the tensor core.
+"""At least how long a kernel takes, before it is scheduled: its products, or its copies.
 
-    1,024 blocks on 132 SMs: one has 8;  8 × 64 trips × 512 cycles of products  ──►  >= 147 µs
+    1,024 blocks on 132 SMs: one has 8;  8 × 64 trips × 512 cycles of products  ──►  >= 154 µs
 
 No schedule and no depth of its rings goes below, so a ranking need not look at a kernel whose floor
 lies above what it has already.
@@ -9,15 +9,19 @@ lies above what it has already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Buffer
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.predict.copying import share, shared_rate
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.timings import timings_of
 from stretto.resources.prepare import resolve
-from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.opcodes import OPCODES, opcode
 
 
 def floor_of(
@@ -26,20 +30,35 @@ def floor_of(
     machine: Machine,
     grid: Sequence[int],
     given: Mapping[str, Number | tuple[int, ...]],
-    clock: float | None = None,
+    clock: float | None,
+    shared: dict[Operation, float],
 ) -> float:
-    """Seconds; of a lowered kernel whose loops are given with the operations that they are."""
+    """Seconds; of a lowered kernel whose loops are given with the operations that they are.
+
+    `shared` is that of `predict_whole`, filled here.
+    """
     timings = timings_of(machine)
+    mhz = clock or timings.clock
     x, y, z = (*grid, 1, 1)[:3]
-    blocks, shape = x * y * z, (x, y, z)
+    blocks = x * y * z
     maker = {result: op for op in kernel.walk() for result in op.results}
     known = arguments(kernel, given)
-    held = [(_around(kernel, op), _products(loop, machine)) for op, loop in loops]
+
+    def numbers_of(block: int) -> Numbers:
+        at = (block % x, block // x % y, block // (x * y))
+        return Numbers(maker, known, (x, y, z), at)
+
+    copies = {op: bytes for loop, _ in loops for op, bytes in _copies(loop)}
+    share(kernel, copies, range(min(blocks, timings.sms)), numbers_of, shared)
+    held: list[tuple[list[Operation], float, float]] = []
+    for op, loop in loops:
+        copied = sum(n / shared_rate(shared[c], timings, mhz) for c, n in _copies(op))
+        held.append((_around(kernel, op), _products(loop, machine), copied))
 
     def cycles(block: int) -> float:
-        at = (block % x, block // x % y, block // (x * y))
-        numbers = Numbers(maker, known, shape, at)
-        return sum(each * _turns(numbers, chain) for chain, each in held)
+        numbers = numbers_of(block)
+        turns = [(_turns(numbers, chain), tensor, copied) for chain, tensor, copied in held]
+        return max(sum(n * tensor for n, tensor, _ in turns), sum(n * c for n, _, c in turns))
 
     last = blocks - 1
     sampled = {cycles(block) for block in (0, last // 3, last // 2, last)}
@@ -47,7 +66,17 @@ def floor_of(
         busiest = -(-blocks // timings.sms) * sampled.pop()
     else:
         busiest = sum(map(cycles, range(blocks))) / timings.sms
-    return busiest / ((clock or timings.clock) * 1e6) + timings.launch * 1e-9
+    return busiest / (mhz * 1e6) + timings.launch * 1e-9
+
+
+def _copies(loop: Operation) -> list[tuple[Operation, int]]:
+    """Copies in of a loop, each with its bytes."""
+    found: list[tuple[Operation, int]] = []
+    for op in loop.walk():
+        row, made = OPCODES.get(kind_of(op)), op.results[0].type if op.results else None
+        if row is not None and row.destination is not None and isinstance(made, Buffer):
+            found.append((op, prod(made.shape) * made.element.bits // 8))
+    return found
 
 
 def _products(loop: Loop, machine: Machine) -> float:
