@@ -19,6 +19,7 @@ from stretto.machine import Machine
 from stretto.predict.copying import share, shared_rate
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
+from stretto.predict.running import TRIPS
 from stretto.predict.timings import timings_of
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import OPCODES, opcode
@@ -48,17 +49,27 @@ def floor_of(
         at = (block % x, block // x % y, block // (x * y))
         return Numbers(maker, known, (x, y, z), at)
 
-    copies = {op: bytes for loop, _ in loops for op, bytes in _copies(loop)}
-    share(kernel, copies, range(min(blocks, timings.sms)), numbers_of, shared)
-    held: list[tuple[list[Operation], float, float]] = []
+    every = [op for loop, _ in loops for op, _ in _copies(loop)]
+    share(kernel, every, range(min(blocks, timings.sms)), numbers_of, shared)
+    held: list[tuple[list[Operation], float, float, float]] = []
     for op, loop in loops:
+        bytes = sum(n for _, n in _copies(op))
         copied = sum(n / shared_rate(shared[c], timings, mhz) for c, n in _copies(op))
-        held.append((_around(kernel, op), _products(loop, machine), copied))
+        # So many trips are on their way before the memory's rate is felt; a loop that is run for
+        # too few of them is predicted as if it never were.
+        ahead = timings.costs.queue / bytes if bytes else 0.0
+        if ahead > TRIPS // 2:
+            copied = 0.0
+        held.append((_around(kernel, op), _products(loop, machine), copied, ahead))
 
     def cycles(block: int) -> float:
         numbers = numbers_of(block)
-        turns = [(_turns(numbers, chain), tensor, copied) for chain, tensor, copied in held]
-        return max(sum(n * tensor for n, tensor, _ in turns), sum(n * c for n, _, c in turns))
+        turns = [_turns(numbers, chain) for chain, *_ in held]
+        products = copies = 0.0
+        for n, (_, tensor, copied, ahead) in zip(turns, held, strict=True):
+            products += n * tensor
+            copies += max(0.0, n - ahead) * copied
+        return max(products, copies)
 
     last = blocks - 1
     sampled = {cycles(block) for block in (0, last // 3, last // 2, last)}
