@@ -148,7 +148,8 @@ bench-speed: setup
 	$(if $(CORPUS),CXX="$(CXX)" $(BIN)/python benchmarks/speed_graphs.py --hatschet $(CORPUS)/hatschet \
 	  --tiles $(CORPUS)/tile-ddg $(if $(BEST),--best $(BEST)))
 
-# On a machine with a Hopper GPU, torch and Triton (PYTHON_GPU has them): emitted kernels are right, and how fast.
+# On a machine with a Hopper GPU, torch and Triton (PYTHON_GPU has them): emitted kernels are right, and how fast; and
+# what is predicted beside what was measured of the sweep that ships, or of SWEEP, which benchmarks/gpu/sweep.py wrote.
 PYTHON_GPU ?= python3
 build/gpu/kernels:
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/kernels.py $@
@@ -156,6 +157,8 @@ test-on-gpu: build/gpu/kernels
 	$(PYTHON_GPU) benchmarks/gpu/measure.py $< --check
 bench-gpu: build/gpu/kernels
 	$(PYTHON_GPU) benchmarks/gpu/tileiras.py measure $< -o build/gpu/results.json
+	$(PYTHON_GPU) benchmarks/gpu/table.py build/gpu/results.json
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/predicted.py $(SWEEP)
 
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup

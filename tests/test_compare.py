@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,15 @@ def test_options_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(entry)["smem"][1] <= 65536
     assert {row["op"] for row in entry["moved"]} <= plain.starts.keys()
     assert entry["b"]["machine"] == "b200-pipes with budgets.smem.bytes=65536"
+
+
+def test_one_option_is_a_side_too(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(capsys, "compare", GEMM, "--b", "--prove")
+    assert run.code == 0
+    assert run.out.startswith("gemm: A on b200-pipes, B on b200-pipes\n")
+    assert "--b: stretto schedule: error: unrecognized arguments: --prov" in (
+        Run(capsys, "compare", GEMM, "--b", "--prov-e").err
+    )
 
 
 def test_machines_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,6 +164,7 @@ def test_a_notebook_shows_a_picture_or_the_reasons() -> None:
     failed = stretto.schedule(loop, max_ii=3)
     assert html_of(failed).startswith("<pre>gemm on b200-pipes: no schedule")
     assert "&gt;" in html_of(stretto.bounds(loop))
+    assert "\x1b" not in repr(stretto.schedule(replace(loop, name="evil\x1b[2J")))
     assert "\n" not in repr(stretto.schedule(loop))
 
 

@@ -184,3 +184,12 @@ def test_a_machine_may_be_given(tmp_path: Path) -> None:
     made = stretto.convert(loop, tmp_path / "y.json", stretto.load_machine("blackwell"))
     assert made.losses == (("gemm", "machine blackwell, which has no file to be named"),)
     assert json.loads((tmp_path / "y.json").read_text()) == json.loads(dump_loop(loop))
+
+
+def test_of_two_files_none_is_written_where_one_cannot_be(tmp_path: Path) -> None:
+    for name in ("fir.graphml", "fir_RM.xml"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(StrettoError, match="Is a directory"):
+            stretto.convert(EXAMPLES / "gemm.json", tmp_path / "fir.graphml")
+        assert [file.name for file in tmp_path.iterdir()] == [name]
+        (tmp_path / name).rmdir()

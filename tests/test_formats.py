@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,7 @@ from stretto.cli.main import main
 from stretto.loop import Facts, Loop, Op, Use
 from stretto.machine import Machine, Slot
 from stretto.report.formats import rendered, with_source
+from stretto.report.sheet import record
 from stretto.report.unrolled import iterations_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -243,6 +245,32 @@ def test_a_loop_without_a_schedule_leaves_the_others_their_picture() -> None:
     both = {**good, "loops": [bad, *good["loops"]]}
     for form in ("csv", "svg", "trace"):
         assert rendered(both, form)
+    assert ">no<" in str(rendered(both, "svg"))
+
+
+@pytest.mark.parametrize("form", ["csv", "html", "svg", "trace"])
+def test_a_loop_without_a_schedule_says_why_beside_every_view(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["schedule", str(EXAMPLES / "four_op.json"), "--max-ii", "14", "--format", form]
+    assert main([*command, "-o", str(tmp_path / "x")]) == 1
+    assert "no schedule" in capsys.readouterr().err
+
+
+def test_a_picture_in_a_notebook_changes_nothing_around_it() -> None:
+    found = re.search("<style>(.*)</style>", str(rendered(document("four_op.json"), "svg")))
+    assert found is not None
+    selectors = re.findall(r"([^{}]+)\{", found[1])
+    assert {s for s in selectors if not s.startswith(".stretto ")} == {
+        "@media(prefers-color-scheme:dark)"
+    }
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet() -> None:
+    names = ["=1+1", "+a", "-2+3", "@SUM(A1)", "\t=1", "-5", "+1e3", "plain", 'a,"b']
+    (row,) = csv.reader(io.StringIO(record([*names, -5])))
+    told = ["'=1+1", "'+a", "'-2+3", "'@SUM(A1)", "'\t=1", *names[5:], "-5"]
+    assert row == told
 
 
 def test_the_source_of_a_page_is_what_its_operations_come_from(tmp_path: Path) -> None:

@@ -63,9 +63,13 @@ def test_pipelines_with_and_without_anchor(text: str):
     assert read_pipeline(text, PASSES) == expected
 
 
-def test_flags_alone_are_true_and_paths_need_no_quotes():
+def test_flags_alone_are_true_numbers_may_be_whole_and_paths_need_no_quotes():
     (found,) = read_pipeline("tileas-generate-schedule{strict fuse=false}", PASSES)
     assert found == GenerateSchedule(strict=True, fuse=False)
+    for text in ("{time-limit=5}", "{time-limit=5.0}"):
+        assert read_pipeline(f"tileas-generate-schedule{text}", PASSES) == (
+            GenerateSchedule(time_limit=5.0),
+        )
     (found,) = read_pipeline("mlir-opt{executable=/usr/bin/mlir-opt}", PASSES)
     assert "executable" in str(found)
     assert write_pipeline([found]) == "builtin.module(mlir-opt{executable=/usr/bin/mlir-opt})"
@@ -81,6 +85,8 @@ def test_flags_alone_are_true_and_paths_need_no_quotes():
         ("cse)", "expected the end, found `)`", 3),
         ("cse,", "expected a pass", 4),
         ("tileas-generate-schedule{ii=3}", "has no option `ii`; it has: machine, generator", 25),
+        ("tileas-generate-schedule{objectiv=ii}", "did you mean `objective`?", 25),
+        ("tileas-generate-schedule{time-limit=-5}", "time-limit is -5; a number above 0", 0),
         ("tileas-generate-schedule{max-ii=x}", "option `max-ii` is `x`; expected", 25),
         ("tileas-generate-schedule{max-ii=1,2}", "option `max-ii` is `1,2`; expected", 25),
         ("tileas-generate-schedule{max-ii=}", "expected a value", 32),

@@ -42,6 +42,13 @@ def test_what_was_meant_is_suggested(
     assert f"did you mean `{meant}`?" in capsys.readouterr().err
 
 
+def test_an_option_before_the_command_is_told_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["-q", "schedule", GEMM]) == 2
+    assert "`-q` is no option of stretto itself: give it after" in capsys.readouterr().err
+
+
 def test_nothing_is_suggested_where_nothing_is_near(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["xyzzy"]) == 2
     assert "did you mean" not in capsys.readouterr().err

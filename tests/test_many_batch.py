@@ -408,6 +408,16 @@ def test_a_document_of_several_loops_goes_on_in_its_midst(tmp_path: Path) -> Non
         assert sorted((row["index"], row["of"]) for row in rows_of(out)) == [(0, 2), (1, 2)]
 
 
+def test_loops_that_are_equal_are_a_row_each_whatever_ended_the_run(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    running = stretto.batch(LOOPS[:1] * 3, out, jobs=1)
+    next(running)
+    running.close()
+    assert len(rows_of(out)) == 1
+    list(stretto.batch(LOOPS[:1] * 3, out, jobs=1))
+    assert sorted(row["number"] for row in rows_of(out)) == [1, 2, 3]
+
+
 def test_a_file_that_changed_is_another_loop(tmp_path: Path) -> None:
     file, out = tmp_path / "loop.json", tmp_path / "rows.jsonl"
     for loop in LOOPS[:2]:
@@ -441,6 +451,81 @@ def test_a_file_that_is_something_else_is_not_touched(
         "thesis.txt:1: error: is there already, and is no file of rows" in capsys.readouterr().err
     )
     assert out.read_text() == text
+
+
+def test_rows_that_lie_in_the_folder_that_is_searched_are_no_input(tmp_path: Path) -> None:
+    folder = tmp_path / "loops"
+    folder.mkdir()
+    (folder / "a.json").write_text(dump_loop(LOOPS[0]))
+    (folder / "z.json").write_text(dump_loop(LOOPS[1]))
+    for name in ("rows.jsonl", "rows.jsonl", "others.jsonl"):
+        list(stretto.batch([folder], folder / name, jobs=1))
+        rows = rows_of(folder / name)
+        assert sorted(Path(row["source"]).name for row in rows) == ["a.json", "z.json"]
+
+
+def test_the_rows_replace_no_input_and_the_table_no_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop, out = tmp_path / "a.json", tmp_path / "rows.jsonl"
+    loop.write_text(dump_loop(LOOPS[0]))
+    assert main(["batch", str(loop), "-o", str(loop)]) == 1
+    assert "a.json is an input, and cannot take the rows" in capsys.readouterr().err
+    assert main(["batch", str(loop), "-o", str(out), "--csv", f"{tmp_path}/./rows.jsonl"]) == 2
+    assert "-o and --csv are the same file" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_what_else_lies_in_a_folder_is_a_row_and_not_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "loops"
+    folder.mkdir()
+    (folder / "lost.json").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.json")
+    name = os.fsdecode(b"not utf-8 \xff.json")
+    (folder / name).write_text(dump_loop(LOOPS[0]))
+    out, table = tmp_path / "rows.jsonl", tmp_path / "rows.csv"
+    assert main(["batch", str(folder), "-o", str(out), "--csv", str(table), "-j", "1"]) == 1
+    rows = {Path(row["source"]).name: row for row in rows_of(out)}
+    assert {name: row["success"] for name, row in rows.items()} == {
+        "lost.json": False,
+        "pipe.json": False,
+        name: True,
+    }
+    assert "No such file" in rows["lost.json"]["errors"][0]
+    assert "named pipe" in rows["pipe.json"]["errors"][0]
+    assert list(stretto.batch([folder], out, jobs=1, time_limit=60.0)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"id": "f" * 20}, {"id": "-1"}, {"number": None}, {"errors": 1}, {"success": 1}, {"ii": None}],
+)
+def test_a_line_that_only_begins_as_a_row_does_is_none(
+    change: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, table = tmp_path / "rows.jsonl", tmp_path / "rows.csv"
+    command = ["batch", str(EXAMPLES / "four_op.json"), "-o", str(out), "--csv", str(table)]
+    assert main([*command, "-j", "1"]) == 0
+    out.write_text(out.read_text() + json.dumps({**rows_of(out)[0], **change}) + "\n")
+    assert main(command) == 1
+    assert "rows.jsonl:2: error: is there already" in capsys.readouterr().err
+
+
+def test_room_that_a_power_cut_left_unwritten_is_cut_off(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    list(stretto.batch([EXAMPLES / "four_op.json"], out, jobs=1))
+    whole = out.read_bytes()
+    for torn in (bytes(512), whole[:40] + bytes(512)):
+        out.write_bytes(whole + torn)
+        assert list(stretto.batch([EXAMPLES / "four_op.json"], out, jobs=1)) == []
+        assert out.read_bytes() == whole
+
+
+def test_processes_that_may_take_next_to_nothing_end_without_a_traceback() -> None:
+    command = [*COMMAND, str(EXAMPLES / "gemm.json"), "--memory-limit", "1", "--no-cache"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "error: " in done.stderr
 
 
 def test_two_runs_do_not_write_into_one_file(lines: Path, tmp_path: Path) -> None:

@@ -72,6 +72,22 @@ def test_every_folder_is_a_suite_with_its_figures(
     assert "http" not in text.replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
+def test_the_best_published_ii_counts_and_odd_files_are_of_no_loop(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peers = [
+        {"file": "gemm.json", "peer_ii": 255},
+        {"file": "gemm.json", "peer_ii": 300},
+        {"file": "../gemm.json", "peer_ii": 1},
+        {"file": "deep/pool_bound.json", "peer_ii": 1000},
+    ]
+    (corpus / "tiles" / "peer_ii.json").write_text(json.dumps(peers))
+    assert main(["bench", str(corpus), "--repeat", "1", "--json"]) == 0
+    suites = {suite["name"]: suite for suite in _valid(capsys.readouterr().out)["suites"]}
+    tiles = suites["tiles"]
+    assert (tiles["better"], tiles["equal"], tiles["worse"]) == (1, 0, 1)
+
+
 def test_text_names_what_is_worse_than_published(
     corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

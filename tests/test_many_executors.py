@@ -242,6 +242,12 @@ def test_a_worker_with_another_stretto_is_named(has: object, told: str) -> None:
         cluster.same_everywhere(Client(), "a:8786")
 
 
+@pytest.mark.parametrize("place", ["", "host", "host:", ":8786", "host:port", "a b:1", "tcp://h:1"])
+def test_a_cluster_is_at_a_host_and_a_port(place: str) -> None:
+    with pytest.raises(StrettoError, match="is no place of a cluster; expected dask://HOST:PORT"):
+        list(run_tasks(square, [1], f"dask://{place}"))
+
+
 SCRIPT = """
 import sys
 from stretto.many.executors import run_tasks
@@ -267,4 +273,5 @@ def test_processes_leave_with_the_one_that_started_them(number: int, tmp_path: P
             assert int(parent.stdout.readline()) != parent.pid
         parent.send_signal(number)
         # The pipes end when the last process that has them is gone, not before.
-        parent.communicate(timeout=20)
+        _, told = parent.communicate(timeout=20)
+        assert "BrokenPipeError" not in told

@@ -147,6 +147,14 @@ def test_an_entry_that_the_verifier_or_the_reader_refuses_is_made_anew(
     assert answer(READY, store).kept
 
 
+def test_an_entry_whose_effort_is_no_number_is_made_anew(store: AnswerStore) -> None:
+    answer(READY, store)
+    with sqlite3.connect(store.file) as connection:
+        connection.execute("update answers set effort = 'much'")
+    assert not answer(READY, store, time_limit=60.0).kept
+    assert answer(READY, store, time_limit=60.0).kept
+
+
 def test_an_entry_whose_sum_is_another_is_made_anew(store: AnswerStore) -> None:
     answer(READY, store)
     damaged(store, lambda entry: entry.update(warnings=["all is well"]), honest=False)

@@ -39,6 +39,7 @@ GEMM = str(EXAMPLES / "gemm.json")
         ("1, 8..10", (1, 8, 9, 10)),
         ("true,false", (True, False)),
         ("fp16,0.5", ("fp16", 0.5)),
+        ("nan,inf", ("nan", "inf")),
     ],
 )
 def test_values_are_lists_and_ranges(text: str, values: tuple[object, ...]) -> None:
@@ -47,7 +48,9 @@ def test_values_are_lists_and_ranges(text: str, values: tuple[object, ...]) -> N
     assert [type(one) for one in found] == [type(one) for one in values]
 
 
-@pytest.mark.parametrize("text", ["", "1,,2", "5..2", "2..9*1", "0..9*2", "1..9..0", "0..9999999"])
+@pytest.mark.parametrize(
+    "text", ["", "1,,2", "5..2", "2..9*1", "0..9*2", "1..9..0", "0..9999999", "1..10000000000"]
+)
 def test_values_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(StrettoError):
         parse_values(text)
@@ -228,6 +231,23 @@ def test_a_kernel_is_swept_over_consumers() -> None:
     assert found.rows[0].smem != found.rows[1].smem  # halves of a tile have rings of their own
 
 
+def test_a_kernel_whose_launch_is_known_is_predicted_as_it_is_emitted() -> None:
+    kernel = EXAMPLES / "triton" / "matmul_descriptors.ttir"
+    launched = {"M": 1024, "N": 1024, "K": 4096}
+    found = stretto.sweep(
+        kernel, machine="h200", consumers=(1, 2), blocks=64, launched=launched, cache=False
+    )
+    assert [row.error for row in found.rows] == ["", ""]
+    for row in found.rows:
+        count = row.values["consumers"]
+        assert isinstance(count, int)
+        asked = stretto.predict(kernel, "h200", grid=(64,), arguments=launched, consumers=count)
+        assert row.cycles == round(asked.prediction.cycles)
+    loop = EXAMPLES / "gemm.json"
+    (row,) = stretto.sweep(loop, cache=False, launched={"length": 4096}).rows
+    assert row.error.endswith("what is launched is a kernel; this is a loop")
+
+
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
 def test_without_triton_a_kernel_says_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     file = EXAMPLES / "triton" / "matmul_descriptors.py"
@@ -282,6 +302,7 @@ AT_ONCE: list[tuple[list[str], int, str]] = [
     ([GEMM, "--trips", "keys +"], 1, "trips: "),
     ([GEMM, "--grid", "keys"], 2, "is no axis"),
     ([GEMM, "--ring", "a_tile=0"], 1, "whole numbers from 1 are needed"),
+    ([GEMM, "--set", "slots.TC.capacity=1", "--set", "slots.TC.capacity=2"], 1, "is given twice"),
     ([GEMM, "--measure", "clock"], 1, "error: cannot be read as a file of Python"),
     ([GEMM, "--measure", f"{EXAMPLES / 'gemm.py'}:__doc__"], 1, "is str; expected a function"),
     ([GEMM, "--signature", "x"], 2, "is no NAME=TYPE"),
@@ -344,6 +365,16 @@ def test_the_fastest_are_measured_beside_what_was_predicted() -> None:
     assert found.agreement == 0.5
     assert found.notes == ("n=3 was not measured: RuntimeError: out of",)
     assert "order of predicted and measured agree by 0.5 (of 1)" in "\n".join(found.to_text())
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf")])
+def test_what_is_no_time_is_not_measured(time: float) -> None:
+    def clock(n: int) -> float:
+        return time + n
+
+    found = measured(SweepReport("s", (_row(0, 10, 1, 1, 1),)), clock)
+    assert found.notes == (f"n=0 was not measured: {time:g} is no time",)
+    assert found.rows[0].measured is None
 
 
 def test_whole_agreement_is_1_and_reversal_is_minus_1() -> None:

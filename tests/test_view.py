@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -328,7 +329,8 @@ def test_a_question_that_makes_no_sense_is_answered_in_words(server: Server) -> 
         assert code == 200
         assert told in json.loads(text)["errors"][0]
     assert asked(server, where, {"loop": NAME}, Content_Type="text/plain")[0] == 415
-    assert asked(server, where, method="POST", Content_Length="99999999999")[0] == 413
+    for length in ("99999999999", "9" * 5000, "-1", ""):
+        assert asked(server, where, method="POST", Content_Length=length)[0] == 413
     assert asked(server, f"/{server.token}/save", {"loop": NAME, "kind": "rm"})[0] == 200
 
 
@@ -339,7 +341,8 @@ def test_a_port_that_is_taken_is_an_error_without_a_traceback(
         Server(workshop, server.port)
 
 
-def test_ctrl_c_ends_it_quietly() -> None:
+@pytest.mark.parametrize("questions", [0, 1, 2, 3])
+def test_ctrl_c_ends_it_quietly_right_after_an_answer_too(questions: int) -> None:
     command = [sys.executable, "-c", "from stretto.cli import run; run()", "view", FORWARD]
     with subprocess.Popen(
         [*command, "--no-browser"],
@@ -349,7 +352,13 @@ def test_ctrl_c_ends_it_quietly() -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        asked_for = json.dumps({"loop": NAME, "kind": "pins"}).encode()
+        for _ in range(questions):
+            question = Request(f"{address}save", asked_for, {"Content-Type": "application/json"})
+            with urlopen(question, timeout=20) as answer:
+                assert answer.status == 200
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
         assert (process.returncode, out, err) == (0, "", "")

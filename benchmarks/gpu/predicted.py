@@ -1,9 +1,12 @@
 """What was predicted beside what was measured, for every configuration of a sweep.
 
-    python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [--only TEXT]     (needs Triton)
+    python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [-o ROWS.jsonl]    (needs Triton)
+    python benchmarks/gpu/predicted.py --rows ROWS.jsonl --plot predicted.svg     (does not)
 
 Each kernel is emitted anew, the one of the II and the stages that were measured is predicted at the
-clock that it ran at, and a line is printed: cycles an iteration of its first loop, and time.
+clock that it ran at, and a line is printed: cycles an iteration of its first loop, and time. Then
+how far off each family is, and how far the one that the model ranks first is from the best that was
+measured; for that, all are predicted at the machine's own clock, as whoever has not run them would.
 """
 
 from __future__ import annotations
@@ -18,27 +21,32 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 
-from dump import ttir
-from sweep import GEMM_SIZE, LENGTH, NORM, asked_of_triton
-
-from stretto.api.emitting import Emitter
-from stretto.errors import StrettoError
-from stretto.machine import load_machine
-from stretto.predict.running import Subject
-from stretto.predict.whole import predict_whole
+import predicted_plot
 
 RESULTS = HERE / "results" / "sweep-h200-2026-11-16.jsonl"
 
 
 def given(row):
+    """The numbers that a kernel of the sweep was launched with."""
+    from sweep import GEMM_SIZE, LENGTH, NORM
+
     if row["kernel"] == "gemm":
         return dict.fromkeys("MNK", GEMM_SIZE)
     return {"columns": NORM[1]} if row["kernel"] == "norm" else {"length": LENGTH}
 
 
 def predicted(row, machine):
-    """The prediction of the kernel that was measured; None where it is not found again."""
-    text, beside = ttir(**asked_of_triton(row))
+    """The kernel that was measured, at its clock, and what it is ranked by; or None: not found."""
+    from dump import ttir
+    from sweep import asked_of_triton, configurations
+
+    from stretto.api.emitting import Emitter
+    from stretto.api.predicting import SPILLS
+    from stretto.predict.running import Subject
+    from stretto.predict.whole import predict_whole
+
+    # A row's own `block` is what was measured of one.
+    text, beside = ttir(**asked_of_triton(configurations()[row["name"]]))
     with tempfile.TemporaryDirectory() as scratch:
         dump = Path(scratch) / f"{row['name']}.ttir"
         dump.write_text(text)
@@ -49,7 +57,10 @@ def predicted(row, machine):
     for one in made:
         if [a.ii for a in one.analyses] == row["ii"]:
             subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
-            return predict_whole(subject, machine, tuple(row["grid"]), given(row), row["mhz"])
+            grid, numbers = tuple(row["grid"]), given(row)
+            found = predict_whole(subject, machine, grid, numbers, row["mhz"])
+            alike = predict_whole(subject, machine, grid, numbers)
+            return found, alike.seconds * (SPILLS if one.over > 0 else 1.0)
     return None
 
 
@@ -59,40 +70,102 @@ def measured(row):
     return max((loops[0][0] for loops in agents.values()), default=None)
 
 
+def family(row):
+    """Kernels whose configurations do the same."""
+    return f"attention_d{row['d']}" if row["kernel"] == "attention" else row["kernel"]
+
+
+def compared(results, only, machine_name):
+    """A row for each configuration that is found again, told as it comes."""
+    from stretto.errors import StrettoError
+    from stretto.machine import load_machine
+
+    machine = load_machine(machine_name)
+    for line in results.read_text().splitlines():
+        row = json.loads(line)
+        name, cycles = row["name"], measured(row)
+        if only not in name or cycles is None:
+            continue
+        try:
+            both = predicted(row, machine)
+        except StrettoError as error:
+            print(f"{name}: {error}", flush=True)
+            continue
+        if both is None:
+            print(f"{name}: is scheduled otherwise now", flush=True)
+            continue
+        found, worth = both
+        yield {
+            "name": name,
+            "family": family(row),
+            "cycles": cycles,
+            "predicted_cycles": round(found.loops[0].cycles, 1),
+            "ms": min(row["ms"]),
+            "predicted_ms": round(found.seconds * 1e3, 4),
+            "ranked_by_ms": round(worth * 1e3, 4),
+            "bound": found.bound,
+        }
+
+
+def told(row):
+    """One configuration, in a line."""
+    off = row["predicted_cycles"] / row["cycles"] - 1
+    return (
+        f"{row['name']:36s} {row['cycles']:7.0f} predicted {row['predicted_cycles']:7.0f} "
+        f"{off:+6.1%}   {row['ms']:.3f} ms predicted {row['predicted_ms']:.3f}   {row['bound']}"
+    )
+
+
+def families_of(rows):
+    """Rows by their families."""
+    found = {}
+    for row in rows:
+        found.setdefault(row["family"], []).append(row)
+    return found
+
+
+def summary(rows):
+    """Of each family: how far off, and how good the one is that is ranked first."""
+    for name, some in families_of(rows).items():
+        all_of = [row["predicted_cycles"] / row["cycles"] - 1 for row in some]
+        mean, worst = statistics.mean(map(abs, all_of)), max(all_of, key=abs)
+        yield f"{name}: {len(some)}, {mean:.1%} off on average, at worst {worst:+.1%}"
+        if len(some) < 3:
+            continue
+        first, best = ranked_first(some)
+        lost = first["ms"] / best["ms"] - 1
+        yield f"  ranked first {first['name']}, {first['ms']:.3f} ms: {lost:.1%} behind the best"
+        yield f"  best measured {best['name']}, {best['ms']:.3f} ms"
+
+
+def ranked_first(rows):
+    """The one that the model takes, and the fastest that was measured."""
+    return min(rows, key=lambda row: row["ranked_by_ms"]), min(rows, key=lambda row: row["ms"])
+
+
 def main():
     """Print them all, then how far off each family is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?", default=RESULTS)
     parser.add_argument("--only", default="")
     parser.add_argument("--machine", default="h200")
+    parser.add_argument("--rows", type=Path, help="rows that were compared before; asks nothing")
+    parser.add_argument("-o", "--output", type=Path, help="where rows go, a JSON line each")
+    parser.add_argument("--plot", type=Path, help="where an SVG of them goes")
     asked = parser.parse_args()
-    machine = load_machine(asked.machine)
-    families = {}
-    for line in asked.results.read_text().splitlines():
-        row = json.loads(line)
-        name, cycles = row["name"], measured(row)
-        if asked.only not in name or cycles is None:
-            continue
-        try:
-            found = predicted(row, machine)
-        except StrettoError as error:
-            print(f"{name}: {error}", flush=True)
-            continue
-        if found is None:
-            print(f"{name}: is scheduled otherwise now", flush=True)
-            continue
-        off = found.loops[0].cycles / cycles - 1
-        ms = min(row["ms"])
-        families.setdefault(row["kernel"], []).append(off)
-        print(
-            f"{name:36s} {cycles:7.0f} predicted {found.loops[0].cycles:7.0f} {off:+6.1%}   "
-            f"{ms:.3f} ms predicted {found.seconds * 1e3:.3f}   {found.bound}",
-            flush=True,
-        )
-    for name, all_of in families.items():
-        mean = statistics.mean(map(abs, all_of))
-        worst = max(all_of, key=abs)
-        print(f"{name}: {len(all_of)}, {mean:.1%} off on average, at worst {worst:+.1%}")
+    if asked.rows:
+        coming = map(json.loads, asked.rows.read_text().splitlines())
+    else:
+        coming = compared(asked.results, asked.only, asked.machine)
+    rows = []
+    for row in coming:
+        print(told(row), flush=True)
+        rows.append(row)
+    print(*summary(rows), sep="\n")
+    if asked.output:
+        asked.output.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if asked.plot:
+        asked.plot.write_text(predicted_plot.figure(families_of(rows)))
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def asked_of_triton(c):
             d = 64 if name.endswith("64") else 128
             if name.startswith("causal"):
                 return kernels.forward(d, 128, True)
-            return kernels.backward(f"attention_{name.rsplit('_', 1)[0]}", d)
+            return kernels.backward(name.split("_")[1], d, causal=False)
 
 
 def emitted(name, c):

@@ -100,7 +100,7 @@ def test_a_cluster_without_workers_is_said(
 
 def test_an_address_where_nobody_listens_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stretto.many.cluster.PATIENCE", 1.0)
-    for address in (f"127.0.0.1:{free_port()}", "nowhere", "127.0.0.1:port"):
+    for address in (f"127.0.0.1:{free_port()}", "nowhere.invalid:8786"):
         with pytest.raises(StrettoError, match=f"no Dask scheduler answers at {address}"):
             list(run_tasks(abs, [1], f"dask://{address}"))
 

@@ -60,27 +60,30 @@ const tightest = (loop: Loop, names: Set<string>): Dependence[] => {
 };
 
 const lay = (loop: Loop, names: Set<string>): Laid => {
+  // The layout keeps its nodes in plain objects, where `__proto__` is no key.
+  const keys = new Map(loop.ops.map((op, i) => [op.name, `n${i}`]));
+  const key = (name: string) => keys.get(name) as string;
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 18, ranksep: 30, marginx: 24, marginy: 20 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const op of loop.ops)
     if (names.has(op.name)) {
       const width = Math.max(70, Math.min(26, op.name.length) * 7.2 + 20);
-      graph.setNode(op.name, { width, height: HEIGHT });
+      graph.setNode(key(op.name), { width, height: HEIGHT });
     }
   const kept = tightest(loop, names);
-  for (const d of kept) if (d.distance === 0) graph.setEdge(d.src, d.dst, {}, "0");
+  for (const d of kept) if (d.distance === 0) graph.setEdge(key(d.src), key(d.dst), {}, "0");
   layout(graph);
   const nodes = new Map<string, Node>();
   for (const name of names) {
-    const node = graph.node(name) as Node | undefined;
+    const node = graph.node(key(name)) as Node | undefined;
     if (node) nodes.set(name, node);
   }
   const edges = kept.map((of) => {
     const from = nodes.get(of.src) as Node;
     const to = nodes.get(of.dst) as Node;
     if (of.distance === 0) {
-      const { points } = graph.edge({ v: of.src, w: of.dst, name: "0" }) as {
+      const { points } = graph.edge({ v: key(of.src), w: key(of.dst), name: "0" }) as {
         points: { x: number; y: number }[];
       };
       const middle = points[points.length >> 1];

@@ -35,17 +35,22 @@ const KINDS: Record<string, string> = {
 
 const SAVED = ["machine", "pins", "schedule", "loop"];
 
+const partOf = (knob: Knob) =>
+  knob.kind === "tile" ? "tiles" : knob.kind === "stated" ? "latencies" : "settings";
+
 /** The change with one knob at another value; at its first value it is no change. */
 const turned = (now: Change, knob: Knob, value: number | string | undefined): Change => {
-  const part = knob.kind === "tile" ? "tiles" : knob.kind === "stated" ? "latencies" : "settings";
-  const rest = { ...now[part] } as Record<string, number | string>;
-  delete rest[knob.path];
-  if (value !== undefined && value !== knob.value) rest[knob.path] = value;
-  return { ...now, [part]: rest };
+  const part = partOf(knob);
+  const { [knob.path]: _, ...rest } = now[part] as Record<string, number | string>;
+  const turnedTo = value !== undefined && value !== knob.value ? { [knob.path]: value } : {};
+  return { ...now, [part]: { ...rest, ...turnedTo } };
 };
 
-const valueOf = (now: Change, knob: Knob): number | string =>
-  now.settings[knob.path] ?? now.tiles[knob.path] ?? now.latencies[knob.path] ?? knob.value;
+/** Operations may be called as objects call their own things: only what stands there counts. */
+const valueOf = (now: Change, knob: Knob): number | string => {
+  const part = now[partOf(knob)];
+  return Object.hasOwn(part, knob.path) ? part[knob.path] : knob.value;
+};
 
 const Knobs = ({ knobs, now }: { knobs: Knob[]; now: Change }) => (
   <div class="knobs">

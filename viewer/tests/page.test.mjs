@@ -307,6 +307,15 @@ test("names that look like HTML stay names", async () => {
   await context.close();
 });
 
+test("names that every object has are names of operations like others", async () => {
+  const { page, context, complaints } = await open("objects");
+  const { loops } = await documentOf(page);
+  const shown = await page.locator("main").innerText();
+  for (const { name } of loops[0].ops) assert.ok(shown.includes(name), name);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
 test("a thousand operations are smooth", async (t) => {
   const begun = performance.now();
   const { page, context, complaints } = await open("thousand");

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def chains(count: int, width: int = 10, prefix: str = "op") -> stretto.Loop:
     return stretto.Loop("made", ops, stated=(*chained, back), machine="b200-pipes")
 
 
+def named(*names: str) -> stretto.Loop:
+    """A chain of operations with these names."""
+    ops = tuple(Op(name, "copy", latency=3, uses=(Use("TMA", 1),)) for name in names)
+    chained = tuple(Dependence(a, b, 3) for a, b in pairwise(names))
+    return stretto.Loop("named", ops, stated=chained, machine="b200-pipes")
+
+
 def measured() -> dict[str, Any]:
     """A kernel with what might have been measured of it: a tenth slower than predicted."""
     found = example("gemm.mlir")
@@ -81,6 +89,7 @@ PAGES: dict[str, Callable[[], dict[str, Any]]] = {
     "sixty": lambda: document(chains(60)),
     "thousand": lambda: document(chains(1000, width=25)),
     "hostile": lambda: document(chains(12, width=3, prefix=HOSTILE), HOSTILE, HOSTILE),
+    "objects": lambda: document(named("__proto__", "constructor", "toString", "a\x01b", "1")),
     "measured": measured,
     "failed": lambda: document(chains(12, width=3), max_ii=2),
 }

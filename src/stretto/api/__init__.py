@@ -159,7 +159,9 @@ class Result(ABC):
         return f"<pre>{escape(self.report())}</pre>"
 
     def __repr__(self) -> str:
-        return f"<{self.line()}>"
+        from stretto.report import printable  # noqa: PLC0415 - where somebody looks
+
+        return f"<{printable(self.line())}>"
 
 
 def fields_of(found: DataclassInstance) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
+from os.path import isdir
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -102,6 +103,9 @@ def convert(
         told = f"{source.file} has {len(source.loops)} loops, a .{target} file holds one"
         raise StrettoError(f"{told}; name it with --loop (loop=...): {names}")
     made = _written(source.loops, name, target, machine)
+    for file, _ in made.files:
+        if isdir(file):  # before the one beside it is written
+            raise StrettoError(f"cannot write {file}: Is a directory")
     for file, text in made.files:
         write_text(file, text)
     return Conversion(

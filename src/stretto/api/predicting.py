@@ -13,14 +13,17 @@ from os import PathLike, fspath
 from typing import Any
 
 from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
+from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.machine import Machine
 from stretto.predict.floor import floor_of
+from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
 from stretto.predict.running import StuckError, Subject
-from stretto.predict.whole import predict_whole
+from stretto.predict.whole import predict_whole, watch_whole
+from stretto.report.measured import measured_to_json, measured_to_text
 from stretto.report.prediction import (
     prediction_to_text,
     ranking_to_json,
@@ -49,6 +52,8 @@ class PredictResult:
     """Most slots of a ring that were asked for."""
     prediction: Prediction
     made: EmittedKernel
+    measured: Measured | None = None
+    """Waits as they were measured, beside what was predicted of them."""
 
     @property
     def worth(self) -> tuple[float, int, int]:
@@ -58,11 +63,17 @@ class PredictResult:
 
     def to_text(self) -> list[str]:
         """For people."""
-        return prediction_to_text(self.name, self.prediction)
+        lines = prediction_to_text(self.name, self.prediction)
+        if self.measured is not None:
+            lines += ["", *measured_to_text(self.measured)]
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
-        return ranking_to_json([(self.name, self.prediction)], ())
+        found = ranking_to_json([(self.name, self.prediction)], ())
+        if self.measured is not None:
+            found["predictions"][0]["measured"] = measured_to_json(self.measured)
+        return found
 
 
 @dataclass(frozen=True)
@@ -105,13 +116,26 @@ def predict(
     consumers: int | None = None,
     depth: int | None = None,
     seed: int = 0,
+    measured: str | PathLike[str] | None = None,
 ) -> PredictResult:
     """How long a kernel takes on a grid: the fastest of those that `emit` may choose among.
 
     `arguments` are the numbers that it is launched with, by name, and shapes of its tensors where
     its trip counts follow from them. `clock` is in MHz; left out, the one of the machine while all
     its SMs are busy.
+
+    `measured` is a file that `write_trace` of a kernel left that was emitted with clocks in it, by
+    the same options: that kernel is predicted, and its waits are set beside those that were
+    measured.
     """
+    if measured is not None:
+        return _beside(
+            Emitter(kernel, machine, mode=mode, seed=seed, tracing="marks"),
+            fspath(kernel) if not isinstance(kernel, Kernel) else kernel.name,
+            (consumers, depth),
+            (tuple(grid), arguments or {}, clock),
+            fspath(measured),
+        )
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
     name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
     made = emitter.candidates(consumers, depth)
@@ -221,6 +245,32 @@ class _Ranking:
     def _refuse(self, what: str, error: StrettoError) -> None:
         self._first = self._first or error
         self._refused.append(f"{what}: {error}")
+
+
+def _beside(
+    emitter: Emitter,
+    name: str,
+    asked: tuple[int | None, int | None],
+    launched: tuple[tuple[int, ...], Given, float | None],
+    file: str,
+) -> PredictResult:
+    """The kernel that a trace is of, and its waits beside what was predicted of them."""
+    trace = read_trace(file)
+    made = emitter.candidates(*asked)
+    same = [one for one in made if traced(one.source) == trace.traced]
+    if not same:
+        told = f"is of a source that none of {len(made)} here is"
+        hint = "give what `stretto emit --trace` was given: --consumers, --depth, --mode, --seed"
+        raise trace.at.fail(told, hint)
+    (one,) = same[:1]
+    grid, given, clock = launched
+    found, stuck = _predicted(name, [one], emitter.machine, grid, given, clock, asked[1])
+    if not found:
+        raise stuck[0]
+    assert one.kernel is not None
+    subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+    watched = watch_whole(subject, emitter.machine, grid, given, clock)
+    return replace(found[0], measured=beside(trace, subject, watched))
 
 
 def _predicted(

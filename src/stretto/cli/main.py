@@ -100,7 +100,12 @@ def _render(reply: Reply, format: str, target: str) -> str | bytes:
         return "".join(line + "\n" for line in lines)
     from stretto.report.formats import rendered
 
-    return rendered(reply.document(), format, reply.text)
+    document = reply.document()
+    # Such a view has little room for what went wrong, or none: it is told beside it.
+    failed = [entry for entry in document["loops"] if not entry["success"]]
+    told = dict.fromkeys(line for entry in failed for line in entry["errors"])
+    reply.errors += [line for line in told if line not in reply.errors]
+    return rendered(document, format, reply.text)
 
 
 def leave(code: int) -> NoReturn:

@@ -21,6 +21,7 @@ stretto completion SHELL          completion for bash, zsh or fish
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -274,14 +275,27 @@ class Generators:
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
-    arguments, unknown = make_parser().parse_known_args(argv)
+    arguments, unknown = make_parser().parse_known_args(_joined(argv))
     parser: Parser = arguments.parser
     arguments.json = arguments.format == "json"
+    if unknown and argv[0] == unknown[0]:
+        parser.error(f"`{unknown[0]}` is no option of stretto itself: give it after the command")
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     _check_files(arguments, parser)
     _check_options(arguments, parser)
     return arguments
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """`--b --prove` as `--b=--prove`: else one option would be no value of another."""
+    found: list[str] = []
+    for word in argv:
+        if argv[0] == "compare" and found and found[-1] in ("--a", "--b"):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _check_files(arguments: argparse.Namespace, parser: Parser) -> None:
@@ -314,8 +328,10 @@ def _check_options(arguments: argparse.Namespace, parser: Parser) -> None:
         for option in ("json", "csv"):
             if getattr(arguments, option):
                 parser.error(f"--{option} needs a file for the rows: -o FILE.jsonl")
-    elif arguments.command == "batch" and arguments.csv == arguments.rows:
-        parser.error("-o and --csv are the same file")
+    elif arguments.command == "batch" and arguments.csv is not None:
+        table, rows = map(os.path.realpath, (arguments.csv, arguments.rows))
+        if table == rows:
+            parser.error("-o and --csv are the same file")
 
 
 def make_parser() -> Parser:
@@ -361,13 +377,14 @@ _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _EMITTED = "emitted --consumers --depth --seed"
+_PREDICTED = "--clock --what-if --measured --json --output"
 _ASKED = (
     "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
     "--no-fuse --strict --without --effort"
 )
 _MANY = "--jobs --executor --no-cache"
 _SWEEP = (
-    "axes settings --ring stages several --trips --blocks --sms --front --measure --top "
+    "axes settings --ring stages several --trips --blocks --argument --sms --front --measure --top "
     "--signature --arch swept-on --loop --html --svg --csv"
 )
 _SWEPT = _ASKED.replace("--max-stages ", "")
@@ -433,7 +450,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "predict": (
         "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
-        f"kernels --grids --argument target --clock --what-if {_EMITTED} --json --output",
+        f"kernels --grids --argument target {_EMITTED} {_PREDICTED}",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
@@ -636,6 +653,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
     "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--measured": _takes(
+        given,
+        "TRACE.json",
+        "set beside it what a kernel of `emit --trace` wrote down of its waits on a GPU",
+    ),
     "--calibrate": _takes(
         given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),

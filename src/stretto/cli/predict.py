@@ -19,6 +19,8 @@ def run(arguments: argparse.Namespace) -> Reply:
     if len(grids) not in (1, len(kernels)):
         told = f"{len(kernels)} kernels and {len(grids)} grids; give one for all, or one for each"
         raise StrettoError(told)
+    if arguments.measured and (len(kernels) > 1 or arguments.what_if):
+        raise StrettoError("--measured is of one kernel, in one configuration; not of a ranking")
     if len(kernels) == 1 and not arguments.what_if:
         found = predict(
             kernels[0],
@@ -30,6 +32,7 @@ def run(arguments: argparse.Namespace) -> Reply:
             consumers=arguments.consumers,
             depth=arguments.depth,
             seed=arguments.seed,
+            measured=arguments.measured,
         )
         return Reply(found.to_json, found.to_text, list(found.made.notes))
     each = grids if len(grids) > 1 else [*grids] * len(kernels)

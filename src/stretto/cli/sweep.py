@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from stretto.cli.batch import OPTIONS
 from stretto.cli.commands import Reply
+from stretto.errors import StrettoError
 from stretto.files import write_text
 from stretto.report import WIDTH
+
+if TYPE_CHECKING:
+    from stretto.many.grids import Value
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -23,10 +28,10 @@ def run(arguments: argparse.Namespace) -> Reply:
     shown = sys.stderr.isatty() or arguments.verbose
     found = sweep(
         arguments.function or arguments.input,
-        dict(arguments.axes),
+        _axes(arguments.axes),
         arguments.machine,
-        settings=dict(arguments.settings),
-        rings=dict(arguments.ring),
+        settings=_axes(arguments.settings),
+        rings=_axes(arguments.ring),
         max_stages=arguments.stages,
         consumers=arguments.split,
         trips=arguments.trips,
@@ -43,6 +48,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         executor=arguments.executor,
         cache=not arguments.no_cache,
         progress=_tell if shown else None,
+        launched=dict(arguments.argument) or None,
         **options,
     )
     if shown:
@@ -55,6 +61,16 @@ def run(arguments: argparse.Namespace) -> Reply:
         if file is not None:
             write_text(file, text())
     return Reply(found.to_json, found.to_text, success=found.success)
+
+
+def _axes(given: Sequence[tuple[str, tuple[Value, ...]]]) -> dict[str, tuple[Value, ...]]:
+    """Values by name; a name that is given twice would lose those it was given first."""
+    found = dict(given)
+    for name in found:
+        if sum(one == name for one, _ in given) > 1:
+            hint = f"give its values at once, as {name}=VALUE,VALUE"
+            raise StrettoError(f"`{name}` is given twice; {hint}")
+    return found
 
 
 def _tell(done: int, of: int) -> None:

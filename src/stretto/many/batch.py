@@ -94,8 +94,9 @@ class BatchRun:
         with ExitStack() as stack:
             journal = None
             if output is not None:
-                journal = stack.enter_context(Journal(output, self._settings, self._was_there))
                 self.inputs.leave_out(output)
+                journal = stack.enter_context(Journal(output, self._settings, self._was_there))
+                self.inputs.leave_out(output)  # it may not have been there before
             began = monotonic()
             units = iter(self.inputs)
             for done in self._all_done(units, journal):

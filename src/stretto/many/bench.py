@@ -204,13 +204,17 @@ def _published(
             continue
         for told in parse_json(*read_text(path)).items():
             file = told.get("file").text()
-            here = by_file.get((task.suite, str(PurePath(task.name).with_name(file))), [])
+            here = by_file.get((task.suite, str(PurePath(task.name).parent / file)), [])
             loop, peer = _named(told), told.get("peer_ii").positive()
-            same = [row for row in here if row.loop == loop or row.loop.endswith(loop)]
+            same = [row for row in here if row.loop == loop] or [
+                row for row in here if row.loop.endswith(loop)
+            ]
             if len(same) == 1:
-                found[same[0].key] = peer
+                key = same[0].key
+                found[key] = min(peer, found.get(key, peer))  # the best that anybody has
             elif here:
-                notes.append(f"{path}: {file} has no loop {loop}".rstrip())
+                wrong = f"{len(same)} loops; which is meant?" if same else f"no loop {loop}"
+                notes.append(f"{path}: {file} has {wrong}")
     return found, notes
 
 

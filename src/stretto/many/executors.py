@@ -14,6 +14,7 @@ what is under way.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
@@ -33,6 +34,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask://"
+_PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):[0-9]{1,5}")
 TOGETHER, MOST = 0.2, 64
 """Seconds of tasks that travel to a cluster together, and how many at most: each call costs it some
 milliseconds, whatever it is about."""
@@ -247,6 +249,8 @@ def _executor(where: Executor | str) -> Generator[tuple[Executor, Callable[[], i
     if isinstance(where, str):
         if not where.startswith(DASK):
             raise StrettoError(f"no executor `{where}`; known: {DASK}HOST:PORT")
+        if _PLACE.fullmatch(where.removeprefix(DASK)) is None:
+            raise StrettoError(f"`{where}` is no place of a cluster; expected {DASK}HOST:PORT")
         from stretto.many.cluster import connected  # noqa: PLC0415 - an extra
 
         with connected(where.removeprefix(DASK)) as (executor, workers):

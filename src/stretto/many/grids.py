@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from typing import Literal
 
 from stretto.errors import StrettoError
@@ -24,7 +24,7 @@ STAGES, CONSUMERS = "max_stages", "consumers"
 MOST = 1_000_000
 """Configurations of one sweep: they are all kept until the end."""
 
-_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(\d{1,9})|\*(\d{1,4}))?")
+_RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(\d{1,18})|\*(\d{1,18}))?")
 _WHOLE = re.compile(r"-?\d{1,18}")
 
 
@@ -182,6 +182,7 @@ def _value(text: str) -> Value:
     if _WHOLE.fullmatch(text):
         return int(text)
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if isfinite(number) else text

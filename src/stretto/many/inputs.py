@@ -51,6 +51,8 @@ class Unit:
     """Which of its loops; None: it is not known yet how many it has."""
     of: int = 1
     """How many it has."""
+    at_hand: int = 0
+    """Which of the loops that Python has: two that are equal are two all the same."""
 
     @property
     def source(self) -> str:
@@ -59,7 +61,7 @@ class Unit:
 
     def id(self, settings: str) -> str:
         """Of its row: the same place, content and settings give the same."""
-        place = f"{settings}\0{self.source}\0{self.index or 0}\0"
+        place = f"{settings}\0{self.source}\0{self.index or 0}\0{self.at_hand or ''}"
         found = hashlib.sha256(place.encode("utf-8", "surrogatepass"))
         found.update(self.data)
         return found.hexdigest()[:16]
@@ -100,6 +102,8 @@ class Inputs:
                 try:
                     self.size += os.stat(file).st_size
                 except OSError as error:
+                    if within:
+                        continue  # a row says why
                     raise DocumentError(file, "", f"cannot be read: {reason(error)}") from None
             if not found:
                 kinds = ", ".join(SUFFIXES)
@@ -108,22 +112,30 @@ class Inputs:
         if not known:
             self.size = 0
 
-    def leave_out(self, file: str) -> None:
-        """What is written is not read, though it lie among the inputs."""
-        status = os.stat(file)
-        self._seen.add((status.st_dev, status.st_ino))
+    def leave_out(self, output: str) -> None:
+        """Do not read the file that the rows go to, which may lie in a folder that is searched."""
+        given = self._given if isinstance(self._given, list) else []
+        named = (os.fspath(one) for one in given if not isinstance(one, Loop))
+        same = _identity(output)
+        if same is None:
+            return
+        if any(not os.path.isdir(one) and _identity(one) == same for one in named):
+            raise StrettoError(f"{output} is an input, and cannot take the rows; give another -o")
+        self._seen.add(same)
 
     def __iter__(self) -> Iterator[Unit]:
-        number = 0
+        number = at_hand = 0
         for one in self._given:
-            for unit in self._units(one):
+            at_hand += isinstance(one, Loop)
+            for unit in self._units(one, at_hand):
                 number += 1
                 yield replace(unit, number=number)
 
-    def _units(self, one: str | os.PathLike[str] | Loop) -> Iterator[Unit]:
+    def _units(self, one: str | os.PathLike[str] | Loop, at_hand: int) -> Iterator[Unit]:
         if isinstance(one, Loop):
             text = json.dumps(loop_to_json(one), ensure_ascii=False)
-            yield Unit(0, f"<{one.name}>", None, text.encode("utf-8", "surrogatepass"))
+            data = text.encode("utf-8", "surrogatepass")
+            yield Unit(0, f"<{one.name}>", None, data, at_hand=at_hand)
             return
         name = os.fspath(one)
         if name == STANDARD:
@@ -140,11 +152,9 @@ class Inputs:
 
     def _again(self, file: str) -> bool:
         """Whether it came before, under this name or another."""
-        try:
-            status = os.stat(file)
-        except OSError:
+        same = _identity(file)
+        if same is None:
             return False  # whoever reads it says why
-        same = status.st_dev, status.st_ino
         if same in self._seen:
             return True
         self._seen.add(same)
@@ -200,6 +210,15 @@ class Inputs:
         return Unit(0, name, number, b"", str(told))
 
 
+def _identity(file: str) -> tuple[int, int] | None:
+    """What a file is, under whatever name; None where there is none."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _files(name: str) -> Iterator[str]:
     """What a path or a pattern stands for, in order."""
     if os.path.isdir(name):
@@ -220,11 +239,13 @@ def _may_hold_loops(file: str) -> bool:
     """Whether a file of a folder is worth reading: other documents are in JSON too."""
     if not file.endswith((".json", ".jsonl")):
         return file.endswith(SUFFIXES)
+    if not os.path.isfile(file):
+        return True  # whoever reads it says why; to open a pipe would wait for its writer
     try:
         with open(file, "rb") as opened:
             return _LOOPS.search(opened.read(_HEAD)) is not None
     except OSError:
-        return True  # whoever reads it says why
+        return True  # likewise
 
 
 def _is_document(line: bytes) -> bool:

@@ -11,25 +11,26 @@ changed.
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import json
 import os
+import re
 import stat
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import reason, write_text
 from stretto.report.batch import COLUMNS, ROW, cells
+from stretto.report.sheet import record
 
 NOT_ROWS = "is there already, and is no file of rows"
 _HEAD = f'{{"schema": "{ROW}"'.encode()
 """How a row begins."""
+_ID = re.compile("[0-9a-f]{16}")
 
 
 class Journal:
@@ -110,7 +111,8 @@ def _rows(name: str) -> Iterator[tuple[int, dict[str, Any], int]]:
         for number, line in enumerate(file, 1):
             row = _row(line)
             if row is None:
-                if not line.endswith(b"\n") and _HEAD[: len(line)] == line[: len(_HEAD)]:
+                torn = line.rstrip(b"\0")  # a power cut may leave room that was never written
+                if not line.endswith(b"\n") and _HEAD[: len(torn)] == torn[: len(_HEAD)]:
                     return
                 hint = "give another -o, or remove it"
                 raise DocumentError(f"{name}:{number}", "", NOT_ROWS, hint)
@@ -128,12 +130,26 @@ def _row(line: bytes) -> dict[str, Any] | None:
     if not isinstance(row, dict):
         return None
     found = cast("dict[str, Any]", row)
-    try:
-        int(found["id"], 16)
-        whole = isinstance(found["settings"], str) and isinstance(found["of"], int)
-    except (KeyError, TypeError, ValueError):
-        return None
-    return found if whole else None
+    return found if _is_whole(found) else None
+
+
+def _is_whole(row: dict[str, Any]) -> bool:
+    """Whether a row has what is read of it again."""
+    if not isinstance(row.get("id"), str) or _ID.fullmatch(row["id"]) is None:
+        return False
+    if not isinstance(row.get("errors"), list) or not isinstance(row.get("success"), bool):
+        return False
+    if not all(isinstance(row.get(name), str) for name in ("settings", "source")):
+        return False
+    flags, counts = ("optimal", "overdue", "kept"), ("number", "index", "of")
+    if row["success"]:
+        counts = (*counts, "ii", "mii")
+        mappings = isinstance(row.get("memory"), dict) and isinstance(row.get("starts"), dict)
+        whole = mappings and all(isinstance(row.get(name), bool) for name in flags)
+    else:
+        errors = cast("list[object]", row["errors"])
+        whole = bool(errors) and isinstance(errors[0], str)
+    return whole and all(type(row.get(name)) is int and row[name] >= 0 for name in counts)
 
 
 def write_table(journal: str, table: str) -> None:
@@ -148,14 +164,8 @@ def _table(journal: str) -> Iterator[str]:
         order.append(row["number"] << 84 | row["index"] << 64 | start)  # one number takes less room
         start = end
     order.sort()
-    yield _record(COLUMNS)
+    yield record(COLUMNS)
     with Path(journal).open("rb") as file:
         for place in order:
             file.seek(place & (1 << 64) - 1)
-            yield _record(cells(json.loads(file.readline())))
-
-
-def _record(texts: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(texts)
-    return line.getvalue()
+            yield record(cells(json.loads(file.readline())))

@@ -68,6 +68,8 @@ def serve_tasks(
     os.dup2(2, 1)  # what a task prints must not end up among the rows
     waiting: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, waiting), daemon=True).start()
+    if memory is not None:
+        _limit_memory(memory)
     try:
         work: Callable[[Any], Any] = pickle.loads(function)
     except Exception as error:
@@ -94,7 +96,10 @@ def _work(
             data = pickle.dumps(Answer(*answer, seconds))
         except Exception as error:
             data = pickle.dumps(Answer(None, told(error), seconds))
-        connection.send_bytes(data)
+        try:
+            connection.send_bytes(data)
+        except OSError:  # nobody is left to hear it
+            os._exit(0)
 
 
 def _receive(connection: Connection, waiting: SimpleQueue[bytes]) -> None:

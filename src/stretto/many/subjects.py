@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.api.read_write import chosen, read
-from stretto.errors import StrettoError, listed
+from stretto.errors import DocumentError, StrettoError, listed
 from stretto.frontends import Source
 from stretto.kernel import Kernel
 from stretto.loop import Loop
@@ -69,6 +69,13 @@ class Subject:
             raise StrettoError("consumers share the rows of a kernel; this is a loop")
         one, notes = _counting(chosen(source, self.loop))
         return Made(_with_rings(one, configuration), notes)
+
+    def kernel(self, configuration: Configuration) -> Kernel:
+        """The kernel of a configuration; StrettoError where it is a loop."""
+        found = self._found(dict(configuration.arguments))
+        if not isinstance(found, Kernel):
+            raise StrettoError("what is launched is a kernel; this is a loop")
+        return found
 
     def _found(self, arguments: Mapping[str, Value]) -> object:
         """What there is to schedule: a loop, a kernel, or None for an input."""
@@ -242,7 +249,7 @@ def load_object(file: str, name: str) -> object:
     path = Path(file).resolve()
     spec = spec_from_file_location(f"_stretto_sweep_{path.stem}_{abs(hash(path))}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise StrettoError(f"{file}: error: cannot be read as a file of Python")
+        raise DocumentError(file, "", "cannot be read as a file of Python")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     if str(path.parent) not in sys.path:
@@ -252,11 +259,11 @@ def load_object(file: str, name: str) -> object:
             spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
         hint = " (pip install stretto[gpu])" if (error.name or "").startswith("triton") else ""
-        raise StrettoError(f"{file}: error: {error}{hint}") from error
+        raise DocumentError(file, "", f"{error}{hint}") from error
     except (Exception, SystemExit) as error:
         first = next(iter(str(error).splitlines()), "")
-        raise StrettoError(f"{file}: error: {type(error).__name__}: {first}") from error
+        raise DocumentError(file, "", f"{type(error).__name__}: {first}") from error
     if not hasattr(module, name):
         known = [n for n, value in vars(module).items() if callable(value) and n[0] != "_"]
-        raise StrettoError(f"{file}: error: no `{name}`; it has {listed(known)}")
+        raise DocumentError(file, "", f"no `{name}`", f"it has {listed(known)}")
     return getattr(module, name)

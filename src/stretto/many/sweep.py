@@ -17,6 +17,7 @@ from concurrent.futures import Executor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import isfinite
 from os import PathLike, fspath
 from time import perf_counter
 from typing import Any, cast
@@ -72,6 +73,7 @@ def sweep(
     executor: Executor | str | None = None,
     cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
+    launched: Mapping[str, int | float | tuple[int, ...]] | None = None,
     **options: Any,
 ) -> SweepReport:
     """Schedule every configuration of a grid; which none beats, and which is predicted fastest.
@@ -84,10 +86,11 @@ def sweep(
 
     `trips` and `blocks` are numbers or formulas of the configuration (``"8192 // keys"``), from
     which follows the predicted time of the whole kernel on `sms` multiprocessors (default: those
-    the machine states, else 1). The front is of ii, stages, smem and registers, or of cycles
-    instead of ii where trips or blocks depend on the configuration; `front` names others.
-    `measure`, a function of a configuration that returns a time, is asked about the `top` that are
-    predicted fastest. `options` are those of `schedule`.
+    the machine states, else 1). With `launched`, the numbers a kernel is launched with (and shapes
+    of its tensors), that time is `predict`'s, of the kernel as it is emitted. The front is of ii,
+    stages, smem and registers, or of cycles instead of ii where trips or blocks depend on the
+    configuration; `front` names others. `measure`, a function of a configuration that returns a
+    time, is asked about the `top` that are predicted fastest. `options` are those of `schedule`.
     """
     if isinstance(subject, PathLike):
         subject = fspath(cast("PathLike[str]", subject))
@@ -106,6 +109,7 @@ def sweep(
         options,
         time_limit,
         AnswerStore() if cache else None,
+        launched,
     )
     work.check()
     clock = None if measure is None else _clock(measure)
@@ -159,6 +163,8 @@ class Evaluate:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     time_limit: float | None = None
     store: AnswerStore | None = None
+    launched: Mapping[str, int | float | tuple[int, ...]] | None = None
+    """Numbers and shapes that a kernel is launched with; None: it is not predicted as a whole."""
 
     def check(self) -> None:
         """That there is such a machine, function or file, before a thousand rows say it."""
@@ -191,10 +197,32 @@ class Evaluate:
             row = replace(row, seconds=perf_counter() - began)
             if not found.success:
                 return replace(row, error=refused(found))
-            return self._figures(row, found)
+            return self._as_a_whole(self._figures(row, found), configuration, ready.machine)
         except StrettoError as error:
             told = error.lines(str(self.subject))[0]
             return replace(row, error=told, seconds=perf_counter() - began)
+
+    def _as_a_whole(self, row: SweepRow, configuration: Configuration, on: Machine) -> SweepRow:
+        """The row with the time of the emitted kernel, where its launch is known."""
+        if self.launched is None:
+            return row
+        from stretto.api.predicting import predict  # noqa: PLC0415 - few sweeps are of launches
+
+        kernel = self.subject.kernel(configuration)
+        assert row.blocks is not None
+        depths = [depth for _, depth in configuration.rings if isinstance(depth, int)]
+        found = predict(
+            kernel,
+            on,
+            grid=(row.blocks,),
+            arguments=self.launched,
+            consumers=configuration.consumers,
+            depth=min(depths, default=None),
+        ).prediction
+        told = "of the emitted kernel, each agent in the order of its program"
+        cycles, block = round(found.cycles), round(found.block)
+        spills = row.spills or found.spills
+        return replace(row, cycles=cycles, block_cycles=block, predicted_by=told, spills=spills)
 
     def _target(self, configuration: Configuration, loop: Loop | None) -> Machine | None:
         """The machine, with its settings; None: the loop is to say, and is not made yet."""
@@ -282,7 +310,10 @@ def measured(
     for row in report.ranked[:top]:
         try:
             with redirect_stdout(sys.stderr):
-                found[row.number] = float(clock(**row.values))
+                time = float(clock(**row.values))
+            if not isfinite(time):
+                raise StrettoError(f"{time:g} is no time")
+            found[row.number] = time
         except StrettoError as error:
             notes.append(f"{row.label} was not measured: {error}")
         except Exception as error:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 ENDLESS = float("inf")
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,8 @@ class _Agent:
     steps: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
     spent: dict[str, float] = field(default_factory=dict[str, float])
     """Cycles by what they went to."""
+    clocks: dict[int, Span] = field(default_factory=dict[int, Span])
+    """Of instructions by number, where that is asked for: from when to when."""
 
 
 @dataclass(frozen=True)
@@ -175,15 +178,19 @@ class Outcome:
     """Cycles in which the tensor core was busy."""
     stuck: str = ""
     """Who waits for what, where nobody can go on."""
+    clocks: dict[str, dict[int, Span]] = field(default_factory=dict[str, dict[int, Span]])
+    """Of each agent's instructions that are no work, where asked for: from when to when."""
 
 
 def run(
     programs: Mapping[str, tuple[int, Sequence[Instruction]]],
     rings: dict[str, Ring],
     costs: Costs,
+    *,
+    watched: bool = False,
 ) -> Outcome:
-    """All agents, from their first instruction to their last."""
-    return _Run(programs, rings, costs).run()
+    """All agents, from their first instruction to their last; `watched`, with their clocks."""
+    return _Run(programs, rings, costs, watched).run()
 
 
 class _Run:
@@ -192,7 +199,9 @@ class _Run:
         programs: Mapping[str, tuple[int, Sequence[Instruction]]],
         rings: dict[str, Ring],
         costs: Costs,
+        watched: bool,
     ) -> None:
+        self._watched = watched
         self._agents = [_Agent(name, program, warps) for name, (warps, program) in programs.items()]
         self._rings = rings
         self._costs = costs
@@ -224,6 +233,7 @@ class _Run:
             {a.name: a.spent for a in agents},
             self._tensor_busy,
             told,
+            {a.name: a.clocks for a in agents},
         )
 
     # One agent -----------------------------------------------------------------------------------
@@ -259,6 +269,8 @@ class _Run:
     def _takes(self, agent: _Agent, cycles: float, what: str) -> bool:
         """The present instruction ends after so many cycles; whether that is now."""
         agent.until = self._now + cycles
+        if self._watched:
+            agent.clocks[agent.at] = (agent.since, agent.until)
         agent.spent[what] = agent.spent.get(what, 0.0) + agent.until - agent.since
         agent.since = agent.until
         agent.at += 1

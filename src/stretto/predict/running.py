@@ -41,7 +41,23 @@ def run(
     subject: Subject, costing: Costing, trips: Callable[[LoopScore | Around], int], resident: int
 ) -> engine.Outcome:
     """All agents of so many blocks on one SM; StuckError where they cannot go on."""
-    programs: dict[str, tuple[int, Sequence[engine.Instruction]]] = {}
+    return watch(subject, costing, trips, resident, watched=False)[0]
+
+
+Programs = dict[str, tuple[int, Sequence[engine.Instruction]]]
+"""Of each agent: its warps, and what it does."""
+
+
+def watch(
+    subject: Subject,
+    costing: Costing,
+    trips: Callable[[LoopScore | Around], int],
+    resident: int,
+    *,
+    watched: bool = True,
+) -> tuple[engine.Outcome, Programs]:
+    """The same with the clocks of all instructions, and the instructions."""
+    programs: Programs = {}
     rings: dict[str, engine.Ring] = {}
     for number in range(resident):
         prefix = f"{number}:" if resident > 1 else ""
@@ -50,12 +66,12 @@ def run(
             programs[prefix + score.agent] = (score.warps, flow.instructions())
         for name, count in _readers(subject.emitted.score).items():
             rings[prefix + name] = engine.Ring(subject.depths.get(name, 1), count)
-    outcome = engine.run(programs, rings, costing.timings.costs)
+    outcome = engine.run(programs, rings, costing.timings.costs, watched=watched)
     if outcome.stuck:
         raise StuckError(
             f"the agents of `{subject.kernel.name}` wait for each other: {outcome.stuck}"
         )
-    return outcome
+    return outcome, programs
 
 
 def pace(outcome: engine.Outcome, loop: int) -> float:

@@ -10,7 +10,7 @@ A loop is run for a few dozen trips; what is left of it goes at the pace of its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 
 from stretto.emit.score import Around, LoopScore
@@ -24,7 +24,7 @@ from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
-from stretto.predict.running import TRIPS, TURNS, Subject, loops_of, pace, run
+from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.predict.timings import timings_of
 from stretto.vocabulary.spaces import STAGING
 
@@ -35,6 +35,8 @@ BLOCKS = 32
 """Blocks that an SM may have at a time."""
 RESERVED = 1024
 """Bytes of shared memory that CUDA takes of each block."""
+FIRST = 0
+"""The loop in which kernels read clocks."""
 
 Trips = tuple[int, ...]
 
@@ -54,6 +56,28 @@ def predict_whole(
     return _Whole(subject, machine, grid, given, clock, shared).found()
 
 
+@dataclass(frozen=True)
+class Watched:
+    """A block of a kernel with the clocks of its instructions, and what they were timed by."""
+
+    outcome: Outcome
+    programs: Programs
+    steps: Mapping[str, int]
+    """Of each agent: steps in the steady part of the first loop."""
+    costing: Costing
+
+
+def watch_whole(
+    subject: Subject,
+    machine: Machine,
+    grid: tuple[int, ...],
+    given: Mapping[str, Number | tuple[int, ...]],
+    clock: float | None = None,
+) -> Watched:
+    """The first block of a kernel, instruction by instruction."""
+    return _Whole(subject, machine, grid, given, clock).watched()
+
+
 class _Whole:
     def __init__(
         self,
@@ -62,7 +86,7 @@ class _Whole:
         grid: tuple[int, ...],
         given: Mapping[str, Number | tuple[int, ...]],
         clock: float | None,
-        shared: dict[Operation, float] | None,
+        shared: dict[Operation, float] | None = None,
     ) -> None:
         self._subject = subject
         self._machine = machine
@@ -166,6 +190,28 @@ class _Whole:
             before = going(turns[0] - 1).cycles if turns and turns[0] > 1 else 0.0
             self._runs[short] = (outcome, before)
         return self._runs[short]
+
+    def watched(self) -> Watched:
+        trips = self._trips(0)
+
+        def often(part: LoopScore | Around) -> int:
+            if isinstance(part, Around):
+                return TURNS
+            return by_number[part.number]
+
+        by_number = {
+            loop.number: min(n, TRIPS)
+            for loop, n in zip(self._loops, trips, strict=True)
+            if isinstance(loop, LoopScore)
+        }
+        together = min(self._resident, TOGETHER)
+        outcome, programs = watch(self._subject, self._costing, often, together)
+        steps: dict[str, int] = {}
+        for score in self._subject.emitted.score:
+            for loop in loops_of(score.parts):
+                if isinstance(loop, LoopScore) and loop.number == FIRST:
+                    steps[score.agent] = by_number[FIRST] + loop.ahead - loop.first
+        return Watched(outcome, programs, steps, self._costing)
 
     # All of them ---------------------------------------------------------------------------------
 

@@ -3,13 +3,15 @@
 loop,machine,ii_cycles,op,kind,agent,start_cycles,stage,cycle,order,...
 attention_forward,b200-pipes,1325,qk,async.tcgen05_mma,mma,849,0,849,4,...
 
-A column's name says its unit. A loop without a schedule has no rows; the others stand.
+A column's name says its unit. A loop without a schedule has no rows; the others stand. Names come
+from files: one that a spreadsheet would take for a formula is written with an apostrophe before it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from typing import Any
 
 COLUMNS: tuple[str, ...] = (
@@ -35,13 +37,31 @@ COLUMNS: tuple[str, ...] = (
 
 def to_csv(document: dict[str, Any]) -> str:
     """All operations of all loops of a document."""
-    out = io.StringIO()
-    sheet = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    sheet.writeheader()
-    for entry in document["loops"]:
-        if entry["success"]:
-            sheet.writerows(_row(entry, op) for op in entry["ops"])
-    return out.getvalue()
+    rows = [
+        _row(entry, op) for entry in document["loops"] if entry["success"] for op in entry["ops"]
+    ]
+    lines = [record(COLUMNS), *(record(row[column] for column in COLUMNS) for row in rows)]
+    return "".join(lines)
+
+
+def record(cells: Iterable[object]) -> str:
+    """A line of comma-separated values, none of them a formula."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(
+        f"'{cell}" if isinstance(cell, str) and _formula(cell) else cell for cell in cells
+    )
+    return line.getvalue()
+
+
+def _formula(text: str) -> bool:
+    """Whether a spreadsheet would work it out rather than show it."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
 
 
 def _row(entry: dict[str, Any], op: dict[str, Any]) -> dict[str, Any]:

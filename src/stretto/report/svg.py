@@ -21,27 +21,36 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 _LETTER = 6.2
 """The width of a letter of a bar's name."""
 
-_STYLE = (
-    "text{font:11px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:13px}"
-    ".n{fill:#fff;font-size:10px;pointer-events:none}.a{stroke:#999;stroke-width:.5}"
-    ".s{fill:#8882}.l{fill:#d55e00;font-weight:600}"
-    "@media(prefers-color-scheme:dark){text{fill:#ddd}.n{fill:#000}.l{fill:#ffa060}}"
+_RULES = (
+    "text{font:11px system-ui,sans-serif;fill:#222}",
+    ".h{font-weight:600;font-size:13px}",
+    ".n{fill:#fff;font-size:10px;pointer-events:none}",
+    ".a{stroke:#999;stroke-width:.5}",
+    ".s{fill:#8882}",
+    ".l{fill:#d55e00;font-weight:600}",
 )
+_DARK = ("text{fill:#ddd}", ".n{fill:#000}", ".l{fill:#ffa060}")
+_CLASS = "stretto"
+
+
+def _style() -> str:
+    """Rules for this picture alone: in a notebook it stands among classes of the same names."""
+    light, dark = ("".join(f".{_CLASS} {rule}" for rule in rules) for rules in (_RULES, _DARK))
+    return f"{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
 def to_svg(document: dict[str, Any]) -> str:
-    """The loops of a document that have a schedule, one below the other."""
+    """The loops of a document, one below the other; of one without a schedule, why."""
     parts: list[str] = []
     top = 0.0
     for entry in document["loops"]:
-        if entry["success"]:
-            drawn, height = _loop(entry, top)
-            parts += drawn
-            top += height
+        drawn, height = _loop(entry, top) if entry["success"] else _failed(entry, top)
+        parts += drawn
+        top += height
     told = ", ".join(_title(entry) for entry in document["loops"]) or "no schedule"
     size = f'viewBox="0 0 {WIDTH} {top:g}" width="{WIDTH}" height="{top:g}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
-    title = f"<title>{_text(told)}</title><style>{_STYLE}</style>"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{_CLASS}" {size} role="img">'
+    title = f"<title>{_text(told)}</title><style>{_style()}</style>"
     return "\n".join([head, title, *parts, "</svg>"]) + "\n"
 
 
@@ -50,6 +59,16 @@ def _title(entry: dict[str, Any]) -> str:
         return f"{entry['name']}: no schedule"
     stages = "1 stage" if entry["stage_count"] == 1 else f"{entry['stage_count']} stages"
     return f"{entry['name']} on {entry['machine']}: II {entry['ii']} cycles, {stages}"
+
+
+def _failed(entry: dict[str, Any], top: float) -> tuple[list[str], float]:
+    """A loop without a schedule, and why."""
+    head = f'<text class="h" x="4" y="{top + 16:g}">{_text(_title(entry))}</text>'
+    told = [
+        f'<text x="4" y="{top + HEAD + ROW * i:g}">{_text(line)}</text>'
+        for i, line in enumerate(entry["errors"])
+    ]
+    return [head, *told], HEAD + ROW * len(told)
 
 
 def _loop(entry: dict[str, Any], top: float) -> tuple[list[str], float]:

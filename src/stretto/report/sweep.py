@@ -12,8 +12,6 @@ One whose registers spill is not of the front, nor the fastest, unless all do.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,6 +20,7 @@ from typing import Any
 from stretto.report import columns, wrapped
 from stretto.report.leaflet import folded, leaflet, paragraphs, table
 from stretto.report.plots import Axis, Plot, Point
+from stretto.report.sheet import record
 from stretto.solution import counted
 
 SCHEMA = "stretto.sweep/1"
@@ -165,14 +164,12 @@ class SweepReport:
         names = list(dict.fromkeys(name for row in self.rows for name in row.values))
         plain = [f for f in SweepRow.__dataclass_fields__ if f not in ("values", "number")]
         front = {row.number for row in self.front}
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["number", *names, *plain, "front"])
+        lines = [record(["number", *names, *plain, "front"])]
         for row in self.rows:
             told = [getattr(row, name) for name in plain]
             values = [row.values.get(name, "") for name in names]
-            writer.writerow([row.number, *values, *told, row.number in front])
-        return out.getvalue()
+            lines.append(record([row.number, *values, *told, row.number in front]))
+        return "".join(lines)
 
     # For people ---------------------------------------------------------------------------
 

@@ -25,9 +25,10 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, cast
 
 from stretto.document import Cursor, parse_json
@@ -39,6 +40,9 @@ from stretto.view.workshop import KINDS, PAGE, Workshop
 HOST = "127.0.0.1"
 MOST_BYTES = 8_000_000
 """Of a question; a schedule of many thousand operations takes less."""
+
+PULSE = 0.5
+"""Seconds that the server waits for a question before it looks whether Ctrl-C was pressed."""
 
 SAFE = {
     "Cache-Control": "no-store",
@@ -83,11 +87,17 @@ class Server(ThreadingHTTPServer):
         listening = threading.Thread(target=self.serve_forever, daemon=True)
         listening.start()
         try:
-            while (question := self._questions.get()) is not None:
+            while (question := self._next()) is not None:
                 question.answer()
         finally:
             self.shutdown()
             self.server_close()
+
+    def _next(self) -> _Question | None:
+        """The next question. Ctrl-C in the moment before a wait is heard after it, so it ends."""
+        while True:
+            with suppress(Empty):
+                return self._questions.get(timeout=PULSE)
 
     def stop(self) -> None:
         """End `run`, from any thread."""
@@ -153,7 +163,7 @@ class Handler(BaseHTTPRequestHandler):
         asked = self._asked()
         if asked not in QUESTIONS:
             self._refuse(404)
-        elif not length.isdecimal() or int(length) > MOST_BYTES:
+        elif not length.isdecimal() or len(length) > 9 or int(length) > MOST_BYTES:
             self._refuse(413)
         elif self.headers.get_content_type() != "application/json":
             self._refuse(415)

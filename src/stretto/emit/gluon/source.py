@@ -18,7 +18,7 @@ from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
 from stretto.emit.gluon.text import Lines
-from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing
+from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing, read_back
 from stretto.emit.score import AgentScore
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
@@ -170,6 +170,8 @@ class _Source:
             self._function(lines, writer)
         self._kernel(lines)
         self._launch(lines)
+        for part in self._read_back(str(lines)).splitlines():
+            lines.say(part)
         source = str(lines) + "\n"
         return Emitted(
             self._plan.kernel.name,
@@ -309,6 +311,13 @@ class _Source:
                 f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
             )
             lines.say(f"return {self._name}[grid](*arguments({names}), **OPTIONS)")
+
+    def _read_back(self, text: str) -> str:
+        """What writes down the marks of a launch, where there are any."""
+        tracers = [writer.tracer for writer in self._writers if writer.tracer is not None]
+        if not any(tracer.tracing == "marks" for tracer in tracers):
+            return ""
+        return read_back(text, len(self._writers))
 
     def _tensor_of(self, view: Value) -> str:
         made = self._plan.maker.get(view)

@@ -8,11 +8,14 @@ With `marks`, the first steps of a loop's steady part are written down too, one 
 each wait, behind it, behind each product and copy that is issued.
 
     trace[block, agent, RECORD + (step * marks + mark)]
+
+The host's `write_trace(trace, "trace.json")` leaves them in a file that names the source it is of.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Literal
 
 Tracing = Literal["loops", "marks"]
@@ -52,6 +55,37 @@ def block():
     inner = gl.program_id(1) + gl.num_programs(1) * gl.program_id(2)
     return gl.program_id(0) + gl.num_programs(0) * inner
 '''
+
+SCHEMA = "stretto.clocks/1"
+"""Of the file in which a launch leaves its marks."""
+
+_READ_BACK = '''
+
+TRACED = "{digest}"
+TRACE_BLOCK = {each}  # numbers of 64 bits, zero at first, that `trace` has for each block
+
+
+def write_trace(trace, file):
+    """Leave the clocks of a launch in a file, for `stretto predict --measured`."""
+    import json
+
+    clocks = [int(clock) for clock in trace.reshape(-1)[: {blocks} * TRACE_BLOCK].tolist()]
+    with open(file, "w") as out:
+        json.dump({{"schema": "{schema}", "traced": TRACED, "clocks": clocks}}, out)
+'''
+
+
+def read_back(text: str, agents: int) -> str:
+    """The host's function that writes marks to a file, and the source's own name in it."""
+    digest = sha256(text.encode()).hexdigest()[:32]
+    each = agents * size("marks")
+    return _READ_BACK.format(digest=digest, each=each, blocks=BLOCKS, schema=SCHEMA)
+
+
+def traced(source: str) -> str:
+    """The name that a source with marks has for itself; empty where it has none."""
+    _, found, behind = source.partition('\nTRACED = "')
+    return behind.partition('"')[0] if found else ""
 
 
 def size(tracing: Tracing | None) -> int:

@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType
 from xdsl.utils.hints import isa, type_repr
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, nearest
 
 Available = Mapping[str, Callable[[], type[ModulePass]]]
 """Pass name to what loads the pass."""
@@ -200,8 +200,9 @@ class _PipelineReader:
                 raise self.fail("expected an option or `}`")
             name = key[0].replace("-", "_")
             if name not in names:
-                known = ", ".join(map(_dashed, names)) or "none"
-                raise self.fail(f"{kind.name} has no option `{key[0]}`; it has: {known}", began)
+                known = list(map(_dashed, names))
+                hint = nearest(key[0], known, f"it has: {', '.join(known) or 'none'}")
+                raise self.fail(f"{kind.name} has no option `{key[0]}`; {hint}", began)
             if name in found:
                 raise self.fail(f"option `{key[0]}` stands twice", began)
             found[name] = self.typed(key[0], self.values(), types[name], began)
@@ -231,7 +232,10 @@ class _PipelineReader:
         if not values and expected is bool:
             return (True,)
         texts = tuple(text for text, _ in values)
-        for found in (tuple(t if quoted else _typed(t) for t, quoted in values), texts):
+        plain = tuple(t if quoted else _typed(t) for t, quoted in values)
+        # A whole number is a number: `time-limit=5` says what `time-limit=5.0` says.
+        real = tuple(float(value) if type(value) is int else value for value in plain)
+        for found in (plain, real, texts):
             one = len(found) == 1 and isa(found[0], expected)
             if one or isa(found, expected) or (not found and isa(None, expected)):
                 return found

@@ -1,0 +1,153 @@
+"""A measured timeline beside the predicted one: the wait that was longer is found, by how much."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stretto
+from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.emit.gluon.tracing import MARKS, RECORD, STEPS, size, traced
+from stretto.errors import StrettoError
+from stretto.machine import load_machine
+from stretto.predict.measured import predicted_clocks
+from stretto.predict.running import Subject
+from stretto.predict.whole import watch_whole
+from test_cli import Run
+
+ROOT = Path(__file__).parents[1]
+KERNEL = str(ROOT / "examples/triton/matmul_persistent.ttir")
+SIZES = {"M": 4096, "N": 4096, "K": 4096}
+GRID = (132,)
+LONGER = 300
+EACH = size("marks")
+
+
+@cache
+def made() -> EmittedKernel:
+    return Emitter(KERNEL, tracing="marks").candidates(2, 3)[0]
+
+
+@cache
+def as_predicted() -> np.ndarray[Any, Any]:
+    """What two blocks would write down that run as predicted: blocks × agents × numbers."""
+    one = made()
+    assert one.kernel is not None
+    subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+    watched = watch_whole(subject, load_machine("h200"), GRID, SIZES)
+    agents = [score.agent for score in one.emitted.score]
+    found = np.zeros((2, len(agents), EACH), np.int64)
+    for number, agent in enumerate(agents):
+        marks = one.emitted.marks[agent]["0"]
+        clocks = np.array(predicted_clocks(watched, agent, marks))
+        assert len(clocks) == STEPS
+        room = found[:, number, RECORD:].reshape(2, STEPS, MARKS)
+        room[:, :, : len(marks)] = np.round(clocks) + np.array([[[1000]], [[9000]]])
+    return found
+
+
+def lengthened(agent: str, thing: str) -> tuple[np.ndarray[Any, Any], str]:
+    """The same with one wait longer in each step, and all that comes behind it later."""
+    trace = as_predicted().copy()
+    number = [score.agent for score in made().emitted.score].index(agent)
+    marks = made().emitted.marks[agent]["0"]
+    at, op = next((n, m.op) for n, m in enumerate(marks) if (m.what, m.thing) == ("behind", thing))
+    room = trace[:, number, RECORD:].reshape(2, STEPS, MARKS)
+    for step in range(STEPS):
+        room[:, step, at : len(marks)] += LONGER
+        room[:, step + 1 :, : len(marks)] += LONGER
+    return trace, op
+
+
+def written(folder: Path, trace: np.ndarray[Any, Any], **other: object) -> str:
+    file = folder / "trace.json"
+    clocks = trace.reshape(-1).tolist()
+    document = {"schema": "stretto.clocks/1", "traced": traced(made().source), "clocks": clocks}
+    file.write_text(json.dumps(document | other))
+    return str(file)
+
+
+def measured(file: str) -> stretto.PredictResult:
+    return stretto.predict(
+        KERNEL, "h200", grid=GRID, arguments=SIZES, consumers=2, depth=3, measured=file
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "thing", "row"),
+    [
+        ("compute", "full a_0_tile", "copy_latency_"),
+        ("compute.1", "products", "product_latency"),
+        ("copy", "free b_tile", "wake"),
+    ],
+)
+def test_a_wait_that_is_longer_is_found_by_name_and_by_cycles(
+    agent: str, thing: str, row: str, tmp_path: Path
+) -> None:
+    trace, op = lengthened(agent, thing)
+    found = measured(written(tmp_path, trace)).measured
+    assert found is not None
+    longest = found.longest
+    assert longest is not None
+    assert (longest.agent, longest.thing, longest.op) == (agent, thing, op)
+    assert longest.longer == pytest.approx(LONGER, abs=1)
+    assert any(name.startswith(row) for name in longest.rows)
+    others = [one for one in found.compared if one is not longest]
+    assert all(abs(one.longer) <= 1 for one in others)
+
+
+def test_a_trace_that_runs_as_predicted_has_no_longer_wait(tmp_path: Path) -> None:
+    found = measured(written(tmp_path, as_predicted()))
+    assert found.measured is not None
+    assert all(abs(one.longer) <= 1 for one in found.measured.compared)
+    known = {figure.name for figure in load_machine("h200").timings}
+    assert {row for one in found.measured.compared for row in one.rows} <= known
+
+
+def test_the_command_tells_it_in_text_and_by_its_schema(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace, _ = lengthened("compute", "products")
+    file = written(tmp_path, trace)
+    asked = ["predict", KERNEL, "--grid", "132", "--consumers", "2", "--depth", "3"]
+    asked += [part for name, n in SIZES.items() for part in ("--argument", f"{name}={n}")]
+    done = Run(capsys, *asked, "--measured", file)
+    assert done.code == 0
+    assert "compute waits 300 cycles longer for products" in " ".join(done.out.split())
+    told = Run(capsys, *asked, "--measured", file, "--json").json("prediction")
+    assert told["predictions"][0]["measured"]["longest"]["longer"] == pytest.approx(300, abs=1)
+
+
+def test_what_a_launch_writes_is_what_is_read(tmp_path: Path) -> None:
+    """By the host's function at the end of the emitted source."""
+    source = made().source
+    space: dict[str, Any] = {}
+    exec(source[source.index("TRACED =") :], space)
+    file = tmp_path / "trace.json"
+    space["write_trace"](as_predicted(), file)
+    assert measured(str(file)).measured is not None
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"traced": "0" * 32}, "is of a source that none of"),
+        ({"clocks": [1, 2, 3]}, "has 3 clocks"),
+        ({"clocks": [0] * 3 * EACH}, "steps in common"),
+        ({"clocks": ["x"]}, "expected a whole number"),
+        ({"schema": "stretto.loop/1"}, "stretto.clocks/1"),
+    ],
+)
+def test_a_file_that_is_no_trace_of_this_kernel_is_refused(
+    other: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, as_predicted(), **other)
+    with pytest.raises(StrettoError) as error:
+        measured(file)
+    assert said in str(error.value)
+    assert "trace.json" in str(error.value)
