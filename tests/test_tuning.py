@@ -42,13 +42,16 @@ def _text(k: int) -> str:
 class TilingStub(Stub):
     """Has a TTIR for each BLOCK_K."""
 
+    asked = 0
+    """How often."""
+
     def specialize(self, args: Any, kwargs: Any) -> Specialized:
         special = super().specialize(args, kwargs)
         step = {"BLOCK_K": special.given.get("BLOCK_K", 64)}
         return Specialized(Specialization({}, {}, {}, step), special.given, f"{special.key} {step}")
 
     def ttir(self, *given: Any) -> Ttir:
-        self.read += 1
+        self.asked += 1
         return Ttir(_text(given[1].options["BLOCK_K"]), 4, 3, "cuda:90")
 
 
@@ -149,9 +152,9 @@ def test_the_model_takes_the_first_of_the_ranking(tiling: TilingStub) -> None:
     (loaded,) = tiling.loaded
     assert str(_steps(loaded)) == best.name == str(seen[-1])
     assert f"{best.made.consumers} consumer" in loaded.kernel.source
-    read = tiling.read
+    asked = tiling.asked
     kernel[grid](a, b, c, 128, 128, 256)
-    assert (tiling.read, len(tiling.loaded), jit.launched) == (read, 1, [])
+    assert (tiling.asked, len(tiling.loaded), jit.launched) == (asked, 1, [])
 
 
 def test_the_fastest_of_those_measured_is_taken_and_remembered(tiling: TilingStub) -> None:
