@@ -153,3 +153,16 @@ def test_autotuning_chooses_between_our_kernels(gpu: FakeGpu) -> None:
     assert gpu.launches == ["matmul_descriptors_kernel"] * 3
     assert gpu.stock == []
     assert tuned.best_config.kwargs["BLOCK_N"] == 128
+
+
+def test_the_model_chooses_tiles_of_a_kernel_that_triton_reads(gpu: FakeGpu) -> None:
+    """Tiles that do not fit are left out; the numbers are those of the product."""
+    configs = {"BLOCK_M": [128], "BLOCK_N": [64, 128], "BLOCK_K": [64, 4096]}
+    options = {"tune": "model", "configs": configs, "depth": 2, "strict": True}
+    kernel = stretto.triton.pipeline(**options)(example("matmul_descriptors"))
+    a, b, c = numbers(128, 128), numbers(128, 128, seed=1), numbers(128, 128)
+    kernel[lambda meta: (1, 128 // meta["BLOCK_N"])](a, b, c, 128, 128, 128)
+    wanted = a.array.astype(np.float32) @ b.array.astype(np.float32)
+    np.testing.assert_allclose(c.array.astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
+    assert gpu.launches == ["matmul_descriptors_kernel"]
+    assert gpu.stock == []

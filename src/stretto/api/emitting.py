@@ -107,6 +107,11 @@ class EmittedKernel:
         stated = [p for p in pressures if p is not None and p.budget is not None]
         return max((0, *(p.peak - (p.budget or 0) for p in stated)))
 
+    def fits(self, consumers: int, stages: int) -> bool:
+        """Whether it has so many consumers, and no loop of it more stages."""
+        most = max((a.stage_count or 0 for a in self.analyses), default=0)
+        return self.consumers == consumers and most <= stages
+
     @property
     def schedules(self) -> tuple[object, ...]:
         """What tells it from another of the same kernel."""
@@ -203,6 +208,8 @@ class Emitter:
         made: list[EmittedKernel] = []
         refused: list[StrettoError] = []
         for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
+            if self._effort == "quick" and any(one.fits(count, limit) for one in made):
+                continue  # a looser limit was kept to already
             try:
                 found = self._emitted(count, limit, depth, agents or {})
             except (EmitError, KernelError) as error:
@@ -214,7 +221,7 @@ class Emitter:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         return made
 
-    def _lowered(self, consumers: int) -> RunnableKernel:
+    def lowered(self, consumers: int) -> RunnableKernel:
         """The kernel, split between consumers and lowered."""
         if consumers not in self._ready:
             agents = self.machine.replicas_of_products(consumers)
@@ -226,7 +233,7 @@ class Emitter:
     ) -> EmittedKernel | None:
         machine = self.machine
         agents = machine.replicas_of_products(consumers)
-        ready = self._lowered(consumers)
+        ready = self.lowered(consumers)
         if placed:
             ready = _with_agents(ready, placed, machine, agents)
         looped: list[Looped] = []

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from os import PathLike, fspath
 from typing import Any
 
 from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
-from stretto.kernel import Kernel
+from stretto.kernel import Kernel, Operation
 from stretto.machine import Machine
+from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
@@ -36,6 +38,8 @@ SPILLS = 1.25
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
 """A kernel and its grid."""
+_Shared = dict[Operation, float]
+"""By how many blocks each copy of a kernel is shared, on one grid."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class RankResult:
     found: tuple[PredictResult, ...]
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
+    skipped: int = 0
+    """Configurations that were not looked at: their products or copies alone take too long."""
 
     @property
     def best(self) -> PredictResult:
@@ -88,7 +94,10 @@ class RankResult:
     def to_text(self) -> list[str]:
         """For people: the first in full, then all as a table."""
         rows = [(one.name, one.prediction) for one in self.found]
-        return [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
+        lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
+        if self.skipped:
+            lines.append(f"{self.skipped} more are slower by their products or copies alone")
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -146,34 +155,96 @@ def rank(
     consumers: Sequence[int] | None = None,
     depths: Sequence[int | None] = DEPTHS,
     effort: str = "quick",
+    names: Sequence[str] = (),
+    keep: int | None = None,
 ) -> RankResult:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
-    StrettoError where none of them can be.
+    `names` are what the kernels are called, where their own names do not tell them apart. With
+    `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
+    cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
     """
-    found: dict[str, PredictResult] = {}
-    refused: list[str] = []
-    first: StrettoError | None = None
-    for kernel, grid in problems:
+    ranking = _Ranking(arguments or {}, clock, depths, keep)
+    for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
         name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
+        ranking.add(names[number] if names else name, emitter, grid, consumers)
+    return ranking.found()
+
+
+class _Ranking:
+    """What is to be ranked, and what was found so far."""
+
+    def __init__(
+        self, given: Given, clock: float | None, depths: Sequence[int | None], keep: int | None
+    ) -> None:
+        self._given, self._clock, self._keep = given, clock, keep
+        # The deepest are the fastest more often than not, and then others need no look.
+        self._depths = depths if keep is None else tuple(reversed(depths))
+        self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
+        self._found: dict[object, PredictResult] = {}
+        self._refused: list[str] = []
+        self._first: StrettoError | None = None
+        self._skipped = 0
+
+    def add(
+        self, name: str, emitter: Emitter, grid: Sequence[int], consumers: Sequence[int] | None
+    ) -> None:
+        """A kernel, once for each number of consumers, with its floor."""
         for count in consumers or emitter.counts:
-            for depth in depths:
+            floor, shared = 0.0, _Shared()
+            if self._keep is not None:
+                try:
+                    ready = emitter.lowered(count)
+                    loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
+                    floor = floor_of(
+                        ready.kernel, loops, emitter.machine, grid, self._given, self._clock, shared
+                    )
+                except StrettoError as error:
+                    self._refuse(f"{name}, {count} consumers", error)
+                    continue
+            self._open.append((floor, name, emitter, grid, count, shared))
+
+    def found(self) -> RankResult:
+        """All of them, or the first that are wanted; those of a small floor are looked at first."""
+        for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
+            for done, depth in enumerate(self._depths):
+                if floor > self._enough():
+                    self._skipped += len(self._depths) - done
+                    break
                 try:
                     made = emitter.candidates(count, depth)
                     several, stuck = _predicted(
-                        name, made, emitter.machine, grid, arguments or {}, clock, depth
+                        name, made, emitter.machine, grid, self._given, self._clock, depth, shared
                     )
                 except StrettoError as error:
-                    first = first or error
-                    refused.append(f"{name} with rings of {depth}, {count} consumers: {error}")
+                    self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
                     continue
-                refused += [f"{name} with rings of {depth}: {error}" for error in stuck]
-                for one in several:
-                    found.setdefault(one.made.source, one)
-    if not found:
-        raise first or StrettoError("there is no kernel to rank")
-    return RankResult(tuple(sorted(found.values(), key=lambda one: one.worth)), tuple(refused))
+                self._refused += [f"{name} with rings of {depth}: {error}" for error in stuck]
+                self._take(several)
+        if not self._found:
+            raise self._first or StrettoError("there is no kernel to rank")
+        ordered = sorted(self._found.values(), key=lambda one: one.worth)
+        return RankResult(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
+
+    def _enough(self) -> float:
+        """Seconds above which nothing is wanted any more."""
+        if self._keep is None or len(self._found) < self._keep:
+            return inf
+        return sorted(one.worth[0] for one in self._found.values())[self._keep - 1]
+
+    def _take(self, several: Sequence[PredictResult]) -> None:
+        if self._keep is None:
+            for one in several:
+                self._found.setdefault(one.made.source, one)
+        elif several:
+            best = min(several, key=lambda one: one.worth)
+            same = (best.name, best.made.source)
+            self._found.setdefault(same, best)
+
+    def _refuse(self, what: str, error: StrettoError) -> None:
+        self._first = self._first or error
+        self._refused.append(f"{what}: {error}")
 
 
 def _beside(
@@ -210,6 +281,7 @@ def _predicted(
     given: Given,
     clock: float | None,
     depth: int | None,
+    shared: _Shared | None = None,
 ) -> tuple[list[PredictResult], list[StuckError]]:
     found: list[PredictResult] = []
     stuck: list[StuckError] = []
@@ -217,7 +289,7 @@ def _predicted(
         assert one.kernel is not None
         subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
         try:
-            prediction = predict_whole(subject, machine, tuple(grid), given, clock)
+            prediction = predict_whole(subject, machine, tuple(grid), given, clock, shared)
         except StuckError as error:
             stuck.append(error)
             continue

@@ -78,6 +78,11 @@ def report_refused(name: str, key: str, asked: Asked, why: str) -> None:
     _report(name, key, {".txt": f"{name} is not pipelined: {why}\n", ".json": _text(document)})
 
 
+def report_tuned(name: str, key: str, text: str, document: Mapping[str, Any]) -> None:
+    """Write how configurations were ranked, and which was chosen."""
+    _report(name, key, {".tuned.txt": text, ".tuned.json": _text(document)})
+
+
 def _text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2) + "\n"
 

@@ -37,27 +37,49 @@ def sources(
     blocks: int,
     numbers_of: Callable[[int], Numbers],
     clock: float,
+    shared: dict[Operation, float] | None = None,
 ) -> tuple[Costs, dict[Operation, str]]:
-    """Costs with a source of its own for each degree of sharing, and the source of each copy."""
+    """Costs with a source of its own for each degree of sharing, and the source of each copy.
+
+    `shared` keeps by how many blocks a copy is shared, for another of the same kernel and grid.
+    """
     costs = timings.costs
     found: dict[Operation, str] = {}
     latency, rates = dict(costs.latency), dict(costs.rate)
-    wave = range(min(blocks, timings.sms))
-    tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
     copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
-    for block in wave:
+    known = {} if shared is None else shared
+    share(kernel, copies, range(min(blocks, timings.sms)), numbers_of, known)
+    for operation in dict.fromkeys(copies):
+        name = f"hbm, shared by {known[operation]:.0f}"
+        found[operation] = name
+        latency[name] = costs.latency["hbm"]
+        rates[name] = shared_rate(known[operation], timings, clock)
+    return replace(costs, latency=latency, rate=rates), found
+
+
+def shared_rate(sharing: float, timings: Timings, clock: float) -> float:
+    """Bytes a cycle of a copy that so many blocks share."""
+    return rate(timings.shares["hbm"], sharing) * timings.memory / clock
+
+
+def share(
+    kernel: Kernel,
+    copies: Iterable[Operation],
+    wave: range,
+    numbers_of: Callable[[int], Numbers],
+    known: dict[Operation, float],
+) -> None:
+    """By how many blocks of a wave each copy is shared, where it is not known yet."""
+    new = [operation for operation in copies if operation not in known]
+    tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
+    for block in wave if new else ():
         numbers = numbers_of(block)
         _first_turns(kernel, numbers)
-        for operation in copies:
+        for operation in new:
             at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
             tiles.setdefault(operation, set()).add(tuple(numbers.of(v) for v in at))
     for operation, different in tiles.items():
-        sharing = len(wave) / max(1, len(different))
-        name = f"hbm, shared by {sharing:.0f}"
-        found[operation] = name
-        latency[name] = costs.latency["hbm"]
-        rates[name] = rate(timings.shares["hbm"], sharing) * timings.memory / clock
-    return replace(costs, latency=latency, rate=rates), found
+        known[operation] = len(wave) / max(1, len(different))
 
 
 def _first_turns(kernel: Kernel, numbers: Numbers) -> None:

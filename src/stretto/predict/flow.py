@@ -107,8 +107,7 @@ class Costing:
     def product(self, number: int, op: str) -> tuple[float, float]:
         """Cycles of the tensor core and of the agent that issues it."""
         found = self.programs[number].loop.op(op)
-        busy = max((u.duration for u in found.uses or () if u.slot not in self._agents), default=0)
-        return float(busy), self._issue(number, op)
+        return tensor_cycles(found, self.machine), self._issue(number, op)
 
     def flops(self, number: int) -> float:
         """Floating point operations of an iteration's products."""
@@ -123,11 +122,6 @@ class Costing:
                 found += 2.0 * left.elements * right.shape[-1]
         return found
 
-    @property
-    def _agents(self) -> set[str]:
-        names = {a.replica(n) for a in self.machine.agents for n in range(a.replicas)}
-        return names | {slot.name for slot in self.machine.slots if slot.capacity != 1}
-
     def _issue(self, number: int, op: str) -> float:
         loop = self.programs[number].loop
         types = {value.name: value.type for value in loop.values}
@@ -136,6 +130,13 @@ class Costing:
         right = shapes[1] if len(shapes) > 1 else None
         fixed, each = self.timings.issue
         return fixed + each * (right.elements if right is not None else 0)
+
+
+def tensor_cycles(op: Op, machine: Machine) -> float:
+    """Cycles that a product holds the tensor core: of its uses, the longest that is no agent's."""
+    names = {a.replica(n) for a in machine.agents for n in range(a.replicas)}
+    names |= {slot.name for slot in machine.slots if slot.capacity != 1}
+    return float(max((u.duration for u in op.uses or () if u.slot not in names), default=0))
 
 
 @dataclass

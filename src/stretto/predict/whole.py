@@ -47,9 +47,13 @@ def predict_whole(
     grid: tuple[int, ...],
     given: Mapping[str, Number | tuple[int, ...]],
     clock: float | None = None,
+    shared: dict[Operation, float] | None = None,
 ) -> Prediction:
-    """How long a kernel takes on a grid; StrettoError where the arguments do not tell."""
-    return _Whole(subject, machine, grid, given, clock).found()
+    """How long a kernel takes on a grid; StrettoError where the arguments do not tell.
+
+    `shared` is kept by the caller, empty at first, for all predictions of one kernel and grid.
+    """
+    return _Whole(subject, machine, grid, given, clock, shared).found()
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class _Whole:
         grid: tuple[int, ...],
         given: Mapping[str, Number | tuple[int, ...]],
         clock: float | None,
+        shared: dict[Operation, float] | None = None,
     ) -> None:
         self._subject = subject
         self._machine = machine
@@ -105,6 +110,7 @@ class _Whole:
             self._blocks,
             self._numbers,
             self._clock,
+            shared,
         )
         timings = replace(self._timings, costs=costs)
         self._costing = Costing(machine, timings, subject.programs, copies)

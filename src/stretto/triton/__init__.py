@@ -10,5 +10,6 @@ stretto.triton.read(matmul, signature=…, constexprs=…)      a kernel, withou
 from stretto.launching import PipelineWarning
 from stretto.triton.pipelining import Pipelined, pipeline
 from stretto.triton.reading import read
+from stretto.triton.tuning import rank
 
-__all__ = ["PipelineWarning", "Pipelined", "pipeline", "read"]
+__all__ = ["PipelineWarning", "Pipelined", "pipeline", "rank", "read"]

@@ -19,6 +19,7 @@ from stretto.api.emitting import EmitMode
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.launching import Asked, Launcher, Refused, current_device, exactly
+from stretto.launching.tuning import HINT, Configs
 from stretto.machine import Machine
 from stretto.triton.reading import found_triton, ttir_kernel
 from stretto.triton.specializing import Specialized, Specializer
@@ -34,6 +35,10 @@ def pipeline(
     consumers: int | None = None,
     depth: int | None = None,
     strict: bool = False,
+    configs: Configs | None = None,
+    tune: str | None = None,
+    key: Sequence[str] = (),
+    do_bench: Callable[[Callable[[], Any]], float] | None = None,
 ) -> Callable[[Any], Pipelined]: ...
 
 
@@ -46,14 +51,31 @@ def pipeline(
     consumers: int | None = None,
     depth: int | None = None,
     strict: bool = False,
+    configs: Configs | None = None,
+    tune: str | None = None,
+    key: Sequence[str] = (),
+    do_bench: Callable[[Callable[[], Any]], float] | None = None,
 ) -> Any:
     """Launch a `@triton.jit` function as a kernel that Stretto pipelines.
 
     Stands directly above `@triton.jit`, alone or with options: those of `stretto emit`. The machine
     is that of the GPU, where none is given. What cannot be done runs as Triton compiles it, with
     one PipelineWarning a reason; `strict` raises it instead.
+
+    With `tune`, the configuration is chosen at the first launch of a kind of arguments: of all
+    `configs` (values of constexprs that launches then leave out), depths and numbers of consumers
+    the first by the model (``model``), or the fastest of the first K (``measure:5``). `key` names
+    arguments for whose values it is chosen anew; `do_bench` tells a call's milliseconds.
     """
     asked = Asked(machine, mode, consumers, depth)
+    if tune is not None:
+        from stretto.triton.tuning import Tuned, Tuning  # noqa: PLC0415 - it knows this one
+
+        tuning = Tuning([{}] if configs is None else configs, tune, key, do_bench)
+        tuned = partial(Tuned, asked=asked, strict=strict, tuning=tuning)
+        return tuned if kernel is None else tuned(kernel)
+    if configs is not None:
+        raise StrettoError(f"configs are given, and tune is not; {HINT}")
     if kernel is None:
         return partial(Pipelined, asked=asked, strict=strict)
     return Pipelined(kernel, asked, strict)
@@ -97,18 +119,26 @@ class Pipelined:
             return self.fn.run(*args, grid=grid, warmup=False, **kwargs)
         for hook in self.fn.pre_run_hooks:
             hook(*args, **kwargs)
+        return bound.launch(self._grid(grid, args, kwargs))
+
+    def _grid(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
         if callable(grid):
             named = dict(zip(self._names, args, strict=False))
             grid = grid({**self._defaults, **named, **kwargs})
-        return bound.launch(tuple(grid))
+        return tuple(grid)
+
+    def _specialized(
+        self, target: tuple[str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Specialized:
+        if target not in self._specializers:
+            self._specializers[target] = Specializer(self.fn, target)
+        return self._specializers[target](args, kwargs)
 
     def _bind(
         self, exact: object, target: tuple[str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         try:
-            if target not in self._specializers:
-                self._specializers[target] = Specializer(self.fn, target)
-            special = self._specializers[target](args, kwargs)
+            special = self._specialized(target, args, kwargs)
         except Exception as error:  # Triton's own launch then says what is wrong, if it is
             return self._launcher.refuse(error)
         called = f"{target[0]}:{target[1]}"

@@ -1,0 +1,184 @@
+"""Which of many configurations a kernel is launched in: the first of a ranking, or the best of K.
+
+configs × consumers × depths ──► ranked by the model ──► "model": the first
+                                                    └──► "measure:3": the fastest of three launched
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.api.predicting import DEPTHS, Given, RankResult, rank
+from stretto.caching import cache_folder
+from stretto.errors import StrettoError
+from stretto.files import write_text
+from stretto.kernel import Kernel
+from stretto.launching.asked import Asked
+from stretto.launching.reporting import report_tuned
+from stretto.machine import Machine
+
+SCHEMA = "stretto.tuned/1"
+HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the first 5'
+
+Config = Mapping[str, Any]
+Configs = Sequence[Config] | Mapping[str, Sequence[Any]]
+"""Values of open constexprs: one mapping each, or lists of which all combinations are meant."""
+
+
+def measured_of(tune: str) -> int:
+    """How many configurations are measured: 0 for `model`, K for `measure:K`."""
+    if tune == "model":
+        return 0
+    found = re.fullmatch(r"measure:(\d+)", tune) if isinstance(tune, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if found is None or int(found[1]) < 1:
+        raise StrettoError(f"tune={tune!r} is not known; {HINT}")
+    return int(found[1])
+
+
+def configurations(configs: Configs, names: Sequence[str]) -> tuple[Config, ...]:
+    """One by one, as many as there are; StrettoError where one is not of this kernel."""
+    if isinstance(configs, Mapping):
+        lists = {k: [v] if isinstance(v, str | int | float) else v for k, v in configs.items()}
+        found = [dict(zip(lists, some, strict=True)) for some in itertools.product(*lists.values())]
+    else:
+        found = [dict(one) for one in configs]
+    if not found:
+        hint = "give a list of mappings, or a mapping of lists, or leave configs out"
+        raise StrettoError(f"configs has no configuration; {hint}")
+    for one in found:
+        unknown = [name for name in one if name not in names]
+        if unknown:
+            told = f"configs gives `{unknown[0]}`, which is no parameter of the kernel"
+            raise StrettoError(f"{told}; it has {', '.join(names)}")
+        if set(one) != set(found[0]):
+            odd = sorted(set(one) ^ set(found[0]))[0]
+            raise StrettoError(f"configs gives `{odd}` in some configurations and not in others")
+    return tuple(found)
+
+
+def called(config: Config) -> str:
+    """A configuration as rankings show it."""
+    return " ".join(f"{name}={value}" for name, value in config.items()) or "as launched"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration, by its number, with what the schedules are asked for."""
+
+    config: int
+    consumers: int
+    depth: int | None
+
+
+def ranked(
+    configs: Sequence[Config],
+    read: Callable[[int], tuple[Kernel, Sequence[int]]],
+    asked: Asked,
+    given: Given,
+    keep: int | None,
+) -> RankResult:
+    """Configurations by what the model says; `read` gives a configuration's kernel and grid.
+
+    What cannot be read is refused with its reason; StrettoError where nothing is left.
+    """
+    problems: list[tuple[Kernel, Sequence[int]]] = []
+    names: list[str] = []
+    refused: list[str] = []
+    for number, config in enumerate(configs):
+        try:
+            problems.append(read(number))
+        except Exception as error:  # Triton's own, of any kind
+            said = " ".join(str(error).split()) or type(error).__name__
+            refused.append(f"{called(config)}: {said}")
+        else:
+            names.append(called(config))
+    if problems:
+        known = {parameter.name for kernel, _ in problems for parameter in kernel.parameters}
+        try:
+            found = rank(
+                problems,
+                asked.machine,
+                arguments={name: value for name, value in given.items() if name in known},
+                mode=asked.mode,
+                consumers=None if asked.consumers is None else (asked.consumers,),
+                depths=DEPTHS if asked.depth is None else (asked.depth,),
+                names=names,
+                keep=keep,
+            )
+        except StrettoError as error:
+            refused.append(str(error))
+        else:
+            return replace(found, refused=(*refused, *found.refused))
+    more = f" (and {len(refused) - 1} more reasons)" if len(refused) > 1 else ""
+    raise StrettoError(f"no configuration can be emitted: {refused[0]}{more}")
+
+
+def choose(
+    name: str,
+    key: str,
+    measured: int,
+    rank_first: Callable[[int], RankResult],
+    configs: Sequence[Config],
+    measure: Callable[[Choice], float],
+) -> Choice:
+    """The choice of a key: remembered, or found now and remembered."""
+    file = cache_folder() / "tuned" / f"{key}.json"
+    known = _remembered(file, len(configs))
+    if known is not None:
+        return known
+    ranking = rank_first(max(1, measured))
+    numbers = {called(config): number for number, config in enumerate(configs)}
+    choices = [Choice(numbers[one.name], one.made.consumers, one.depth) for one in ranking.found]
+    times: list[float | None] = [None] * len(choices)
+    failed: list[str] = []
+    if measured:
+        for number, choice in enumerate(choices):
+            try:
+                times[number] = measure(choice)
+            except Exception as error:  # of Triton or of the GPU: another may do
+                failed.append(f"{called(configs[choice.config])}: {error}")
+        if all(time is None for time in times):
+            raise StrettoError(f"none of the first {len(choices)} could be measured: {failed[0]}")
+        best = min((time, n) for n, time in enumerate(times) if time is not None)[1]
+    else:
+        best = 0
+    found = choices[best]
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "kernel": name,
+        "chosen": {"config": found.config, "consumers": found.consumers, "depth": found.depth},
+        "measured_ms": times,
+        "failed": failed,
+        "ranking": ranking.to_json(),
+    }
+    report_tuned(name, key, "\n".join(ranking.to_text()) + "\n", document)
+    with suppress(OSError, StrettoError):  # what cannot be remembered is found again
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(str(file), json.dumps(document, indent=2) + "\n")
+    return found
+
+
+def _remembered(file: Path, count: int) -> Choice | None:
+    try:
+        chosen = json.loads(file.read_text(encoding="utf-8"))["chosen"]
+        found = Choice(chosen["config"], chosen["consumers"], chosen["depth"])
+        whole = found.config in range(count) and found.consumers >= 1
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if whole else None
+
+
+def resolved(asked: Asked, choice: Choice) -> Asked:
+    """What is asked for once a choice is made."""
+    assert isinstance(asked.machine, Machine), "Asked.on gives it"
+    specialized = asked.mode != "unspecialized"
+    return replace(
+        asked, consumers=choice.consumers if specialized else asked.consumers, depth=choice.depth
+    )

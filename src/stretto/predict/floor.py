@@ -1,0 +1,112 @@
+"""At least how long a kernel takes, before it is scheduled: its products, or its copies.
+
+    1,024 blocks on 132 SMs: one has 8;  8 × 64 trips × 512 cycles of products  ──►  >= 154 µs
+
+No schedule and no depth of its rings goes below, so a ranking need not look at a kernel whose floor
+lies above what it has already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from stretto.kernel import Kernel, Operation
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Buffer
+from stretto.loop import Loop
+from stretto.machine import Machine
+from stretto.predict.copying import share, shared_rate
+from stretto.predict.flow import tensor_cycles
+from stretto.predict.numbers import Number, Numbers, arguments
+from stretto.predict.running import TRIPS
+from stretto.predict.timings import timings_of
+from stretto.resources.prepare import resolve
+from stretto.vocabulary.opcodes import OPCODES, opcode
+
+
+def floor_of(
+    kernel: Kernel,
+    loops: Sequence[tuple[Operation, Loop]],
+    machine: Machine,
+    grid: Sequence[int],
+    given: Mapping[str, Number | tuple[int, ...]],
+    clock: float | None,
+    shared: dict[Operation, float],
+) -> float:
+    """Seconds; of a lowered kernel whose loops are given with the operations that they are.
+
+    `shared` is that of `predict_whole`, filled here.
+    """
+    timings = timings_of(machine)
+    mhz = clock or timings.clock
+    x, y, z = (*grid, 1, 1)[:3]
+    blocks = x * y * z
+    maker = {result: op for op in kernel.walk() for result in op.results}
+    known = arguments(kernel, given)
+
+    def numbers_of(block: int) -> Numbers:
+        at = (block % x, block // x % y, block // (x * y))
+        return Numbers(maker, known, (x, y, z), at)
+
+    every = [op for loop, _ in loops for op, _ in _copies(loop)]
+    share(kernel, every, range(min(blocks, timings.sms)), numbers_of, shared)
+    held: list[tuple[list[Operation], float, float, float]] = []
+    for op, loop in loops:
+        bytes = sum(n for _, n in _copies(op))
+        copied = sum(n / shared_rate(shared[c], timings, mhz) for c, n in _copies(op))
+        # So many trips are on their way before the memory's rate is felt; a loop that is run for
+        # too few of them is predicted as if it never were.
+        ahead = timings.costs.queue / bytes if bytes else 0.0
+        if ahead > TRIPS // 2:
+            copied = 0.0
+        held.append((_around(kernel, op), _products(loop, machine), copied, ahead))
+
+    def cycles(block: int) -> float:
+        numbers = numbers_of(block)
+        turns = [_turns(numbers, chain) for chain, *_ in held]
+        products = copies = 0.0
+        for n, (_, tensor, copied, ahead) in zip(turns, held, strict=True):
+            products += n * tensor
+            copies += max(0.0, n - ahead) * copied
+        return max(products, copies)
+
+    last = blocks - 1
+    sampled = {cycles(block) for block in (0, last // 3, last // 2, last)}
+    if len(sampled) == 1:
+        busiest = -(-blocks // timings.sms) * sampled.pop()
+    else:
+        busiest = sum(map(cycles, range(blocks))) / timings.sms
+    return busiest / (mhz * 1e6) + timings.launch * 1e-9
+
+
+def _copies(loop: Operation) -> list[tuple[Operation, int]]:
+    """Copies in of a loop, each with its bytes."""
+    found: list[tuple[Operation, int]] = []
+    for op in loop.walk():
+        row, made = OPCODES.get(kind_of(op)), op.results[0].type if op.results else None
+        if row is not None and row.destination is not None and isinstance(made, Buffer):
+            found.append((op, prod(made.shape) * made.element.bits // 8))
+    return found
+
+
+def _products(loop: Loop, machine: Machine) -> float:
+    """Cycles of an iteration that its products hold the tensor core."""
+    found = resolve(loop, machine).loop
+    return sum(
+        tensor_cycles(op, machine) for op in found.ops if opcode(op.kind).accumulator is not None
+    )
+
+
+def _around(kernel: Kernel, inner: Operation) -> list[Operation]:
+    """A loop and those around it."""
+    loops = [op for op in kernel.walk() if op.name == "scf.for"]
+    return [op for op in loops if op is inner or any(one is inner for one in op.walk())]
+
+
+def _turns(numbers: Numbers, chain: Sequence[Operation]) -> int:
+    """How often the innermost goes round in a block; none where that cannot be told."""
+    turns = 1
+    for op in chain:
+        turns *= numbers.trips(*op.operands[:3]) or 0
+    return turns

@@ -1,0 +1,285 @@
+"""Configurations that are chosen at the launch: ranked, measured, remembered.
+
+Triton is a stub that has the TTIR of one example for any BLOCK_K; the emulator is the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import stretto
+import stretto.triton
+from fake_gpu import Tensor
+from stretto.api.emitting import Emitter
+from stretto.errors import StrettoError
+from stretto.frontends.triton import read_ttir
+from stretto.kernel import Kernel
+from stretto.launching import PipelineWarning
+from stretto.launching.tuning import configurations, measured_of
+from stretto.predict.floor import floor_of
+from stretto.triton.reading import Specialization, Ttir
+from stretto.triton.specializing import Specialized
+from test_launching import ROOT, TTIR, Jit, Stub, check_product, matrices
+
+EXAMPLES = ROOT / "examples/triton"
+OPEN = [{"BLOCK_K": 32}, {"BLOCK_K": 64}, {"BLOCK_K": 128}]
+
+
+def _text(k: int) -> str:
+    """The matrix product with other steps; those of 7 cannot be."""
+    if k == 7:
+        return "nonsense"
+    found = TTIR.replace("128x64x", f"128x{k}x").replace("64x128x", f"{k}x128x")
+    return found.replace("constant 64 :", f"constant {k} :")
+
+
+class TilingStub(Stub):
+    """Has a TTIR for each BLOCK_K."""
+
+    asked = 0
+    """How often."""
+
+    def specialize(self, args: Any, kwargs: Any) -> Specialized:
+        special = super().specialize(args, kwargs)
+        step = {"BLOCK_K": special.given.get("BLOCK_K", 64)}
+        return Specialized(Specialization({}, {}, {}, step), special.given, f"{special.key} {step}")
+
+    def ttir(self, *given: Any) -> Ttir:
+        self.asked += 1
+        return Ttir(_text(given[1].options["BLOCK_K"]), 4, 3, "cuda:90")
+
+
+@pytest.fixture
+def tiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TilingStub]:
+    monkeypatch.setattr("stretto.triton.tuning.current_device", lambda: (0, ("cuda", 90)))
+    yield TilingStub(monkeypatch, tmp_path)
+    Tensor.memory.clear()
+
+
+def _kernel(text: str) -> Kernel:
+    (found,) = read_ttir("matmul", text)
+    return found
+
+
+def _steps(loaded: Any) -> int:
+    """BLOCK_K of a kernel that was loaded."""
+    (found,) = {k for k in (32, 64, 128) if f", {k}, 128]" in loaded.kernel.source}
+    return found
+
+
+class Clock:
+    """Tells the times that it was given, after it has called what it is to time."""
+
+    def __init__(self, *times: float) -> None:
+        self.times = list(times)
+
+    def __call__(self, call: Callable[[], Any]) -> float:
+        call()
+        return self.times.pop(0)
+
+
+# What is asked for --------------------------------------------------------------------------------
+
+
+def test_tune_says_model_or_how_many_are_measured() -> None:
+    assert [measured_of(text) for text in ("model", "measure:1", "measure:12")] == [0, 1, 12]
+
+
+@pytest.mark.parametrize("text", ["", "Model", "measure", "measure:0", "measure:-1", "measure:x"])
+def test_another_tune_is_refused_with_those_that_are(text: str) -> None:
+    with pytest.raises(StrettoError, match=r'is not known; give tune="model" .* tune="measure:5"'):
+        stretto.triton.pipeline(tune=text)(Jit())
+
+
+def test_configurations_are_a_list_or_all_combinations() -> None:
+    grid = configurations({"M": [1, 2], "N": [3, 4]}, ["M", "N"])
+    assert grid == ({"M": 1, "N": 3}, {"M": 1, "N": 4}, {"M": 2, "N": 3}, {"M": 2, "N": 4})
+    assert configurations(OPEN, ["BLOCK_K"]) == tuple(OPEN)
+
+
+@pytest.mark.parametrize(
+    ("configs", "told"),
+    [
+        ([], "configs has no configuration"),
+        ({"BLOCK_K": []}, "configs has no configuration"),
+        ([{"BLOCK_X": 1}], "`BLOCK_X`, which is no parameter of the kernel; it has a_ptr, b_ptr"),
+        ([{"BLOCK_K": 1}, {}], "`BLOCK_K` in some configurations and not in others"),
+    ],
+)
+def test_configurations_that_cannot_be_meant_are_refused(configs: Any, told: str) -> None:
+    with pytest.raises(StrettoError, match=told):
+        stretto.triton.pipeline(tune="model", configs=configs)(Jit())
+
+
+def test_configurations_without_a_way_to_choose_are_refused() -> None:
+    with pytest.raises(StrettoError, match=r'tune is not; give tune="model"'):
+        stretto.triton.pipeline(configs=OPEN)(Jit())
+
+
+def test_what_is_open_is_not_given_by_the_launch(tiling: TilingStub) -> None:
+    del tiling
+    kernel = stretto.triton.pipeline(tune="model", configs=OPEN)(Jit())
+    with pytest.raises(StrettoError, match="`BLOCK_K` is given by the launch and by configs"):
+        kernel[(1, 1)](*matrices(), 128, 128, 128, BLOCK_K=64)
+
+
+# At the launch ------------------------------------------------------------------------------------
+
+
+def test_the_model_takes_the_first_of_the_ranking(tiling: TilingStub) -> None:
+    """And the grid is a function of the configuration that was chosen."""
+    problems = [(_kernel(_text(one["BLOCK_K"])), (1, 1)) for one in OPEN]
+    names = [str(one["BLOCK_K"]) for one in OPEN]
+    sizes = {"M": 128, "N": 128, "K": 256}
+    best = stretto.rank(problems, "h200", arguments=sizes, names=names).best
+    seen: list[int] = []
+
+    def grid(meta: dict[str, int]) -> tuple[int, int]:
+        seen.append(meta["BLOCK_K"])
+        return 1, 1
+
+    jit = Jit()
+    kernel = stretto.triton.pipeline(tune="model", configs=OPEN, strict=True)(jit)
+    a, b, c = matrices(256)
+    kernel[grid](a, b, c, 128, 128, 256)
+    check_product(a, b, c)
+    (loaded,) = tiling.loaded
+    assert str(_steps(loaded)) == best.name == str(seen[-1])
+    assert f"{best.made.consumers} consumer" in loaded.kernel.source
+    asked = tiling.asked
+    kernel[grid](a, b, c, 128, 128, 256)
+    assert (tiling.asked, len(tiling.loaded), jit.launched) == (asked, 1, [])
+
+
+def test_the_fastest_of_those_measured_is_taken_and_remembered(tiling: TilingStub) -> None:
+    a, b, c = matrices(256)
+    clock = Clock(3.0, 1.0, 2.0)
+    kernel = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=clock)(Jit())
+    kernel[(1, 1)](a, b, c, 128, 128, 256)
+    assert clock.times == []
+    first, second, third, chosen = (one.kernel.source for one in tiling.loaded)
+    assert chosen == second
+    assert len({first, second, third}) == 3
+    again = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=Clock())(Jit())
+    c.array[...] = 0
+    again[(1, 1)](a, b, c, 128, 128, 256)
+    check_product(a, b, c)
+    assert tiling.loaded[-1].kernel.source == second
+    # For other numbers another process measures anew.
+    clock = Clock(1.0, 2.0, 3.0)
+    other = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=clock)(Jit())
+    other[(1, 1)](*matrices(128), 128, 128, 128)
+    assert clock.times == []
+
+
+def test_what_cannot_be_measured_is_left_out(tiling: TilingStub) -> None:
+    def bench(call: Callable[[], Any]) -> float:
+        call()
+        if len(tiling.loaded) == 1:
+            raise RuntimeError("out of memory")
+        return 1.0
+
+    kernel = stretto.triton.pipeline(tune="measure:2", configs=OPEN, do_bench=bench)(Jit())
+    kernel[(1, 1)](*matrices(256), 128, 128, 256)
+    sources = [one.kernel.source for one in tiling.loaded]
+    assert sources[-1] == sources[1] != sources[0]
+
+
+def test_a_choice_is_made_anew_for_arguments_that_are_named(tiling: TilingStub) -> None:
+    for key, measured in (((), 1), (("K",), 2)):
+        clock = Clock(1.0, 1.0)
+        kernel = stretto.triton.pipeline(
+            tune="measure:1", configs=[{"BLOCK_K": 64}], key=key, do_bench=clock, depth=len(key) + 2
+        )(Jit())
+        for k in (128, 256):
+            kernel[(1, 1)](*matrices(k), 128, 128, k)
+        assert len(clock.times) == 2 - measured
+    assert tiling.loaded
+    with pytest.raises(StrettoError, match="key has `Q`, which is no parameter of the kernel"):
+        stretto.triton.pipeline(tune="model", key=["Q"])(Jit())
+
+
+def test_a_configuration_that_cannot_be_is_left_out_and_reported(
+    tiling: TilingStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
+    configs = [{"BLOCK_K": 7}, {"BLOCK_K": 64}]
+    kernel = stretto.triton.pipeline(tune="model", configs=configs, strict=True)(Jit())
+    kernel[(1, 1)](*matrices(), 128, 128, 128)
+    assert _steps(tiling.loaded[0]) == 64
+    (file,) = (tmp_path / "reports").glob("*.tuned.json")
+    document = json.loads(file.read_text())
+    schemas = ROOT / "src/stretto/report/schemas"
+    jsonschema.validate(document, json.loads((schemas / "tuned.schema.json").read_text()))
+    ranking = json.loads((schemas / "prediction.schema.json").read_text())
+    jsonschema.validate(document["ranking"], ranking)
+    assert document["chosen"]["config"] == 1
+    assert document["ranking"]["refused"][0].startswith("BLOCK_K=7: <matmul_descriptors>")
+    assert "BLOCK_K=64 on h200" in file.with_suffix(".txt").read_text()
+
+
+def test_where_none_is_left_the_first_runs_as_stock_with_one_warning(tiling: TilingStub) -> None:
+    del tiling
+    jit = Jit()
+    kernel = stretto.triton.pipeline(tune="model", configs=[{"BLOCK_K": 7}])(jit)
+    a, b, c = matrices()
+    with pytest.warns(PipelineWarning) as told:
+        made = [kernel[(n,)](a, b, c, 128, 128, 128) for n in (1, 2)]
+    assert made == ["stock"] * 2
+    (warning,) = told
+    assert "no configuration can be emitted: BLOCK_K=7: " in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_a_choice_that_was_damaged_is_made_anew(tiling: TilingStub, tmp_path: Path) -> None:
+    del tiling
+    for text in ("{", "[]", '{"chosen": {"config": 9, "consumers": 1, "depth": 2}}'):
+        kernel = stretto.triton.pipeline(tune="model", configs=OPEN[:1], depth=2)(Jit())
+        kernel[(1, 1)](*matrices(), 128, 128, 128)
+        (file,) = tmp_path.rglob("tuned/*.json")
+        assert json.loads(file.read_text())["schema"] == "stretto.tuned/1"
+        file.write_text(text)
+
+
+# The bound ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "grid", "given"),
+    [
+        ("matmul_descriptors", (32, 32), {"M": 4096, "N": 4096, "K": 4096}),
+        ("matmul_descriptors", (3, 1), {"M": 384, "N": 128, "K": 256}),
+        ("matmul_persistent", (132,), {"M": 4096, "N": 4096, "K": 4096}),
+    ],
+)
+def test_no_depth_goes_below_the_floor(
+    file: str, grid: tuple[int, ...], given: dict[str, int]
+) -> None:
+    path = str(EXAMPLES / f"{file}.ttir")
+    emitter = Emitter(path, "h200")
+    every = stretto.rank([(path, grid)], "h200", arguments=given, depths=(1, 3, 6)).found
+    for count in emitter.counts:
+        ready = emitter.lowered(count)
+        loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
+        floor = floor_of(ready.kernel, loops, emitter.machine, grid, given, None, {})
+        least = min(one.prediction.seconds for one in every if one.made.consumers == count)
+        assert 0.3 * least < floor <= least
+
+
+def test_a_ranking_of_the_first_few_has_those_of_the_whole() -> None:
+    """The second problem is the first in blocks of which an SM has one more than it need have."""
+    kernel = _kernel(_text(64))
+    problems = [(kernel, (132,)), (kernel, (133,))]
+    names, sizes = ("even", "odd"), {"M": 4096, "N": 4096, "K": 4096}
+    whole = stretto.rank(problems, "h200", arguments=sizes, names=names, depths=(1, 2, 4))
+    few = stretto.rank(problems, "h200", arguments=sizes, names=names, depths=(1, 2, 4), keep=2)
+    assert few.best.worth == whole.best.worth
+    assert [one.name for one in few.found] == ["even"] * 2
+    assert few.skipped > 0
+    assert "more are slower by their products or copies alone" in few.to_text()[-1]
