@@ -76,7 +76,7 @@ def written(folder: Path, trace: np.ndarray[Any, Any], **other: object) -> str:
     return str(file)
 
 
-def measured(file: str) -> stretto.PredictResult:
+def measured(file: str) -> stretto.KernelPrediction:
     return stretto.predict(
         KERNEL, "h200", grid=GRID, arguments=SIZES, consumers=2, depth=3, measured=file
     )

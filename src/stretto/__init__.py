@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stretto.api.explaining import ExplainResult, explain
     from stretto.api.kernels import KernelSimulation, import_kernel, simulate_kernel
     from stretto.api.pipelined import MaterializeResult, SimulateResult, materialize, simulate
-    from stretto.api.predicting import PredictResult, RankResult, predict, rank
+    from stretto.api.predicting import KernelPrediction, KernelRanking, predict, rank
     from stretto.api.read_write import read, write
     from stretto.api.solving import ScheduleResult, schedule
     from stretto.deadline import OverdueError
@@ -65,7 +65,7 @@ _HOMES = {
     "stretto.api.emitting": ("emit",),
     "stretto.api.explaining": ("ExplainResult", "explain"),
     "stretto.api.kernels": ("KernelSimulation", "import_kernel", "simulate_kernel"),
-    "stretto.api.predicting": ("PredictResult", "RankResult", "predict", "rank"),
+    "stretto.api.predicting": ("KernelPrediction", "KernelRanking", "predict", "rank"),
     "stretto.api.pipelined": ("MaterializeResult", "SimulateResult", "materialize", "simulate"),
     "stretto.api.read_write": ("read", "write"),
     "stretto.api.solving": ("ScheduleResult", "schedule"),
@@ -101,6 +101,8 @@ __all__ = [
     "InfeasibleError",
     "Kernel",
     "KernelError",
+    "KernelPrediction",
+    "KernelRanking",
     "KernelSimulation",
     "Loop",
     "LoopBuilder",
@@ -110,10 +112,8 @@ __all__ = [
     "MaterializeError",
     "MaterializeResult",
     "OverdueError",
-    "PredictResult",
     "Prepared",
     "Program",
-    "RankResult",
     "Schedule",
     "ScheduleAnalysis",
     "ScheduleResult",

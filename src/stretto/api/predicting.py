@@ -43,7 +43,7 @@ _Shared = dict[Operation, float]
 
 
 @dataclass(frozen=True)
-class PredictResult:
+class KernelPrediction:
     """A kernel as it is emitted, and what is predicted of it."""
 
     name: str
@@ -77,17 +77,17 @@ class PredictResult:
 
 
 @dataclass(frozen=True)
-class RankResult:
+class KernelRanking:
     """Configurations of one problem, the fastest first."""
 
-    found: tuple[PredictResult, ...]
+    found: tuple[KernelPrediction, ...]
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
     """Configurations that were not looked at: their products or copies alone take too long."""
 
     @property
-    def best(self) -> PredictResult:
+    def best(self) -> KernelPrediction:
         """The first."""
         return self.found[0]
 
@@ -117,7 +117,7 @@ def predict(
     depth: int | None = None,
     seed: int = 0,
     measured: str | PathLike[str] | None = None,
-) -> PredictResult:
+) -> KernelPrediction:
     """How long a kernel takes on a grid: the fastest of those that `emit` may choose among.
 
     `arguments` are the numbers that it is launched with, by name, and shapes of its tensors where
@@ -157,7 +157,7 @@ def rank(
     effort: str = "quick",
     names: Sequence[str] = (),
     keep: int | None = None,
-) -> RankResult:
+) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
     `names` are what the kernels are called, where their own names do not tell them apart. With
@@ -182,7 +182,7 @@ class _Ranking:
         # The deepest are the fastest more often than not, and then others need no look.
         self._depths = depths if keep is None else tuple(reversed(depths))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
-        self._found: dict[object, PredictResult] = {}
+        self._found: dict[object, KernelPrediction] = {}
         self._refused: list[str] = []
         self._first: StrettoError | None = None
         self._skipped = 0
@@ -205,7 +205,7 @@ class _Ranking:
                     continue
             self._open.append((floor, name, emitter, grid, count, shared))
 
-    def found(self) -> RankResult:
+    def found(self) -> KernelRanking:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
         for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
             for done, depth in enumerate(self._depths):
@@ -225,7 +225,7 @@ class _Ranking:
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
         ordered = sorted(self._found.values(), key=lambda one: one.worth)
-        return RankResult(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
+        return KernelRanking(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
 
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""
@@ -233,7 +233,7 @@ class _Ranking:
             return inf
         return sorted(one.worth[0] for one in self._found.values())[self._keep - 1]
 
-    def _take(self, several: Sequence[PredictResult]) -> None:
+    def _take(self, several: Sequence[KernelPrediction]) -> None:
         if self._keep is None:
             for one in several:
                 self._found.setdefault(one.made.source, one)
@@ -253,7 +253,7 @@ def _beside(
     asked: tuple[int | None, int | None],
     launched: tuple[tuple[int, ...], Given, float | None],
     file: str,
-) -> PredictResult:
+) -> KernelPrediction:
     """The kernel that a trace is of, and its waits beside what was predicted of them."""
     trace = read_trace(file)
     made = emitter.candidates(*asked)
@@ -282,8 +282,8 @@ def _predicted(
     clock: float | None,
     depth: int | None,
     shared: _Shared | None = None,
-) -> tuple[list[PredictResult], list[StuckError]]:
-    found: list[PredictResult] = []
+) -> tuple[list[KernelPrediction], list[StuckError]]:
+    found: list[KernelPrediction] = []
     stuck: list[StuckError] = []
     for one in made:
         assert one.kernel is not None
@@ -294,5 +294,5 @@ def _predicted(
             stuck.append(error)
             continue
         told = replace(prediction, spills=one.over > 0)
-        found.append(PredictResult(name, depth, told, one))
+        found.append(KernelPrediction(name, depth, told, one))
     return found, stuck

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stretto.api.predicting import DEPTHS, Given, RankResult, rank
+from stretto.api.predicting import DEPTHS, Given, KernelRanking, rank
 from stretto.caching import cache_folder
 from stretto.errors import StrettoError
 from stretto.files import write_text
@@ -83,7 +83,7 @@ def ranked(
     asked: Asked,
     given: Given,
     keep: int | None,
-) -> RankResult:
+) -> KernelRanking:
     """Configurations by what the model says; `read` gives a configuration's kernel and grid.
 
     What cannot be read is refused with its reason; StrettoError where nothing is left.
@@ -124,7 +124,7 @@ def choose(
     name: str,
     key: str,
     measured: int,
-    rank_first: Callable[[int], RankResult],
+    rank_first: Callable[[int], KernelRanking],
     configs: Sequence[Config],
     measure: Callable[[Choice], float],
 ) -> Choice:

@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from stretto.api.predicting import Given, RankResult
+from stretto.api.predicting import Given, KernelRanking
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.launching import Asked, current_device, exactly
@@ -50,7 +50,7 @@ def rank(
     depth: int | None = None,
     keep: int | None = None,
     target: tuple[str, int] = ("cuda", 90),
-) -> RankResult:
+) -> KernelRanking:
     """A `@triton.jit` function in all configurations of its constexprs, the fastest first.
 
     `signature` is that of `read`; `grid` is a tuple or a function of constexprs and arguments, as
