@@ -10,7 +10,7 @@ argument of a region or a result, and used below that place only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from stretto.kernel.types import Type
@@ -159,3 +159,36 @@ class Kernel:
     def walk(self) -> Iterator[Operation]:
         """All operations, as the text has them."""
         yield from self.body.walk()
+
+
+def carried_from(operations: Iterable[Operation]) -> dict[Value, Value]:
+    """What each carried argument of the loops among some operations begins with."""
+    return {
+        inner: outer
+        for op in operations
+        if op.name == "scf.for"
+        for inner, outer in zip(op.regions[0].arguments[1:], op.operands[3:], strict=True)
+    }
+
+
+def root_of(
+    value: Value,
+    makers: Mapping[Value, Operation],
+    carried: Mapping[Value, Value],
+    through: Callable[[Operation, Value], Value | None],
+) -> Value | None:
+    """The parameter that an address or a view goes back to; None: it cannot be told.
+
+    `through` says which operand a result is made of; None: that leads nowhere.
+    """
+    seen: set[Value] = set()
+    found: Value | None = value
+    while found is not None and found not in seen:
+        seen.add(found)
+        if found in carried:
+            found = carried[found]
+        elif found in makers:
+            found = through(makers[found], found)
+        else:
+            return found
+    return None

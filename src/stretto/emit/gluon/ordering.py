@@ -15,7 +15,7 @@ from typing import NamedTuple
 from stretto.emit.gluon.expressions import EmitError
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import ATOMICS, LOAD, STORE, TMA_LOAD, TMA_STORE
-from stretto.kernel.tree import kind_of
+from stretto.kernel.tree import carried_from, kind_of, root_of
 
 _ROOTED = frozenset(("offset", "tensor_view", "splat", "broadcast", "expand_dims", "view"))
 """What makes an address or a view of another one, its first operand."""
@@ -60,10 +60,7 @@ def require_order(
 def _accesses(
     kernel: Kernel, maker: Mapping[Value, Operation], agent_of: Callable[[Operation], str]
 ) -> Iterator[_Access]:
-    carried: dict[Value, Value] = {}
-    for op in kernel.walk():
-        if op.name == "scf.for":
-            carried |= dict(zip(op.regions[0].arguments[1:], op.operands[3:], strict=True))
+    carried = carried_from(kernel.walk())
     for top in kernel.body.operations:
         for op in top.walk():
             kind = kind_of(op)
@@ -73,22 +70,9 @@ def _accesses(
             by_tma = kind in (TMA_LOAD, TMA_STORE)
             writes = kind not in (TMA_LOAD, LOAD)
             loop = top if any(inner.name == "scf.for" for inner in top.walk()) else None
-            yield _Access(op, _array(address, maker, carried), writes, by_tma, agent_of(op), loop)
+            array = root_of(address, maker, carried, _through)
+            yield _Access(op, array, writes, by_tma, agent_of(op), loop)
 
 
-def _array(
-    value: Value, maker: Mapping[Value, Operation], carried: Mapping[Value, Value]
-) -> Value | None:
-    seen: set[Value] = set()
-    while value not in seen:
-        seen.add(value)
-        if value in carried:
-            value = carried[value]
-            continue
-        made = maker.get(value)
-        if made is None:
-            return value
-        if kind_of(made) not in _ROOTED:
-            return None
-        value = made.operands[0]
-    return None
+def _through(made: Operation, _: Value) -> Value | None:
+    return made.operands[0] if kind_of(made) in _ROOTED else None

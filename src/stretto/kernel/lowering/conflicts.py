@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.kernel.tree import Kernel, Operation, Value
+from stretto.kernel.tree import Kernel, Operation, Value, carried_from, root_of
 
 _LOADS = ("tile.load", "tile.view_load", "tile.view_gather")
 _STORES = ("tile.store", "tile.view_store", "tile.view_scatter", "tile.view_reduce")
@@ -24,8 +24,8 @@ def conflict(
 ) -> tuple[Operation, Operation] | None:
     """Two operations of a loop that may touch the same element, of which one writes it."""
     touching = [op for op in loop.walk() if op.name in (*_LOADS, *_STORES, *_BOTH)]
-    carried = _carried(loop)
-    roots = {op: _root(op.operands[0], makers, carried) for op in touching}
+    carried = carried_from(loop.walk())
+    roots = {op: root_of(op.operands[0], makers, carried, _through) for op in touching}
     for i, first in enumerate(touching):
         for second in touching[i + 1 :]:
             if first.name in _LOADS and second.name in _LOADS:
@@ -41,13 +41,10 @@ def conflict(
 def written(kernel: Kernel) -> tuple[str, ...]:
     """The parameters that a kernel writes through; all of them, where one cannot be told."""
     makers = {value: op for op in kernel.walk() for value in op.results}
-    carried: dict[Value, Value] = {}
-    for op in kernel.walk():
-        if op.name == "scf.for":
-            carried |= _carried(op)
+    carried = carried_from(kernel.walk())
     names = {parameter.value: parameter.name for parameter in kernel.parameters}
     roots = [
-        _root(op.operands[0], makers, carried)
+        root_of(op.operands[0], makers, carried, _through)
         for op in kernel.walk()
         if op.name in (*_STORES, *_BOTH)
     ]
@@ -61,35 +58,11 @@ def _commute(first: Operation, second: Operation) -> bool:
     return both and first.text("kind") == second.text("kind") and first.text("kind") in _ADDED
 
 
-def _carried(loop: Operation) -> dict[Value, Value]:
-    """What each carried argument of a loop, and of those in it, begins with."""
-    found: dict[Value, Value] = {}
-    for op in loop.walk():
-        if op.name == "scf.for":
-            found |= dict(zip(op.regions[0].arguments[1:], op.operands[3:], strict=True))
-    return found
-
-
-def _root(
-    value: Value, makers: Mapping[Value, Operation], carried: Mapping[Value, Value]
-) -> Value | None:
-    """The parameter that an address or a view goes back to; None: it cannot be told."""
-    seen: set[Value] = set()
-    while value not in seen:
-        seen.add(value)
-        if value in carried:
-            value = carried[value]
-            continue
-        made = makers.get(value)
-        if made is None:
-            return value
-        if made.name == "scf.for":
-            value = made.operands[3 + made.results.index(value)]
-        elif made.name.startswith("tile.") and made.operands and made.name not in _OPAQUE:
-            value = made.operands[0]
-        else:
-            return None
-    return None
+def _through(made: Operation, value: Value) -> Value | None:
+    if made.name == "scf.for":
+        return made.operands[3 + made.results.index(value)]
+    tile = made.name.startswith("tile.") and made.name not in _OPAQUE
+    return made.operands[0] if tile and made.operands else None
 
 
 _OPAQUE = ("tile.int_to_pointer", "tile.load", "tile.join", "tile.cat", "tile.split", "tile.gather")
