@@ -21,9 +21,9 @@ Whole sentences are their reports' own; these are the parts they share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 from stretto.loop import Note, Use
 
@@ -173,6 +173,49 @@ class TableRow:
     """Pool and the units drawn from it."""
 
 
+class LateTable(Sequence[TableRow]):
+    """Rows of a table that are made when somebody first looks at them; equal to a tuple of them.
+
+    Pickled, it is that tuple.
+    """
+
+    __slots__ = ("_make", "_rows")
+
+    def __init__(self, make: Callable[[], tuple[TableRow, ...]]) -> None:
+        self._make: Callable[[], tuple[TableRow, ...]] | None = make
+        self._rows: tuple[TableRow, ...] = ()
+
+    @property
+    def rows(self) -> tuple[TableRow, ...]:
+        """All of them; who made them is forgotten."""
+        if self._make is not None:
+            self._rows = self._make()
+            self._make = None
+        return self._rows
+
+    @overload
+    def __getitem__(self, index: int) -> TableRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TableRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> TableRow | tuple[TableRow, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self.rows == (other.rows if isinstance(other, LateTable) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.rows)
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
+
+    def __reduce__(self) -> tuple[type[tuple[TableRow, ...]], tuple[tuple[TableRow, ...]]]:
+        return tuple, (self.rows,)
+
+
 @dataclass(frozen=True, slots=True)
 class Pressure:
     """Peak register pressure in the steady state."""
@@ -259,7 +302,7 @@ class ScheduleAnalysis:
     storages: tuple[StorageUse, ...] = ()
     memory: tuple[SpaceUse, ...] = ()
     pressure: Pressure | None = None
-    table: tuple[TableRow, ...] = ()
+    table: Sequence[TableRow] = ()
     """The populated reservation table, cycle by cycle; empty where it is not stated."""
     bounds: Bounds | None = None
     proof: Proof | None = None
