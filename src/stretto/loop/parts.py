@@ -68,7 +68,7 @@ class TileType:
     @property
     def bytes(self) -> int:
         """Its size, packed."""
-        return -(-self.elements * self.bits // 8)
+        return _packed(self.shape, self.element)
 
     def __str__(self) -> str:
         return "x".join([*map(str, self.shape), self.element])
@@ -86,6 +86,12 @@ class TileType:
         if sum(map(len, shape)) > NUMBER_DIGITS:
             raise ValueError(f"the sizes of a tile have at most {NUMBER_DIGITS:,} digits together")
         return TileType(tuple(dimensions), element)
+
+
+@lru_cache(maxsize=1024)
+def _packed(shape: tuple[int, ...], element: str) -> int:
+    tile = TileType(shape, element)
+    return -(-tile.elements * tile.bits // 8)
 
 
 DependenceKind = Literal["flow", "anti", "output", "memory", "order"]

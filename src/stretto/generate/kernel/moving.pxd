@@ -3,12 +3,13 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
+    cdef i64 every, segs
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -25,6 +26,10 @@ cdef class Moving:
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
 
+    cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
+    cdef void _hold(self) noexcept
+    cdef _part(self)
+    cdef void _touch(self, i64[::1] seen) noexcept
     cdef i64 below(self, i64 n) noexcept
     cdef i64 wrap(self, i64 start) noexcept
     cdef i64 near(self, i64 cycle) noexcept
