@@ -25,6 +25,7 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
+    cdef i64[::1] phase, rest, weighs, lane_of, lane_from, lane_len
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
@@ -44,6 +45,7 @@ cdef class Moving:
     cdef void undo(self) noexcept
     cdef bint insert(self, i64 op, i64 at, bint onward) noexcept
     cdef i64 crowding(self, i64 s) noexcept
+    cdef i64 alone(self, i64 s) noexcept
     cdef i64 crowd(self, i64 s, i64 count) noexcept
     cdef i64 meeting(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
@@ -66,7 +68,7 @@ cdef class Moving:
     cdef i64 life(self, i64 r) noexcept
     cdef bint measure(self) noexcept
     cdef i64 pressure(self) noexcept
-    cdef i64 highest(self) noexcept
+    cdef i64 highest(self, i64 count) noexcept
     cdef bint keep(self) noexcept
     cdef i64 energy(self) noexcept
     cpdef polish(self, i64 moves)

@@ -104,6 +104,8 @@ class Moving:
         self.limit = _numbers(board.limits)
         self.seg_op, self.keeps, self.holders = _zeros(self.segs), _zeros(n), _zeros(n)
         self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
+        self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
+        self.lane_len = _zeros(self.segs)
         self.longest = _zeros(self.columns)
         self.met = _zeros(self.segs)
         self._hold()
@@ -135,6 +137,8 @@ class Moving:
         self.log_op, self.log_at = _zeros(2 * self.most + n), _zeros(2 * self.most + n)
         self.logged = 0
         self.begin, self.end = _zeros(self.rooms), _zeros(self.rooms)
+        self.phase, self.rest = _zeros(self.rooms), _zeros(self.rooms)
+        self.weighs = _zeros(self.rooms)
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = _zeros(self.ii + 1 if self.cells else 0)
         self.history = _zeros(HISTORY)
@@ -205,7 +209,9 @@ class Moving:
         for s in range(self.segs - 1, -1, -1):
             column = self.seg_col[s]
             self.lane_at[column] -= 1
-            self.lane_seg[self.lane_at[column]] = s
+            m = self.lane_at[column]
+            self.lane_seg[m], self.lane_of[s] = s, m
+            self.lane_from[m], self.lane_len[m] = self.seg_off[s], self.seg_len[s]
 
     def _part(self) -> None:
         """Cut crowded columns into parts of their cycles, each with a list of who begins there."""
@@ -269,7 +275,7 @@ class Moving:
 
     def held_from(self, s: int) -> int:
         """The cycle in which a segment begins."""
-        return self.near(self.cycle[self.seg_op[s]] + self.seg_off[s])
+        return self.lane_from[self.lane_of[s]]
 
     def part_of(self, s: int) -> int:
         """The part of its column in which a segment begins."""
@@ -310,6 +316,7 @@ class Moving:
             self.unlink(s)
         self.cycle[op] = cycle
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
+            self.lane_from[self.lane_of[s]] = self.near(cycle + self.seg_off[s])
             self.link(s)
 
     def put(self, op: int, at: int) -> None:
@@ -380,6 +387,8 @@ class Moving:
         """The first segment that a segment cannot share its column with; -1: it fits."""
         column, op = self.seg_col[s], self.seg_op[s]
         amount, limit = self.seg_amt[s], self.limit[column]
+        if amount == limit and not self.part_wide[column]:
+            return self.alone(s)
         count, held = self.meeting(s), 0
         for k in range(count):
             other = self.met[k]
@@ -387,6 +396,20 @@ class Moving:
                 return other
             held += self.seg_amt[other]  # what is tied to it moves with it, and counts
         return -1 if held <= limit else self.crowd(s, count)
+
+    def alone(self, s: int) -> int:
+        """The first segment of another node that meets a segment that shares with nobody; or -1."""
+        column, op, ii = self.seg_col[s], self.seg_op[s], self.ii
+        begin, length = self.held_from(s), self.seg_len[s]
+        for m in range(self.lane_at[column], self.lane_at[column + 1]):
+            gap = self.lane_from[m] - begin
+            if gap < 0:
+                gap += ii
+            if (gap < length or ii - gap < self.lane_len[m]) and self.seg_op[
+                self.lane_seg[m]
+            ] != op:
+                return self.lane_seg[m]
+        return -1
 
     def crowd(self, s: int, count: int) -> int:
         """Of segments that fit beside another one by one, one where all together do not; or -1."""
@@ -414,10 +437,11 @@ class Moving:
         wide, longest, count = self.part_wide[column], self.longest[column], 0
         if not wide or longest + length + 2 * wide >= ii:
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
-                other = self.lane_seg[m]
-                gap = self.near(self.held_from(other) - begin)
-                if gap < length or ii - gap < self.seg_len[other]:
-                    self.met[count] = other
+                gap = self.lane_from[m] - begin
+                if gap < 0:
+                    gap += ii
+                if gap < length or ii - gap < self.lane_len[m]:
+                    self.met[count] = self.lane_seg[m]
                     count += 1
             return count
         first, parts = self.part_at[column], self.parts[column]
@@ -791,38 +815,38 @@ class Moving:
 
     def pressure(self) -> int:
         """Most register bytes that live at once."""
-        base, top = self.always, 0
+        base, top, count = self.always, 0, 0
         for r in range(self.rooms):
             if self.room_space[r] < 0:
-                base += self.room_bytes[r] * ((self.end[r] - self.begin[r]) // self.ii)
+                life = self.end[r] - self.begin[r]
+                turns = life // self.ii
+                base += self.room_bytes[r] * turns
+                self.rest[count] = life - turns * self.ii
+                self.phase[count] = self.wrap(self.begin[r])
+                self.weighs[count] = self.room_bytes[r]
+                count += 1
         if self.cells:
-            return base + self.highest()
-        for r in range(self.rooms):  # it is reached where some life begins
-            if self.room_space[r] >= 0:
-                continue
+            return base + self.highest(count)
+        for r in range(count):  # it is reached where some life begins
             live = 0
-            for q in range(self.rooms):
-                if self.room_space[q] < 0:
-                    rest = (self.end[q] - self.begin[q]) % self.ii
-                    if self.wrap(self.begin[r] - self.begin[q]) < rest:
-                        live += self.room_bytes[q]
+            for q in range(count):
+                gap = self.phase[r] - self.phase[q]
+                if (gap if gap >= 0 else gap + self.ii) < self.rest[q]:
+                    live += self.weighs[q]
             top = max(top, live)
         return base + top
 
-    def highest(self) -> int:
+    def highest(self, count: int) -> int:
         """The same of what is left of lives after whole IIs, cycle by cycle."""
         for c in range(self.ii + 1):
             self.change[c] = 0
-        for r in range(self.rooms):
-            rest = (self.end[r] - self.begin[r]) % self.ii
-            if self.room_space[r] < 0 and rest:
-                first = self.wrap(self.begin[r])
-                self.change[first] += self.room_bytes[r]
-                if first + rest <= self.ii:
-                    self.change[first + rest] -= self.room_bytes[r]
-                else:
-                    self.change[0] += self.room_bytes[r]
-                    self.change[first + rest - self.ii] -= self.room_bytes[r]
+        for r in range(count):
+            first, last = self.phase[r], self.phase[r] + self.rest[r]
+            self.change[first] += self.weighs[r]
+            if last > self.ii:
+                self.change[0] += self.weighs[r]
+                last -= self.ii
+            self.change[last] -= self.weighs[r]
         live = top = 0
         for c in range(self.ii):
             live += self.change[c]

@@ -144,6 +144,12 @@ class Partial:
             self._leader.pop(member, None)
         return members
 
+    def move(self, i: int, start: int, rung: str) -> None:
+        """Let an operation that is fused with none start elsewhere, where it fits."""
+        self._table = None
+        self.starts[i] = start
+        self.seated_by[i] = (rung, "")
+
     def copy(self) -> Partial:
         """The same seats, to be changed without changing these."""
         other = Partial(self.problem, self.ii)
