@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
@@ -24,6 +23,7 @@ from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.making import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
@@ -288,7 +288,7 @@ class Rows:
 
     def _reach(self, every: Links) -> list[int]:
         """By node: from its start to the last one in it, or folded away behind it."""
-        found = [max(off for _, off in ops) if len(ops) > 1 else ops[0][1] for ops in self.nodes]
+        found = [max([off for _, off in ops]) for ops in self.nodes]
         if self.fitted < len(self.nodes):
             for src, dst, gain in reversed(list(every)):
                 if dst >= self.fitted:
@@ -355,11 +355,12 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
         nodes = [tuple([(i, 0) for i in ops]) for ops in core.nodes]
         segments = [[(c, offset % ii, n, amount) for c, offset, n, amount in row] for row in held]
         return Rows(problem, core, ii, nodes + gone, core.size, links, segments)
-    nodes, segments = [], []
+    joined: list[tuple[tuple[int, int], ...]] = []
+    pieces: list[list[tuple[int, int, int, int]]] = []
     home = [(0, 0)] * core.size
     for number, members in enumerate(tied):
-        nodes.append(tuple((i, off) for n, off in members for i in core.nodes[n]))
-        segments.append(
+        joined.append(tuple((i, off) for n, off in members for i in core.nodes[n]))
+        pieces.append(
             [
                 (column, (offset + off) % ii, length, amount)
                 for n, off in members
@@ -370,13 +371,13 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
             home[n] = (number, off)
     between = Links()
     between.widen(
-        len(nodes),
+        len(joined),
         [
             (home[src][0], home[dst][0], gain + home[src][1] - home[dst][1])
             for src, dst, gain in links
         ],
     )
-    return Rows(problem, core, ii, nodes + gone, len(nodes), between, segments)
+    return Rows(problem, core, ii, joined + gone, len(joined), between, pieces)
 
 
 def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
@@ -400,8 +401,8 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
         if early[src] + gain == early[dst]:
             tight[src].append(dst)
     found: list[list[tuple[int, int]]] = []
-    joined = strong_components(tight) if turning else [[n] for n in range(core.size)]
-    for members in sorted(map(sorted, joined)):
+    together = strong_components(tight) if turning else [[n] for n in range(core.size)]
+    for members in sorted(map(sorted, together)):
         low = min(early[n] for n in members)
         found.append([(n, early[n] - low) for n in members])
     return found

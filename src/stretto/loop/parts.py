@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from stretto.limits import NUMBER_DIGITS
+from stretto.making import cached_property, quickly
 from stretto.vocabulary.spaces import Space
 
 _SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
@@ -179,6 +180,7 @@ class Operand:
     """Cycles after the producer's start; None: the producer's latency."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Access:
     """A read of a storage: this iteration's instance, or the one `distance` before."""
@@ -324,6 +326,7 @@ class Op:
         return max(self.ready, self.vector.end)
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """``start[dst] >= start[src] + latency - II * distance``."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from stretto.loop import Note, Use
+from stretto.making import quickly
 
 SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""
@@ -37,6 +38,7 @@ BoundName = Literal["resource", "recurrence", "fine", "dependence"]
 BOUND_NAMES: tuple[BoundName, ...] = get_args(BoundName)
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one operation (or one fused group) contributes to a bound."""
@@ -120,6 +122,7 @@ class Schedule:
     """Groups that share one hold."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where one operation stands."""
@@ -136,6 +139,7 @@ class Placement:
     """start mod II as published; None: not stated."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class StorageUse:
     """What a schedule makes of one storage."""
@@ -158,6 +162,7 @@ class SpaceUse:
     """None: unlimited, or not stated by the machine."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """Some cycles in a row of the populated reservation table, in which the same is held."""
