@@ -13,8 +13,8 @@ slot is set. `cached_property` is that of functools, without the lock that it ha
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,21 +24,14 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
 else:
 
-    class cached_property:  # noqa: N801 - it stands for that of functools
+    class cached_property(functools.cached_property):  # noqa: N801 - it stands for that one
         """A value that is worked out when it is first asked for, and then an attribute."""
-
-        def __init__(self, work_out: Callable[[Any], Any]) -> None:
-            self.work_out = work_out
-            self.__doc__ = work_out.__doc__
-
-        def __set_name__(self, _: type, name: str) -> None:
-            self.name = name
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            value = self.work_out(instance)
-            instance.__dict__[self.name] = value
+            value = self.func(instance)
+            instance.__dict__[self.attrname] = value
             return value
 
 

@@ -192,18 +192,18 @@ class Rows:
     segments: Sequence[Sequence[tuple[int, int, int, int]]]
 
     @cached_property
-    def home(self) -> list[tuple[int, int]]:
-        """By operation: its node, and its offset there."""
-        found = [(0, 0)] * self.problem.size
+    def home(self) -> tuple[list[int], list[int]]:
+        """By operation: its node; and its offset there."""
+        node, offset = [0] * self.problem.size, [0] * self.problem.size
         for n, ops in enumerate(self.nodes):
             for i, off in ops:
-                found[i] = (n, off)
-        return found
+                node[i], offset[i] = n, off
+        return node, offset
 
     def board(self) -> Board:
         """As rows of numbers."""
-        problem, ii, home, rank = self.problem, self.ii, self.home, self.problem.rank
-        completion = problem.completion
+        problem, ii, rank, (node, offset) = self.problem, self.ii, self.problem.rank, self.home
+        done = [off + end for off, end in zip(offset, problem.completion, strict=True)]
         rooms = problem.rooms
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
@@ -211,7 +211,7 @@ class Rows:
         first, last = self._first(), self._last()
         for i in problem.pinned:
             low, high = _pin(problem, i, ii)
-            n, off = home[i]
+            n, off = node[i], offset[i]
             first[n], last[n] = max(first[n], low - off), min(last[n], high - off)
         every = self._every()
         return Board(
@@ -228,13 +228,10 @@ class Rows:
             last=last,
             reach=self._reach(every),
             pinned=bool(problem.pinned),
-            groups=[[home[i] for i in members] for members in problem.members],
-            writers=[[home[w] for w in room.writers] for room in kept],
+            groups=[[(node[i], offset[i]) for i in members] for members in problem.members],
+            writers=[[(node[i], offset[i]) for i in room.writers] for room in kept],
             accessors=[
-                [
-                    (home[i][0], home[i][1] + completion[i] + ii * distance)
-                    for i, distance in room.accessors
-                ]
+                [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
                 for room in kept
             ],
             room_bytes=[room.bytes for room in kept],
@@ -254,13 +251,12 @@ class Rows:
         )
 
     def _every(self) -> Links:
-        ii, home, found = self.ii, self.home, Links()
+        ii, (node, offset), found = self.ii, self.home, Links()
         found.widen(
             len(self.nodes),
             [
-                (a, b, latency - ii * distance + off_a - off_b)
+                (node[src], node[dst], latency - ii * distance + offset[src] - offset[dst])
                 for src, dst, latency, distance in self.problem.between.edges
-                for (a, off_a), (b, off_b) in ((home[src], home[dst]),)
             ],
         )
         return found
@@ -300,7 +296,7 @@ class Rows:
         nodes: list[int] = []
         cycles: list[int] = []
         for i in self.problem.pinned:
-            asked, (n, off) = self.problem.loop.ops[i].constraint, self.home[i]
+            asked, n, off = self.problem.loop.ops[i].constraint, self.home[0][i], self.home[1][i]
             cycle = asked.start if asked.start is not None else asked.cycle
             if cycle is not None:
                 nodes.append(n)
