@@ -39,6 +39,8 @@ HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
+DEEPEST = 64
+"""Collisions that `refuted` parts on one way."""
 STRAY = 8
 """Stages beyond twice as many as the best placement has at which starts are given up."""
 
@@ -142,6 +144,11 @@ class Moving:
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = _zeros(self.ii + 1 if self.cells else 0)
         self.history = _zeros(HISTORY)
+        self.kept, self.spot = _zeros(0), _zeros(self.segs)
+        self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
+        self.post_gain = _zeros(2 * DEEPEST)
+        self.turns = self.looks = self.posted = 0
+        self.one = self.two = self.nearest = self.farthest = 0
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
@@ -532,6 +539,103 @@ class Moving:
                         if held > self.limit[column] * span:
                             return True
         return False
+
+    def refuted(self, stages: int, looks: int) -> bool:
+        """Whether no placement has so few stages; false: there may be one, or `looks` ran out.
+
+        Two that cannot share a column stand so many whole IIs apart, one behind the other. Where
+        earliest starts collide, each such number is tried: branch and bound on disjunctive arcs
+        (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof.
+        """
+        self.turns, self.looks, self.posted = stages + 2, looks, 0
+        if len(self.kept) < 2 * DEEPEST * self.fitted:
+            self.kept = _zeros(2 * DEEPEST * self.fitted)
+        return not (self.windows(stages) and self.branch(0))
+
+    def branch(self, depth: int) -> bool:
+        """Whether some placement may lie in the windows as they are."""
+        self.looks -= 1
+        if self.looks < 0 or depth >= DEEPEST:
+            return True
+        if self.overfull():
+            return False
+        self.collide()
+        if self.one < 0:
+            return True
+        one, two, low, high = self.one, self.two, self.nearest, self.farthest
+        kept, n = 2 * depth * self.fitted, self.fitted
+        for i in range(n):
+            self.kept[kept + i], self.kept[kept + n + i] = self.early[i], self.late[i]
+        for turn in range(low, high + 1):
+            ahead = self.seg_off[one] - self.seg_off[two]
+            self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
+            self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
+            possible = self.narrow() and self.branch(depth + 1)
+            self.posted -= 2
+            if possible:
+                return True
+            for i in range(n):
+                self.early[i], self.late[i] = self.kept[kept + i], self.kept[kept + n + i]
+        return False
+
+    def post(self, one: int, two: int, gain: int) -> None:
+        """Let the node of one segment wait for that of another, until it is taken back."""
+        self.post_src[self.posted], self.post_dst[self.posted] = self.seg_op[one], self.seg_op[two]
+        self.post_gain[self.posted] = gain
+        self.posted += 1
+
+    def narrow(self) -> bool:
+        """Narrow windows by all dependences and what was posted; false: some node has none left."""
+        sweeps, moved = 0, True
+        while moved:
+            moved = False
+            sweeps += 1
+            if sweeps > self.fitted + 1:  # around some cycle, and round again
+                return False
+            for a in range(self.arcs + self.posted):
+                if a < self.posted:
+                    src, dst, gain = self.post_src[a], self.post_dst[a], self.post_gain[a]
+                else:
+                    k = a - self.posted
+                    src, dst, gain = self.arc_src[k], self.arc_dst[k], self.arc_gain[k]
+                if self.early[src] + gain > self.early[dst]:
+                    self.early[dst] = self.early[src] + gain
+                    moved = True
+                if self.late[dst] - gain < self.late[src]:
+                    self.late[src] = self.late[dst] - gain
+                    moved = True
+                if self.early[dst] > self.late[dst] or self.early[src] > self.late[src]:
+                    return False
+        return True
+
+    def collide(self) -> None:
+        """Two segments that collide at earliest starts, those of the fewest ways apart; or -1."""
+        self.one, fewest = -1, FAR
+        for m in range(self.segs):
+            s = self.lane_seg[m]
+            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+        for column in range(self.columns):
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s = self.lane_seg[m]
+                for k in range(m + 1, self.lane_at[column + 1]):
+                    t = self.lane_seg[k]
+                    gap = self.spot[k] - self.spot[m]
+                    if gap < 0:
+                        gap += self.ii
+                    if gap >= self.lane_len[m] and self.ii - gap >= self.lane_len[k]:
+                        continue
+                    x, y = self.seg_op[s], self.seg_op[t]
+                    if x == y or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]:
+                        continue
+                    ahead = self.seg_off[t] - self.seg_off[s] + self.turns * self.ii
+                    low = self.early[y] - self.late[x] + ahead + self.lane_len[k] - 1
+                    high = self.late[y] - self.early[x] + ahead - self.lane_len[m]
+                    low, high = low // self.ii - self.turns, high // self.ii - self.turns
+                    if high - low < fewest:
+                        self.one, self.two, fewest = s, t, high - low
+                        self.nearest, self.farthest = low, high
+                    if fewest <= 0:
+                        return
 
     def over(self, s: int) -> int:
         """When a segment ends that begins as late as its window allows."""
