@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
-from stretto.generate.kernel.moving import Moving
+from stretto.generate.kernel.moving import OPEN, Moving
 from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
@@ -43,9 +43,9 @@ FEW_ROUNDS, SOON = 2, 1_500
 """Who has moves for more than a look and for fewer rounds than this goes down stage by stage, and
 gives up so soon: random loops of 30 and of 100 operations come to no more stages so, in 0.7 of the
 time."""
-LOOKS = 24
-"""Looks at a number of stages that may prove that there is no such placement: where they do, fewer
-than ten do in most loops, and `fit` need not try."""
+LOOKS = 20_000
+"""Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
+stages that cannot be are refuted after ten looks at all of them."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
@@ -164,10 +164,9 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
         target = (failed + stages) // 2
         if (large or few) and not failed:
             target = max(1, stages - (max(1, stages // 8) if large else step))
-        if not large and moving.refuted(target, LOOKS):
-            failed = target
-            continue
-        for hot, patience in WARM if large else WAYS:
+        known = OPEN if large else moving.part(target, LOOKS // (1 + moving.arcs))
+        ways = WARM if large else WAYS
+        for hot, patience in ways if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)
             before = moving.tried

@@ -9,7 +9,7 @@ cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, looks, posted, one, two, nearest, farthest
+    cdef i64 every, segs, turns, posted, looks, one, two, nearest, farthest
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -53,7 +53,8 @@ cdef class Moving:
     cdef bint windows(self, i64 stages) noexcept
     cpdef bint overfull(self)
     cdef i64 over(self, i64 s) noexcept
-    cpdef bint refuted(self, i64 stages, i64 looks)
+    cpdef i64 part(self, i64 stages, i64 looks)
+    cdef bint seat_early(self) noexcept
     cdef bint branch(self, i64 depth) noexcept
     cdef void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept

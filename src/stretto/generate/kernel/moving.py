@@ -40,7 +40,9 @@ HISTORY = 40
 CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
 DEEPEST = 64
-"""Collisions that `refuted` parts on one way."""
+"""Collisions that are parted on one way."""
+OPEN, FOUND, REFUTED = 0, 1, 2
+"""What is known of a number of stages."""
 STRAY = 8
 """Stages beyond twice as many as the best placement has at which starts are given up."""
 
@@ -540,22 +542,38 @@ class Moving:
                             return True
         return False
 
-    def refuted(self, stages: int, looks: int) -> bool:
-        """Whether no placement has so few stages; false: there may be one, or `looks` ran out.
+    def part(self, stages: int, looks: int) -> int:
+        """Part what collides: FOUND, a placement of so many stages, or REFUTED; OPEN: neither.
 
         Two that cannot share a column stand so many whole IIs apart, one behind the other. Where
         earliest starts collide, each such number is tried: branch and bound on disjunctive arcs
-        (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof.
+        (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof; where
+        nothing collides, earliest starts are a placement, the best from then on.
         """
         self.turns, self.looks, self.posted = stages + 2, looks, 0
         if len(self.kept) < 2 * DEEPEST * self.fitted:
             self.kept = _zeros(2 * DEEPEST * self.fitted)
-        return not (self.windows(stages) and self.branch(0))
+        if not self.windows(stages) or not self.branch(0):
+            return REFUTED
+        return FOUND if self.looks >= 0 and self.seat_early() and self.accept() else OPEN
+
+    def seat_early(self) -> bool:
+        """Let everybody start as early as the windows allow; whether all columns then suffice."""
+        for i in range(self.fitted):
+            self.seat(i, self.early[i])
+        s = 0
+        while s < self.segs and self.crowding(s) < 0:
+            s += 1
+        return s == self.segs
 
     def branch(self, depth: int) -> bool:
-        """Whether some placement may lie in the windows as they are."""
+        """Whether some placement may lie in the windows, which end where nothing collides.
+
+        Out of looks, or too deep, one may.
+        """
         self.looks -= 1
         if self.looks < 0 or depth >= DEEPEST:
+            self.looks = -1
             return True
         if self.overfull():
             return False
