@@ -83,6 +83,7 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     again = AGAIN[effort] if len(found) > 1 else 0
     while again and min(best)[0].spills:
         problem.deadline.check()
+        moving.seed = again * 999_983
         moving.take(first)
         hot, patience = WAYS[again % len(WAYS)]
         deeper = again % 2 if effort == "thorough" else 0  # one stage more may be what it takes
