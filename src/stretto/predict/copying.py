@@ -11,28 +11,32 @@ from dataclasses import replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Kernel, Operation
-from stretto.kernel.types import Scalar
+from stretto.kernel.types import Buffer, Scalar
 from stretto.predict.engine import Costs
 from stretto.predict.numbers import Number, Numbers
-from stretto.predict.timings import Timings, rate
+from stretto.predict.timings import MANY, Timings
+
+WIDE = 128
+"""Bytes of a row from which on it is loaded as fast as memory goes."""
 
 
-def loads(parts: Iterable[Part]) -> list[Beat]:
-    """All copies in of a score, each once."""
-    found: list[Beat] = []
+def loads(parts: Iterable[Part]) -> list[tuple[int | None, list[Beat]]]:
+    """All copies in of a score, each once: those of each loop, by its number, and of none."""
+    found: list[tuple[int | None, list[Beat]]] = []
     for part in parts:
         if isinstance(part, LoopScore):
-            found += [beat for beat in part.kernel if beat.kind == "copy"]
+            found.append((part.number, [beat for beat in part.kernel if beat.kind == "copy"]))
         elif isinstance(part, Around):
             found += loads(part.body)
         elif part.kind == "copy":
-            found.append(part)
+            found.append((None, [part]))
     return found
 
 
 def sources(
     kernel: Kernel,
     scores: Iterable[AgentScore],
+    held: Callable[[int], float],
     timings: Timings,
     blocks: int,
     numbers_of: Callable[[int], Numbers],
@@ -41,25 +45,49 @@ def sources(
 ) -> tuple[Costs, dict[Operation, str]]:
     """Costs with a source of its own for each degree of sharing, and the source of each copy.
 
-    `shared` keeps by how many blocks a copy is shared, for another of the same kernel and grid.
+    `held` tells how long an iteration's products hold the tensor core. `shared` keeps by how many
+    blocks a copy is shared, for another of the same kernel and grid.
     """
     costs = timings.costs
     found: dict[Operation, str] = {}
     latency, rates = dict(costs.latency), dict(costs.rate)
-    copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
+    groups = [group for score in scores for group in loads(score.parts)]
     known = {} if shared is None else shared
-    share(kernel, copies, range(min(blocks, timings.sms)), numbers_of, known)
-    for operation in dict.fromkeys(copies):
-        name = f"hbm, shared by {known[operation]:.0f}"
-        found[operation] = name
-        latency[name] = costs.latency["hbm"]
-        rates[name] = shared_rate(known[operation], timings, clock)
+    every = [beat.operation for _, beats in groups for beat in beats if beat.operation]
+    share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
+    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is.
+    cached = costs.latency["l2"]
+    late = cached + (costs.latency["hbm"] - cached) * clock / timings.memory
+    for loop, beats in groups:
+        copies = [(beat.operation, beat.bytes) for beat in beats if beat.operation]
+        rate = {
+            op: shared_rate(known[op], timings, clock, narrow=row_bytes(op) < WIDE)
+            for op, _ in copies
+        }
+        # Blocks whose copies are the longest run as fast as they can, and so fall out of step.
+        free = loop is not None and sum(n / rate[op] for op, n in copies) > held(loop)
+        for op, _ in copies:
+            name = f"hbm, shared by {known[op]:.0f}, {rate[op]:.1f}" + (", apart" if free else "")
+            found[op], latency[name] = name, late
+            rates[name] = rate[op] * (timings.apart if free and known[op] > 1 else 1.0)
     return replace(costs, latency=latency, rate=rates), found
 
 
-def shared_rate(sharing: float, timings: Timings, clock: float) -> float:
-    """Bytes a cycle of a copy that so many blocks share."""
-    return rate(timings.shares["hbm"], sharing) * timings.memory / clock
+def shared_rate(sharing: float, timings: Timings, clock: float, *, narrow: bool = False) -> float:
+    """Bytes a cycle of a copy that so many blocks share, while they are in step.
+
+    What they share comes from HBM once, at its own clock, and then from the cache.
+    """
+    some = min(1.0, (sharing - 1) / (MANY - 1))
+    cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
+    once = timings.alone["hbm"] * timings.memory / clock * max(1.0, sharing)
+    return min(once, cached) * (timings.narrow if narrow else 1.0)
+
+
+def row_bytes(operation: Operation) -> int:
+    """Of the tile that a copy brings."""
+    made = operation.results[0].type if operation.results else None
+    return made.shape[-1] * made.element.bits // 8 if isinstance(made, Buffer) else WIDE
 
 
 def share(

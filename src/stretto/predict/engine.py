@@ -10,11 +10,28 @@ product leaves only a part. All else happens at times that are known when it is 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 ENDLESS = float("inf")
 Span = tuple[float, float]
+
+
+def both(arithmetic: float, special: float) -> float:
+    """Cycles of work of two kinds of pipes that overlaps: a little more than the longer of both."""
+    return (arithmetic**3 + special**3) ** (1 / 3)
+
+
+def between(points: Sequence[tuple[float, float]], at: float) -> float:
+    """What lies between points that were measured, and is that of the last beyond them."""
+    if at <= points[0][0]:
+        return points[0][1]
+    for (low, less), (high, more) in pairwise(points):
+        if at <= high:
+            return less + (more - less) * (at - low) / (high - low)
+    return points[-1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +46,18 @@ class Work:
     """Cycles of the special function units in it."""
     meetings: int = 0
     """How often lanes have to be brought together."""
+    met: float = 0.0
+    """Cycles of a meeting."""
+
+    @property
+    def idle(self) -> float:
+        """Cycles in which it keeps no pipe busy, but waits for results of its own."""
+        return self.cycles - both(self.arithmetic, self.special)
+
+    @property
+    def waits(self) -> float:
+        """Those of them in which lanes meet."""
+        return min(self.idle, self.meetings * self.met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +110,8 @@ class Product:
     """Of the tensor core."""
     issue: float
     """Of the agent."""
+    smem: float = 0.0
+    """Bytes of shared memory that it reads in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +156,16 @@ class Costs:
     product_latency: float
     """Of a product, beyond its cycles of the tensor core."""
     settle: float
-    """Of a wait for products that are done."""
+    """More of an arrival that follows a wait for products: warps have to meet."""
     beside: float
     """Part of the arithmetic pipes that a running product leaves."""
-    meeting: float
-    """Cycles more that lanes take to be brought together while a product runs."""
+    special: float
+    """Part of the special function units that it leaves."""
+    late: float
+    """Times longer that results of arithmetic take beside it."""
+    meeting: tuple[tuple[float, float], ...]
+    """Cycles more that lanes take to be brought together while a product runs that reads so many
+    bytes of shared memory in a cycle: bytes and cycles, rising."""
 
 
 @dataclass
@@ -208,6 +244,8 @@ class _Run:
         self._now = 0.0
         self._tensor_free = 0.0
         self._tensor_busy = 0.0
+        self._queue: deque[tuple[float, float]] = deque()
+        """Products that are not done: when they will be, and bytes a cycle."""
         self._copied = 0.0
         self._landed = 0.0
 
@@ -311,20 +349,24 @@ class _Run:
                 self._rings[name].full[turn] = self._landed
                 return ready
             case Arrive(name, turn):
-                ready = self._takes(agent, costs.arrive + costs.arrive_warp * more, "arrive")
+                cost = costs.arrive + costs.arrive_warp * more
+                if agent.at and isinstance(agent.program[agent.at - 1], Settle):
+                    cost += costs.settle
+                ready = self._takes(agent, cost, "arrive")
                 self._rings[name].freed.setdefault(turn, []).append(agent.until)
                 return ready
-            case Product(cycles, issue):
+            case Product(cycles, issue, smem):
                 begin = max(now, self._tensor_free)
                 self._tensor_free = begin + cycles
                 self._tensor_busy += cycles
+                self._queue.append((self._tensor_free, smem))
                 agent.products.append(self._tensor_free + costs.product_latency)
                 return self._takes(agent, issue, "issue")
             case Settle(left):
                 done = agent.products[: len(agent.products) - left]
                 agent.products = agent.products[len(agent.products) - left :] if left else []
-                late = max(done) - now if done else 0.0
-                return self._takes(agent, max(costs.settle, late), "wait for products")
+                late = max(0.0, max(done) - now) if done else 0.0
+                return self._takes(agent, late, "wait for products")
             case Step(key):
                 agent.steps.setdefault(key, []).append(now)
                 agent.at += 1
@@ -337,30 +379,34 @@ class _Run:
         if not active:
             return []
         costs = self._costs
-        multiplying = self._tensor_free > self._now + 1e-9
-        room = costs.beside if multiplying else 1.0
-        arithmetic = sum(a.work.arithmetic / a.work.cycles for a in active if a.work)
-        special = sum(a.work.special / a.work.cycles for a in active if a.work)
-        slow = min(1.0, room / arithmetic) if arithmetic > 0 else 1.0
-        slower = min(1.0, 1.0 / special) if special > 0 else 1.0
+        while self._queue and self._queue[0][0] <= self._now + 1e-9:
+            self._queue.popleft()
+        room, units, late, extra = 1.0, 1.0, 1.0, 0.0
+        if self._queue:
+            room, units, late = costs.beside, costs.special, costs.late
+            extra = between(costs.meeting, self._queue[0][1])
+        # How long each would take were it alone with the product, and how busy they all keep pipes.
+        spans = [
+            w.waits + (w.idle - w.waits) * late + both(w.arithmetic / room, w.special / units)
+            for a in active
+            if (w := a.work)
+        ]
+        works = [(a, a.work, span) for a, span in zip(active, spans, strict=True) if a.work]
+        arithmetic = sum(w.arithmetic / span for _, w, span in works) / room
+        special = sum(w.special / span for _, w, span in works) / units
+        crowd = max(1.0, both(arithmetic, special))
         found: list[tuple[_Agent, float]] = []
-        for agent in active:
-            work = agent.work
-            assert work is not None
-            rate = slow if work.arithmetic else 1.0
-            if work.special:
-                rate = min(rate, slower)
-            if multiplying and work.meetings:
-                rate = min(rate, work.cycles / (work.cycles + work.meetings * costs.meeting))
-            found.append((agent, rate))
+        for agent, work, span in works:
+            pace = crowd if work.arithmetic or work.special else 1.0
+            found.append((agent, work.cycles / (span * pace + work.meetings * extra)))
         return found
 
     def _next(self) -> float:
         times = [a.until for a in self._agents if a.until > self._now + 1e-9]
         self._running = self._rates()
         times += [self._now + a.left / rate for a, rate in self._running]
-        if self._running and self._tensor_free > self._now + 1e-9:
-            times.append(self._tensor_free)
+        if self._running and self._queue:
+            times.append(self._queue[0][0])
         return min(times, default=ENDLESS)
 
     def _advance(self, to: float) -> None:

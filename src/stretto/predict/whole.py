@@ -21,7 +21,7 @@ from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import sources
 from stretto.predict.engine import Outcome
-from stretto.predict.flow import Costing
+from stretto.predict.flow import Costing, products_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
@@ -106,6 +106,7 @@ class _Whole:
         costs, copies = sources(
             subject.kernel,
             subject.emitted.score,
+            lambda loop: products_of(subject.programs[loop].loop, machine),
             self._timings,
             self._blocks,
             self._numbers,
