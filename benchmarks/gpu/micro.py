@@ -63,10 +63,10 @@ def configurations():
                     for warps in (4, 8) if how == "steady" else (4,):
                         found.append({"kind": "product", "how": how, "n": n, "k": k,
                                       "registers": registers, "warps": warps})  # fmt: skip
-                if n <= 128:
-                    for how in ("steady", "single"):
+                for how in ("steady", "single", "issue") if n <= 128 else ():
+                    for beside in ("steady", "softmax_rescale") if n > 32 else ("steady",):
                         found.append({"kind": "products", "how": how, "n": n, "k": k,
-                                      "registers": registers})  # fmt: skip
+                                      "registers": registers, "beside": beside})  # fmt: skip
     # Arithmetic: alone, in one agent of twice the warps, two agents, beside another's products.
     for op, n, d in arithmetic():
         for beside in ("alone", "wide", "two"):
@@ -108,12 +108,11 @@ def configurations():
                                   "parts": 1})  # fmt: skip
     # As products of matrices load them: eight rows of tiles, as many columns as make all SMs.
     for a, b, columns in PAIRS:
-        for parts in ("ab", "a", "b"):
-            for ring in (2, 3, 4, 6):
-                for source in ("l2", "hbm"):
-                    if (a + b) * columns * 2 * ring <= 200 * 1024 and (parts == "ab" or ring > 3):
-                        found.append({"kind": "tiles", "a": a, "b": b, "columns": columns,
-                                      "parts": parts, "ring": ring, "source": source})  # fmt: skip
+        for ring in (1, 2, 3, 4, 6):
+            for pace in (0, a * b * columns // 2048):
+                if (a + b) * columns * 2 * ring <= 200 * 1024 and (ring > 2 or not pace):
+                    found.append({"kind": "tiles", "a": a, "b": b, "columns": columns,
+                                  "ring": ring, "pace": pace})  # fmt: skip
     # Copies out.
     for n in (64, 128, 256):
         for how in ("smem", "tma", "direct"):
@@ -155,9 +154,10 @@ def repeated(configuration):
     c = configuration
     match c["kind"]:
         case "product" | "products":
-            second = "alone" if c["kind"] == "product" else "steady"
+            second = c.get("beside", "alone")
             constants = {"FIRST": c["how"], "SECOND": second, "REGISTERS": c["registers"],
-                         "N": c["n"], "P": c["n"], "K": c["k"], "D": 64}  # fmt: skip
+                         "N": 128 if second == "softmax_rescale" else c["n"], "P": c["n"],
+                         "K": c["k"], "D": 64}  # fmt: skip
             options = {"num_warps": c.get("warps", 4)}
             return (
                 kernels.pair,
@@ -192,8 +192,8 @@ def repeated(configuration):
                          "N": c["n"], "K": c["k"]}  # fmt: skip
             return turning.turns, constants, {"num_warps": c["warps"]}
         case "tiles":
-            constants = {"SHARE": 8, "TILES": TILES_WALKED[c["source"]], "COLUMNS": c["columns"],
-                         "PARTS": c["parts"], "RING": c["ring"]}  # fmt: skip
+            constants = {"ROWS": ROWS, "COLUMNS": c["columns"], "TILES": TILES_WALKED,
+                         "RING": c["ring"], "PACE": c["pace"]}  # fmt: skip
             return turning.tiles, constants, {"num_warps": 1}
         case "copy":
             tiles = TILES[c["source"]]
@@ -222,10 +222,12 @@ def repeated(configuration):
 
 TILES = {"l2": 4, "hbm": 128}
 """Tiles that each group of blocks walks over before it begins anew."""
+WALKS = 4
+"""How often tiles are walked over, the first time without a count."""
 LONG = 256 * 2000
 """Cycles for which products run beside arithmetic that is measured."""
-TILES_WALKED = {"l2": 64, "hbm": 128}
-"""The same of rows and columns of tiles: they fit into the cache, or do not."""
+TILES_WALKED, ROWS = 128, 8
+"""The same of tiles as a product of matrices loads them, and their rows at a time."""
 kept = {}
 
 
@@ -260,10 +262,10 @@ def tensors(c, sms):
         other = described(big[-shape[0] * shape[1] :].view(shape), (rows, columns))
         return {"a_desc": made, "b_desc": other}, sms
     if c["kind"] == "tiles":
-        span = c["columns"] * TILES_WALKED[c["source"]]
-        across = -(-sms // 8)
-        a = big[: 8 * c["a"] * span].view(8 * c["a"], span)
-        b = big[-across * c["b"] * span :].view(across * c["b"], span)
+        span = c["columns"] * TILES_WALKED
+        passed = -(-sms // ROWS) * c["b"] * (WALKS + 1)
+        a = big[: ROWS * c["a"] * span].view(ROWS * c["a"], span)
+        b = big[-passed * span :].view(passed, span)
         return {
             "a_desc": described(a, (c["a"], c["columns"])),
             "b_desc": described(b, (c["b"], c["columns"])),
@@ -372,11 +374,13 @@ def run(c):
         case "alternate":
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
         case "overlap":
-            second = slope(c, blocks, 32, 128, ["trips"], 1)
-            return slope(c, blocks, 32, 128, ["trips"]) | {"second": second["cycles"]}
+            more = {
+                name: slope(c, blocks, 32, 128, ["trips"], who)["cycles"]
+                for name, who in (("second", 1), ("issue", 4), ("second_issue", 5))
+            }
+            return slope(c, blocks, 32, 128, ["trips"]) | more
         case "tiles":
-            trips = 96 if c["source"] == "hbm" else 256
-            return slope(c, blocks, trips // 3, trips, ["trips"])
+            return slope(c, blocks, TILES_WALKED, WALKS * TILES_WALKED, ["trips"])
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])

@@ -257,7 +257,7 @@ def pair(
             [4],
             [240],
         )
-    elif FIRST == "steady":
+    elif FIRST == "steady" or FIRST == "single" or FIRST == "issue":
         gl.warp_specialize(
             [
                 (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)),

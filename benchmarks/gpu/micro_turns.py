@@ -47,9 +47,14 @@ def turns(
     """Nobody waits for what arrives here, and what is waited for is there."""
     M: gl.constexpr = 16 * num_warps
     a_tile, b_tile = factors(M, N, K, num_warps)
-    bars = gl.allocate_shared_memory(gl.int64, [4, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(4):
-        mbarrier.init(bars.index(i), count=1)
+    a_full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    b_full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    a_free = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    b_free = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(a_full, count=1)
+    mbarrier.init(b_full, count=1)
+    mbarrier.init(a_free, count=1)
+    mbarrier.init(b_free, count=1)
     fence_async_shared()
     gl.thread_barrier()
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [num_warps, 1], [16, N, 16])
@@ -60,10 +65,14 @@ def turns(
         if PRODUCT:
             flying = warpgroup_mma(a_tile, b_tile, total, is_async=True)
             total = warpgroup_mma_wait(0, deps=(flying,))
-        for j in gl.static_range(ARRIVES):
-            mbarrier.arrive(bars.index(j), count=1)
-        for j in gl.static_range(WAITS):
-            mbarrier.wait(bars.index(2 + j), 1)
+        if ARRIVES > 0:
+            mbarrier.arrive(a_free, count=1)
+        if ARRIVES > 1:
+            mbarrier.arrive(b_free, count=1)
+        if WAITS > 0:
+            mbarrier.wait(a_full, 1)
+        if WAITS > 1:
+            mbarrier.wait(b_full, 1)
     end = clock()
     stamp(out, 6)
     tell(out, 0, begin, end, trips)
@@ -84,7 +93,8 @@ def one_of_two(
     REGISTERS: gl.constexpr,
     N: gl.constexpr,
 ):
-    """Meets the other agent, then is OFFSET cycles later than it; counts its product alone."""
+    """Meets the other agent, then is OFFSET cycles later than it; counts its product alone, and how
+    long it took to issue it."""
     warps: gl.constexpr = gl.num_warps()
     M: gl.constexpr = 16 * warps
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, N, 16])
@@ -94,6 +104,7 @@ def one_of_two(
         a = a_tile
     total = gl.zeros([M, N], gl.float32, layout)
     spent = clock() * 0
+    issued = spent
     for i in range(trips):
         mbarrier.arrive(bars.index(1 - WHO), count=1)
         mbarrier.wait(bars.index(WHO), i & 1)
@@ -103,9 +114,11 @@ def one_of_two(
                 pass
         before = clock()
         flying = warpgroup_mma(a, b_tile, total, is_async=True)
+        issued += clock() - before
         total = warpgroup_mma_wait(0, deps=(flying,))
         spent += clock() - before
     tell(out, WHO, spent * 0, spent, trips)
+    tell(out, 4 + WHO, issued * 0, issued, trips)
     rows = gl.arange(0, M, gl.SliceLayout(1, layout))[:, None]
     gl.store(sink + rows * N + gl.arange(0, N, gl.SliceLayout(0, layout))[None, :], total)
 
@@ -145,45 +158,49 @@ def tiles(
     a_desc,
     b_desc,
     trips,
-    SHARE: gl.constexpr,
-    TILES: gl.constexpr,
+    ROWS: gl.constexpr,
     COLUMNS: gl.constexpr,
-    PARTS: gl.constexpr,
+    TILES: gl.constexpr,
     RING: gl.constexpr,
+    PACE: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """RING turns in flight. Blocks that stand SHARE apart load the same tile of A, SHARE blocks in
-    a row the same of B. PARTS `a`, `b` or `ab`: which of both are loaded."""
+    """RING turns in flight, none begun sooner than PACE cycles behind the one before it. Blocks
+    that stand ROWS apart load the same tile of A, ROWS blocks in a row the same of B. A is walked
+    over again and again, of B there is another column each time."""
     a_rows: gl.constexpr = a_desc.block_type.shape[0]
     b_rows: gl.constexpr = b_desc.block_type.shape[0]
+    bytes: gl.constexpr = a_desc.block_type.nbytes + b_desc.block_type.nbytes
     a_tile = gl.allocate_shared_memory(gl.float16, [RING, a_rows, COLUMNS], a_desc.layout)
     b_tile = gl.allocate_shared_memory(gl.float16, [RING, b_rows, COLUMNS], b_desc.layout)
     full = gl.allocate_shared_memory(gl.int64, [RING, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(RING):
         mbarrier.init(full.index(i), count=1)
     fence_async_shared()
-    a_row = gl.program_id(0) % SHARE * a_rows
-    b_row = gl.program_id(0) // SHARE * b_rows
-    a_bytes: gl.constexpr = a_desc.block_type.nbytes if PARTS != "b" else 0
-    b_bytes: gl.constexpr = b_desc.block_type.nbytes if PARTS != "a" else 0
+    a_row = gl.program_id(0) % ROWS * a_rows
+    b_row = gl.program_id(0) // ROWS * b_rows
+    across = gl.cdiv(gl.num_programs(0), ROWS) * b_rows
     for i in range(RING):
-        mbarrier.expect(full.index(i), a_bytes + b_bytes)
-        if a_bytes:
-            tma_load(a_desc, [a_row, i * COLUMNS], full.index(i), a_tile.index(i))
-        if b_bytes:
-            tma_load(b_desc, [b_row, i * COLUMNS], full.index(i), b_tile.index(i))
+        mbarrier.expect(full.index(i), bytes)
+        tma_load(a_desc, [a_row, i * COLUMNS], full.index(i), a_tile.index(i))
+        tma_load(b_desc, [b_row, i * COLUMNS], full.index(i), b_tile.index(i))
     slot = 0
     phase = 0
     stamp(out, 4)
     begin = clock()
+    last = begin
     for i in range(trips):
         mbarrier.wait(full.index(slot), phase)
-        mbarrier.expect(full.index(slot), a_bytes + b_bytes)
-        column = (i + RING) % TILES * COLUMNS
-        if a_bytes:
-            tma_load(a_desc, [a_row, column], full.index(slot), a_tile.index(slot))
-        if b_bytes:
-            tma_load(b_desc, [b_row, column], full.index(slot), b_tile.index(slot))
+        if PACE:
+            while clock() - last < PACE:
+                pass
+            last = clock()
+        mbarrier.expect(full.index(slot), bytes)
+        at = i + RING
+        column = at % TILES * COLUMNS
+        row = b_row + at // TILES * across
+        tma_load(a_desc, [a_row, column], full.index(slot), a_tile.index(slot))
+        tma_load(b_desc, [row, column], full.index(slot), b_tile.index(slot))
         slot += 1
         phase = gl.where(slot == RING, phase ^ 1, phase)
         slot = gl.where(slot == RING, 0, slot)

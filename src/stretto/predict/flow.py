@@ -8,7 +8,7 @@ Long loops are cut short: whoever asks extrapolates from the steps that end each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Operation
@@ -34,6 +34,8 @@ from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import STAGING
 
+MULTIPLY, SUMS = "arith.mulf", ("arith.addf", "arith.subf")
+"""What is one instruction together."""
 DEPTH = 16
 """Of k, that one instruction of a product takes."""
 ROWS = 64
@@ -65,6 +67,29 @@ class Costing:
             part = self._part(loop.op(op), loop)
             (self._parts[key],) = blocks.seen([part], self._views[number])
         return self._parts[key]
+
+    def contracted(self, score: LoopScore) -> frozenset[str]:
+        """Factors of sums that the assembler makes one instruction of with the sum.
+
+        A product of elements that nothing but sums of its own step takes costs nothing.
+        """
+        loop = self.programs[score.number].loop
+        stages = {beat.op: beat.stage for beat in score.kernel if beat.kind == "work"}
+        kinds = {op.name: op.kind for op in loop.ops}
+        takers: dict[str, list[tuple[str, int]]] = {}
+        for op in loop.ops:
+            for operand in op.operands:
+                takers.setdefault(operand.value, []).append((op.name, operand.distance))
+        return frozenset(
+            op
+            for op, stage in stages.items()
+            if kinds[op] == MULTIPLY
+            and all(
+                kinds[taker] in SUMS and not distance and stages.get(taker) == stage
+                for value in loop.op(op).results
+                for taker, distance in takers.get(value, [("", 1)])
+            )
+        )
 
     def _part(self, op: Op, loop: Loop) -> blocks.Part:
         return blocks.part_of(op, loop, self.timings.pipes, self.timings.lag, self.timings.meeting)
@@ -165,6 +190,8 @@ class Flow:
     """Of the names of rings, where several blocks share an SM."""
     found: list[Instruction] = field(default_factory=list[Instruction])
     _work: list[blocks.Part] = field(default_factory=list[blocks.Part])
+    _free: frozenset[str] = frozenset()
+    """Operations of the present loop that cost nothing."""
     _turns: dict[str, int] = field(default_factory=dict[str, int])
     _base: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -237,6 +264,7 @@ class Flow:
 
     def _loop(self, score: LoopScore) -> None:
         trips = self.trips(score)
+        self._free = self.costing.contracted(score)
         rings = {beat.thing for beat in score.kernel if beat.thing} | {
             beat.thing for _, step in score.prologue for beat in step if beat.thing
         }
@@ -280,4 +308,6 @@ class Flow:
                 case "drain":
                     self._say(Delay(self.costing.timings.store[0], "store"))
                 case "work":
-                    self._work.append(self.costing.inside(score.number, beat.op))
+                    part = self.costing.inside(score.number, beat.op)
+                    free = beat.op in self._free
+                    self._work.append(replace(part, arithmetic=0.0, tail=0.0) if free else part)
