@@ -259,6 +259,11 @@ def _beside(results: Results) -> dict[str, Figure]:
             "128 bytes of shared memory a cycle",
             "arithmetic maximum of 8 columns",
         ),
+        "elements": (
+            _whole(*(arithmetic(op, 128, "two") / 2 for op in ("subtract", "higher"))),
+            "8,192 elements are added to others; are compared or chosen",
+            "arithmetic subtract, higher: two agents, each",
+        ),
         "late": (
             _whole(slowed("rows", 128) / arithmetic("rows", 128, "alone") * HUNDREDTHS),
             "hundredths: how much longer results take beside products",

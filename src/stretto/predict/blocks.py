@@ -14,13 +14,17 @@ while to bring lanes together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stretto.loop import Loop, Op
 from stretto.predict.engine import Work, both
 
-LANES = 128
-"""Threads of a group of four warps."""
+PIPES = ("arithmetic", "special")
+COMPARING = frozenset(
+    ("max", "maximum", "umax", "min", "minimum", "umin", "maxnumf", "minnumf", "maximumf",
+     "minimumf", "select", "cmpf")
+)  # fmt: skip
+"""Last words of opcodes that compare or choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,10 @@ class Pipes:
     special: str
     beside: float
     """Cycles of the arithmetic pipes that go with one of the special function units."""
+    add: float
+    """Cycles of them for an element that is added to others."""
+    compare: float
+    """Cycles of them for an element that is compared or chosen: by half as many lanes."""
 
 
 def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Part:
@@ -61,6 +69,11 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Par
     size = max((t.elements for t in made if t is not None), default=0)
     before = max((t.elements for t in taken if t is not None), default=0)
     whole = 0 < size < before
+    word = op.kind.rpartition(".")[2]
+    if arithmetic and word in COMPARING:
+        arithmetic = max(size, before) * pipes.compare
+    elif arithmetic and whole:
+        arithmetic = before * pipes.add
     busy = max(arithmetic, special)
     arithmetic += special * pipes.beside
     tail = meeting if whole else lag
@@ -71,12 +84,28 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Par
     )  # fmt: skip
 
 
-def stretches(parts: Sequence[Part], lag: float) -> list[Work]:
+def stretches(parts: Sequence[Part], lag: float, groups: float) -> list[Work]:
     """Operations that nothing separates: a stretch up to each meeting of lanes, and what follows.
 
     What takes the result of a reduction begins when all lanes have met; all else of a stretch is
-    mixed by the compiler.
+    mixed by the compiler. Several groups of warps, each with its part of the rows, drift apart, and
+    one fills the pipes while another waits.
     """
+    if groups > 1:
+        each = _stretches([_part_of_group(part, groups) for part in parts], lag)
+        arithmetic, special = (sum(getattr(part, of) for part in parts) for of in PIPES)
+        alone = sum(work.cycles for work in each)
+        return [Work(max(alone, both(arithmetic, special)), arithmetic, special)]
+    return _stretches(parts, lag)
+
+
+def _part_of_group(part: Part, groups: float) -> Part:
+    """What one of several groups has of an operation."""
+    shared = {of: getattr(part, of) / groups for of in PIPES}
+    return replace(part, **shared)
+
+
+def _stretches(parts: Sequence[Part], lag: float) -> list[Work]:
     level: dict[str, int] = {}
     by_level: dict[int, list[Part]] = {}
     for part in parts:

@@ -37,6 +37,7 @@ def sources(
     kernel: Kernel,
     scores: Iterable[AgentScore],
     held: Callable[[int], float],
+    turns: Callable[[int | None], int],
     timings: Timings,
     blocks: int,
     numbers_of: Callable[[int], Numbers],
@@ -45,8 +46,9 @@ def sources(
 ) -> tuple[Costs, dict[Operation, str]]:
     """Costs with a source of its own for each degree of sharing, and the source of each copy.
 
-    `held` tells how long an iteration's products hold the tensor core. `shared` keeps by how many
-    blocks a copy is shared, for another of the same kernel and grid.
+    `held` tells how long an iteration's products hold the tensor core, `turns` how often a loop
+    goes round in a block. `shared` keeps by how many blocks a copy is shared, for another of the
+    same kernel and grid.
     """
     costs = timings.costs
     found: dict[Operation, str] = {}
@@ -55,9 +57,16 @@ def sources(
     known = {} if shared is None else shared
     every = [beat.operation for _, beats in groups for beat in beats if beat.operation]
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
-    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is.
-    cached = costs.latency["l2"]
-    late = cached + (costs.latency["hbm"] - cached) * clock / timings.memory
+    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what fits
+    # into the cache is found there.
+    cached = late = costs.latency["l2"]
+    if timings.l2 < sum(
+        beat.bytes * turns(loop) * blocks / known[beat.operation]
+        for loop, beats in groups
+        for beat in beats
+        if loop is not None and beat.operation
+    ):
+        late += (costs.latency["hbm"] - cached) * clock / timings.memory
     for loop, beats in groups:
         copies = [(beat.operation, beat.bytes) for beat in beats if beat.operation]
         rate = {

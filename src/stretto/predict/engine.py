@@ -4,8 +4,9 @@
     compute  wait full ─ product ─ work ─┴─ settle ─ arrive ─ ...
     TC       ▓▓▓▓▓▓▓▓ in the order of issue
 
-Work is a fluid: stretches that run at the same time share the arithmetic pipes, of which a running
-product leaves only a part. All else happens at times that are known when it is asked for.
+Work is a fluid: stretches that run at the same time share the arithmetic pipes and the special
+function units, of which a running product leaves only a part. All else happens at times that are
+known when it is asked for.
 """
 
 from __future__ import annotations
@@ -112,6 +113,10 @@ class Product:
     """Of the agent."""
     smem: float = 0.0
     """Bytes of shared memory that it reads in a cycle."""
+    parts: int = 1
+    """Instructions that it is."""
+    rest: bool = False
+    """Whether it is what was left of the one before, and done with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +194,8 @@ class _Agent:
     left: float = 0.0
     """Of its present work, in cycles alone."""
     work: Work | None = None
+    asked: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    """Cycles of the arithmetic pipes and of the special function units that it asked for so far."""
     since: float = 0.0
     products: list[float] = field(default_factory=list[float])
     """When its products are done, those that it has not waited for."""
@@ -197,6 +204,17 @@ class _Agent:
     """Cycles by what they went to."""
     clocks: dict[int, Span] = field(default_factory=dict[int, Span])
     """Of instructions by number, where that is asked for: from when to when."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """Work that goes on."""
+
+    agent: _Agent
+    rate: float
+    """Of its cycles alone, in a cycle."""
+    asked: tuple[float, float]
+    """Cycles of both kinds of pipes that it asks for in a cycle."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +260,8 @@ class _Run:
         self._rings = rings
         self._costs = costs
         self._now = 0.0
+        self._first = ENDLESS
+        """When the first of them had work."""
         self._tensor_free = 0.0
         self._tensor_busy = 0.0
         self._queue: deque[tuple[float, float]] = deque()
@@ -355,11 +375,13 @@ class _Run:
                 ready = self._takes(agent, cost, "arrive")
                 self._rings[name].freed.setdefault(turn, []).append(agent.until)
                 return ready
-            case Product(cycles, issue, smem):
+            case Product(cycles, issue, smem, _, rest):
                 begin = max(now, self._tensor_free)
                 self._tensor_free = begin + cycles
                 self._tensor_busy += cycles
                 self._queue.append((self._tensor_free, smem))
+                if rest:
+                    agent.products.pop()
                 agent.products.append(self._tensor_free + costs.product_latency)
                 return self._takes(agent, issue, "issue")
             case Settle(left):
@@ -374,7 +396,10 @@ class _Run:
 
     # All together --------------------------------------------------------------------------------
 
-    def _rates(self) -> list[tuple[_Agent, float]]:
+    def _rates(self) -> list[_Running]:
+        """How fast work goes on. Agents are not in step for long (each of four schedulers has warps
+        of its own, and copies come when they come), so each meets what others ask for on average.
+        """
         active = [a for a in self._agents if a.work is not None]
         if not active:
             return []
@@ -385,34 +410,41 @@ class _Run:
         if self._queue:
             room, units, late = costs.beside, costs.special, costs.late
             extra = between(costs.meeting, self._queue[0][1])
-        # How long each would take were it alone with the product, and how busy they all keep pipes.
+        # How long each would take were it alone with the product.
         spans = [
             w.waits + (w.idle - w.waits) * late + both(w.arithmetic / room, w.special / units)
             for a in active
             if (w := a.work)
         ]
-        works = [(a, a.work, span) for a, span in zip(active, spans, strict=True) if a.work]
-        arithmetic = sum(w.arithmetic / span for _, w, span in works) / room
-        special = sum(w.special / span for _, w, span in works) / units
-        crowd = max(1.0, both(arithmetic, special))
-        found: list[tuple[_Agent, float]] = []
-        for agent, work, span in works:
-            pace = crowd if work.arithmetic or work.special else 1.0
-            found.append((agent, work.cycles / (span * pace + work.meetings * extra)))
+        self._first = min(self._first, self._now)
+        so_far = max(1.0, self._now - self._first)
+        every = [sum(a.asked[n] for a in self._agents) for n in (0, 1)]
+        found: list[_Running] = []
+        for agent, span in zip(active, spans, strict=True):
+            work = agent.work
+            assert work is not None
+            asked = work.arithmetic / span, work.special / span
+            others = [(every[n] - agent.asked[n]) / so_far for n in (0, 1)]
+            crowd = both((asked[0] + others[0]) / room, (asked[1] + others[1]) / units)
+            pace = max(1.0, crowd) if work.arithmetic or work.special else 1.0
+            rate = work.cycles / (span * pace + work.meetings * extra)
+            found.append(_Running(agent, rate, asked))
         return found
 
     def _next(self) -> float:
         times = [a.until for a in self._agents if a.until > self._now + 1e-9]
         self._running = self._rates()
-        times += [self._now + a.left / rate for a, rate in self._running]
+        times += [self._now + one.agent.left / one.rate for one in self._running]
         if self._running and self._queue:
             times.append(self._queue[0][0])
         return min(times, default=ENDLESS)
 
     def _advance(self, to: float) -> None:
         span = to - self._now
-        for agent, rate in self._running:
-            agent.left -= span * rate
-            if agent.left < 1e-6:
-                agent.left = 0.0
+        for one in self._running:
+            one.agent.left -= span * one.rate
+            for n in (0, 1):
+                one.agent.asked[n] += span * one.asked[n]
+            if one.agent.left < 1e-6:
+                one.agent.left = 0.0
         self._now = to

@@ -28,6 +28,7 @@ from stretto.predict.engine import (
     Product,
     Settle,
     Step,
+    Work,
 )
 from stretto.predict.timings import Timings
 from stretto.resources.prepare import resolve
@@ -38,6 +39,10 @@ MULTIPLY, SUMS = "arith.mulf", ("arith.addf", "arith.subf")
 """What is one instruction together."""
 DEPTH = 16
 """Of k, that one instruction of a product takes."""
+GROUP = 4
+"""Warps of a group."""
+SHUFFLED = 48
+"""Cycles that the assembler counts for lanes that are brought together."""
 ROWS = 64
 """Rows of a product that one group of warps takes."""
 
@@ -141,7 +146,9 @@ class Costing:
         issue = fixed + each * (right.type.elements if right.type is not None else 0)
         # One instruction reads 16 of k: of the right factor, and of the left if that is there.
         reads = columns * DEPTH * 2.0 + (ROWS * DEPTH * 2.0 if self._staged(loop, left) else 0.0)
-        return Product(cycles, issue, reads * 2048 / (ROWS * DEPTH * columns) if columns else 0.0)
+        depth = right.type.shape[0] if right.type is not None else DEPTH
+        smem = reads * 2048 / (ROWS * DEPTH * columns) if columns else 0.0
+        return Product(cycles, issue, smem, max(1, depth // DEPTH))
 
     def _staged(self, loop: Loop, value: Value) -> bool:
         """Whether a value lies in shared memory, as seen through views."""
@@ -207,9 +214,30 @@ class Flow:
 
     def _flush(self) -> None:
         if self._work:
-            made = blocks.stretches(self._work, self.costing.timings.lag)
+            made = blocks.stretches(self._work, self.costing.timings.lag, self.score.warps / GROUP)
             self._work = []
-            self.found += [work for work in made if work.cycles > 0]
+            self._mix([work for work in made if work.cycles > 0])
+
+    def _mix(self, works: Sequence[Work]) -> None:
+        """Work behind a product: the assembler issues of the product what it takes for as long.
+
+        It counts a cycle for an instruction, four for one of the special function units, and takes
+        the rest of the product's instructions behind the work.
+        """
+        last = self.found[-1] if self.found else None
+        if not isinstance(last, Product) or not works:
+            self.found += works
+            return
+        counted = sum(
+            max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
+        )
+        inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
+        part = last.cycles / last.parts
+        self.found[-1] = replace(last, cycles=part * inside)
+        self.found += works
+        if inside < last.parts:
+            left = last.parts - inside
+            self.found.append(Product(part * left, 0.0, last.smem, left, rest=True))
 
     def _parts(self, parts: Sequence[Part]) -> None:
         for part in parts:

@@ -164,7 +164,7 @@ def _marked(
         match program[n]:
             case Full() | Free() | Settle():
                 yield from spans[n]
-            case Copy() | Product():
+            case Copy() | Product(rest=False):
                 yield spans[n][1]
             case _:
                 pass

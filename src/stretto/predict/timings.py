@@ -19,7 +19,7 @@ REQUIRED = (
     "copy_queue",
     "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
     "copy_rate_shared", "copy_narrow", "product_issue",
-    "product_latency", "settle", "beside", "late", "meeting", "lag", "pipes", "special", "sms", "clock",
+    "product_latency", "settle", "beside", "late", "elements", "meeting", "lag", "pipes", "special", "sms", "clock",
     "launch", "block", "store", "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
@@ -64,6 +64,8 @@ MANY = 4.0
 """Blocks that load a tile, from which on more of them make no difference."""
 READ = (64.0, 96.0, 128.0)
 """Bytes of shared memory a cycle that products read, for which meetings were measured."""
+ELEMENTS = 8192
+"""Of the tile for which it was measured how long adding and comparing take."""
 SLOTS = 8.0
 """Cycles that an instruction takes of the special function units, and one to be issued."""
 
@@ -103,7 +105,7 @@ def timings_of(machine: Machine) -> Timings:
     issue = figures["product_issue"]
     return Timings(
         costs,
-        Pipes(arithmetic, special, 1 / SLOTS),
+        Pipes(arithmetic, special, 1 / SLOTS, *(x / ELEMENTS for x in figures["elements"])),
         figures["lag"][0],
         figures["meeting"][0],
         (issue[0], 1 / issue[1] if issue[1] else 0.0),

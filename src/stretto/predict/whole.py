@@ -107,6 +107,7 @@ class _Whole:
             subject.kernel,
             subject.emitted.score,
             lambda loop: products_of(subject.programs[loop].loop, machine),
+            self._turns,
             self._timings,
             self._blocks,
             self._numbers,
@@ -145,6 +146,14 @@ class _Whole:
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
+
+    def _turns(self, loop: int | None) -> int:
+        """How often a loop goes round in the first block, with those around it."""
+        turns = 1
+        for part, trips in zip(self._loops, self._trips(0), strict=True):
+            if isinstance(part, Around) or part.number == loop:
+                turns *= trips
+        return turns
 
     # One block -----------------------------------------------------------------------------------
 
