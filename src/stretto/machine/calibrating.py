@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from statistics import mean, median
+from statistics import median
 from typing import Any, cast
 
 from stretto.errors import DocumentError
@@ -19,13 +19,13 @@ from stretto.errors import DocumentError
 HUNDREDTHS = 100
 PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
 """Programs that keep an arithmetic pipe busy, and the columns of their tiles."""
-TILES = ((128, 128, 64), (64, 64, 64), (128, 64, 64), (64, 128, 64), (256, 128, 64), (128, 256, 64),
-         (64, 256, 64))  # fmt: skip
-"""Rows of tiles that the programs `tiles` load, and their columns."""
-NARROW, LIKE = (128, 128, 32), (64, 64, 64)
+TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6), (256, 128, 64, 2),
+         (128, 256, 64, 3), (64, 256, 64, 4))  # fmt: skip
+"""Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
+NARROW, LIKE = (128, 128, 32, 6), (64, 64, 64, 6)
 """Tiles of half the columns, and some of as many bytes."""
-MOST_STAGED = 100 * 1024
-"""Elements that rings of them may have."""
+READ = "64, 96, 128"
+"""Bytes of shared memory that the products beside which lanes meet read in a cycle."""
 MET = 8
 """Columns of a tile that hardly has more to do than to bring lanes together."""
 STEPS = 8
@@ -139,21 +139,11 @@ def _copies(results: Results) -> dict[str, Figure]:
             for ring in (2, 4)
         )  # fmt: skip
 
-    def shared(pair: tuple[int, int, int]) -> dict[str, float]:
-        a, b, columns = pair
-        deepest = [ring for ring in (3, 4, 6) if (a + b) * columns * ring <= MOST_STAGED][-2:]
-        return {
-            source: mean(
-                (a + b) * columns * 2 / results.cycles(
-                    kind="tiles", a=a, b=b, columns=columns, parts="ab", ring=ring, source=source
-                )
-                for ring in deepest
-            )
-            for source in ("l2", "hbm")
-        }  # fmt: skip
+    def shared(a: int, b: int, columns: int, ring: int) -> float:
+        shape = {"a": a, "b": b, "columns": columns}
+        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape, ring=ring, pace=0)
 
-    both = [rate for pair in TILES for rate in shared(pair).values()]
-    thin = mean(shared(NARROW).values()) / mean(shared(LIKE).values())
+    fastest = max(shared(*tiles) for tiles in TILES)
     sms = "hundredths of bytes a cycle of an SM, all SMs loading"
     found: dict[str, Figure] = {
         "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
@@ -163,13 +153,13 @@ def _copies(results: Results) -> dict[str, Figure]:
             "copy latency, 32 KB less 4 KB",
         ),
         "copy_rate_shared": (
-            _whole(max(both) * HUNDREDTHS, median(both) * HUNDREDTHS),
-            f"{sms} tiles that several load at once: in step, and each as fast as it can",
-            "tiles, the fastest and the middle of all shapes",
+            _whole(fastest * HUNDREDTHS),
+            f"{sms} tiles that several load at once, while they are in step",
+            "tiles, the fastest of all shapes",
         ),
         "copy_narrow": (
-            _whole(thin * HUNDREDTHS),
-            "hundredths of that rate for tiles whose rows have 64 bytes",
+            _whole(shared(*NARROW) / shared(*LIKE) * HUNDREDTHS),
+            "hundredths of a rate for tiles whose rows have 64 bytes",
             "tiles of 32 columns beside tiles of as many bytes",
         ),
     }
@@ -255,8 +245,7 @@ def _beside(results: Results) -> dict[str, Figure]:
         ),
         "meeting": (
             _whole(met, *longer),
-            "lanes are brought together: alone, and cycles more beside products that read 64, 96, "
-            "128 bytes of shared memory a cycle",
+            f"lanes meet: alone, and cycles more beside products that read {READ} bytes a cycle",
             "arithmetic maximum of 8 columns",
         ),
         "elements": (

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.loop import Loop, Op
-from stretto.predict.engine import Work, both
+from stretto.predict.instructions import Work, both
 
 PIPES = ("arithmetic", "special")
 COMPARING = frozenset(

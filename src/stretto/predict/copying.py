@@ -6,13 +6,13 @@ block 1  A row 1, B column 0        the first of them goes to memory, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Kernel, Operation
 from stretto.kernel.types import Buffer, Scalar
-from stretto.predict.engine import Costs
+from stretto.predict.instructions import Costs
 from stretto.predict.numbers import Number, Numbers
 from stretto.predict.timings import MANY, Timings
 
@@ -57,8 +57,8 @@ def sources(
     known = {} if shared is None else shared
     every = [beat.operation for _, beats in groups for beat in beats if beat.operation]
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
-    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what fits
-    # into the cache is found there.
+    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what
+    # fits into the cache is found there.
     cached = late = costs.latency["l2"]
     if timings.l2 < sum(
         beat.bytes * turns(loop) * blocks / known[beat.operation]
@@ -73,12 +73,17 @@ def sources(
             op: shared_rate(known[op], timings, clock, narrow=row_bytes(op) < WIDE)
             for op, _ in copies
         }
-        # Blocks whose copies are the longest run as fast as they can, and so fall out of step.
-        free = loop is not None and sum(n / rate[op] for op, n in copies) > held(loop)
+        # Blocks whose copies are the longest run as fast as they can, and so fall out of step: then
+        # only those share a tile that stand side by side.
+        if loop is not None and sum(n / rate[op] for op, n in copies) > held(loop):
+            beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
+            for op, _ in copies:
+                apart = costs.port if op in beside else timings.alone["l2"]
+                narrow = timings.narrow if row_bytes(op) < WIDE else 1.0
+                rate[op] = min(apart * narrow, once(known[op], timings, clock))
         for op, _ in copies:
-            name = f"hbm, shared by {known[op]:.0f}, {rate[op]:.1f}" + (", apart" if free else "")
-            found[op], latency[name] = name, late
-            rates[name] = rate[op] * (timings.apart if free and known[op] > 1 else 1.0)
+            name = f"hbm, shared by {known[op]:.0f} at {rate[op]:.1f}"
+            found[op], latency[name], rates[name] = name, late, rate[op]
     return replace(costs, latency=latency, rate=rates), found
 
 
@@ -89,8 +94,12 @@ def shared_rate(sharing: float, timings: Timings, clock: float, *, narrow: bool 
     """
     some = min(1.0, (sharing - 1) / (MANY - 1))
     cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
-    once = timings.alone["hbm"] * timings.memory / clock * max(1.0, sharing)
-    return min(once, cached) * (timings.narrow if narrow else 1.0)
+    return min(cached * (timings.narrow if narrow else 1.0), once(sharing, timings, clock))
+
+
+def once(sharing: float, timings: Timings, clock: float) -> float:
+    """Bytes a cycle of what comes from HBM once for so many blocks."""
+    return timings.alone["hbm"] * timings.memory / clock * max(1.0, sharing)
 
 
 def row_bytes(operation: Operation) -> int:
@@ -108,15 +117,31 @@ def share(
 ) -> None:
     """By how many blocks of a wave each copy is shared, where it is not known yet."""
     new = [operation for operation in copies if operation not in known]
+    for operation, different in _tiles(kernel, new, wave, numbers_of).items():
+        known[operation] = len(wave) / max(1, different)
+
+
+def neighbours(
+    kernel: Kernel, copies: Iterable[Operation], numbers_of: Callable[[int], Numbers], blocks: int
+) -> set[Operation]:
+    """Copies that blocks share which stand side by side."""
+    first = range(min(blocks, int(2 * MANY)))
+    found = _tiles(kernel, list(copies), first, numbers_of)
+    return {operation for operation, different in found.items() if different * 2 <= len(first)}
+
+
+def _tiles(
+    kernel: Kernel, copies: Sequence[Operation], blocks: range, numbers_of: Callable[[int], Numbers]
+) -> dict[Operation, int]:
+    """How many different tiles the copies of some blocks begin with."""
     tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
-    for block in wave if new else ():
+    for block in blocks if copies else ():
         numbers = numbers_of(block)
         _first_turns(kernel, numbers)
-        for operation in new:
+        for operation in copies:
             at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
             tiles.setdefault(operation, set()).add(tuple(numbers.of(v) for v in at))
-    for operation, different in tiles.items():
-        known[operation] = len(wave) / max(1, len(different))
+    return {operation: len(different) for operation, different in tiles.items()}
 
 
 def _first_turns(kernel: Kernel, numbers: Numbers) -> None:

@@ -14,163 +14,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+
+from stretto.predict.instructions import (
+    Arrive,
+    Copy,
+    Costs,
+    Delay,
+    Free,
+    Full,
+    Instruction,
+    Product,
+    Settle,
+    Step,
+    Work,
+    between,
+    both,
+)
 
 ENDLESS = float("inf")
 Span = tuple[float, float]
-
-
-def both(arithmetic: float, special: float) -> float:
-    """Cycles of work of two kinds of pipes that overlaps: a little more than the longer of both."""
-    return (arithmetic**3 + special**3) ** (1 / 3)
-
-
-def between(points: Sequence[tuple[float, float]], at: float) -> float:
-    """What lies between points that were measured, and is that of the last beyond them."""
-    if at <= points[0][0]:
-        return points[0][1]
-    for (low, less), (high, more) in pairwise(points):
-        if at <= high:
-            return less + (more - less) * (at - low) / (high - low)
-    return points[-1][1]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Arithmetic that nothing interrupts."""
-
-    cycles: float
-    """Alone."""
-    arithmetic: float
-    """Cycles of the arithmetic pipes in it, of all warps."""
-    special: float
-    """Cycles of the special function units in it."""
-    meetings: int = 0
-    """How often lanes have to be brought together."""
-    met: float = 0.0
-    """Cycles of a meeting."""
-
-    @property
-    def idle(self) -> float:
-        """Cycles in which it keeps no pipe busy, but waits for results of its own."""
-        return self.cycles - both(self.arithmetic, self.special)
-
-    @property
-    def waits(self) -> float:
-        """Those of them in which lanes meet."""
-        return min(self.idle, self.meetings * self.met)
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """Cycles in which an agent does nothing else."""
-
-    cycles: float
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Full:
-    """Wait until a slot holds what an iteration put there."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Free:
-    """Wait until a slot is free for an iteration."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """Have an iteration's tile copied into its slot."""
-
-    ring: str
-    turn: int
-    bytes: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arrive:
-    """Say that an iteration's slot is not read any more."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """Issue a product."""
-
-    cycles: float
-    """Of the tensor core."""
-    issue: float
-    """Of the agent."""
-    smem: float = 0.0
-    """Bytes of shared memory that it reads in a cycle."""
-    parts: int = 1
-    """Instructions that it is."""
-    rest: bool = False
-    """Whether it is what was left of the one before, and done with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Wait until all products but the youngest are done."""
-
-    left: int
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a loop ends; `key` tells which loop."""
-
-    key: int
-
-
-Instruction = Work | Delay | Full | Free | Copy | Arrive | Product | Settle | Step
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What the machine's file says of waits, arrivals, products and copies."""
-
-    wait: float
-    """Cycles of a wait for something that is there, by an agent of four warps."""
-    wait_warp: float
-    """More, or fewer, for each warp beyond four."""
-    arrive: float
-    arrive_warp: float
-    wake: float
-    """From an arrival until a waiter goes on."""
-    expect: float
-    copy_issue: float
-    latency: dict[str, float]
-    """Of a copy, by where it comes from: cycles until its first byte."""
-    queue: float
-    """Bytes that may be on their way before the memory's rate is felt."""
-    port: float
-    """Bytes a cycle that an SM takes in at most."""
-    rate: dict[str, float]
-    """Bytes a cycle that one SM gets, by where they come from."""
-    product_latency: float
-    """Of a product, beyond its cycles of the tensor core."""
-    settle: float
-    """More of an arrival that follows a wait for products: warps have to meet."""
-    beside: float
-    """Part of the arithmetic pipes that a running product leaves."""
-    special: float
-    """Part of the special function units that it leaves."""
-    late: float
-    """Times longer that results of arithmetic take beside it."""
-    meeting: tuple[tuple[float, float], ...]
-    """Cycles more that lanes take to be brought together while a product runs that reads so many
-    bytes of shared memory in a cycle: bytes and cycles, rising."""
 
 
 @dataclass
@@ -264,6 +126,8 @@ class _Run:
         """When the first of them had work."""
         self._tensor_free = 0.0
         self._tensor_busy = 0.0
+        self._owner: _Agent | None = None
+        """Whose product was issued last."""
         self._queue: deque[tuple[float, float]] = deque()
         """Products that are not done: when they will be, and bytes a cycle."""
         self._copied = 0.0
@@ -335,8 +199,7 @@ class _Run:
         return cycles <= 0
 
     def _begin(self, agent: _Agent, instruction: Instruction) -> bool | None:
-        costs, now = self._costs, self._now
-        more = agent.warps - 4
+        now = self._now
         match instruction:
             case Work():
                 agent.work, agent.left, agent.since = instruction, instruction.cycles, now
@@ -345,45 +208,20 @@ class _Run:
                 return self._takes(agent, cycles, why)
             case Full(name, turn):
                 there = self._rings[name].full.get(turn)
-                if there is None:
-                    return None
-                least = costs.wait + costs.wait_warp * more
-                return self._takes(agent, max(least, there + costs.wake - now), f"wait for {name}")
+                return None if there is None else self._wait(agent, there, f"wait for {name}")
             case Free(name, turn):
                 ring = self._rings[name]
-                least = costs.wait + costs.wait_warp * more
+                told = f"wait for room in {name}"
                 if turn < ring.depth:
-                    return self._takes(agent, least, f"wait for room in {name}")
+                    return self._wait(agent, -ENDLESS, told)
                 freed = ring.freed.get(turn - ring.depth, ())
-                if len(freed) < ring.readers:
-                    return None
-                late = max(freed) + costs.wake - now
-                return self._takes(agent, max(least, late), f"wait for room in {name}")
-            case Copy(name, turn, size, source):
-                ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
-                # Bytes come at no more than the memory's rate, and one tile after the other.
-                rate = costs.rate[source]
-                begin = max(agent.until, self._copied - costs.queue / rate)
-                self._copied = max(agent.until, self._copied) + size / rate
-                self._landed = max(begin + costs.latency[source], self._landed) + size / costs.port
-                self._rings[name].full[turn] = self._landed
-                return ready
-            case Arrive(name, turn):
-                cost = costs.arrive + costs.arrive_warp * more
-                if agent.at and isinstance(agent.program[agent.at - 1], Settle):
-                    cost += costs.settle
-                ready = self._takes(agent, cost, "arrive")
-                self._rings[name].freed.setdefault(turn, []).append(agent.until)
-                return ready
-            case Product(cycles, issue, smem, _, rest):
-                begin = max(now, self._tensor_free)
-                self._tensor_free = begin + cycles
-                self._tensor_busy += cycles
-                self._queue.append((self._tensor_free, smem))
-                if rest:
-                    agent.products.pop()
-                agent.products.append(self._tensor_free + costs.product_latency)
-                return self._takes(agent, issue, "issue")
+                return None if len(freed) < ring.readers else self._wait(agent, max(freed), told)
+            case Copy():
+                return self._copy(agent, instruction)
+            case Arrive():
+                return self._arrive(agent, instruction)
+            case Product():
+                return self._product(agent, instruction)
             case Settle(left):
                 done = agent.products[: len(agent.products) - left]
                 agent.products = agent.products[len(agent.products) - left :] if left else []
@@ -393,6 +231,45 @@ class _Run:
                 agent.steps.setdefault(key, []).append(now)
                 agent.at += 1
                 return True
+
+    def _wait(self, agent: _Agent, there: float, what: str) -> bool:
+        """For what is there from some time on."""
+        costs = self._costs
+        least = costs.wait + costs.wait_warp * (agent.warps - 4)
+        return self._takes(agent, max(least, there + costs.wake - self._now), what)
+
+    def _arrive(self, agent: _Agent, arrive: Arrive) -> bool:
+        costs = self._costs
+        cycles = costs.arrive + costs.arrive_warp * (agent.warps - 4)
+        if agent.at and isinstance(agent.program[agent.at - 1], Settle):
+            cycles += costs.settle
+        ready = self._takes(agent, cycles, "arrive")
+        self._rings[arrive.ring].freed.setdefault(arrive.turn, []).append(agent.until)
+        return ready
+
+    def _copy(self, agent: _Agent, copy: Copy) -> bool:
+        costs = self._costs
+        ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
+        # Bytes come at no more than the memory's rate, and one tile after the other.
+        rate, late = costs.rate[copy.source], costs.latency[copy.source]
+        begin = max(agent.until, self._copied - costs.queue / rate)
+        self._copied = max(agent.until, self._copied) + copy.bytes / rate
+        self._landed = max(begin + late, self._landed) + copy.bytes / costs.port
+        self._rings[copy.ring].full[copy.turn] = self._landed
+        return ready
+
+    def _product(self, agent: _Agent, product: Product) -> bool:
+        begin = max(self._now, self._tensor_free)
+        # Instructions queue up behind those of their own agent, but not behind another's.
+        blocked = begin - self._now if self._owner is not agent else 0.0
+        self._owner = agent
+        self._tensor_free = begin + product.cycles
+        self._tensor_busy += product.cycles
+        self._queue.append((self._tensor_free, product.smem))
+        if product.rest:
+            agent.products.pop()
+        agent.products.append(self._tensor_free + self._costs.product_latency)
+        return self._takes(agent, blocked + product.issue, "issue")
 
     # All together --------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.predict import blocks
-from stretto.predict.engine import (
+from stretto.predict.instructions import (
     Arrive,
     Copy,
     Delay,

@@ -15,6 +15,7 @@ from stretto.kernel import Kernel
 from stretto.materialize import Program
 from stretto.predict import engine
 from stretto.predict.flow import Costing, Flow
+from stretto.predict.instructions import Instruction
 
 TRIPS = 32
 """Trips of a loop that are run; more are told from the last of them."""
@@ -44,7 +45,7 @@ def run(
     return watch(subject, costing, trips, resident, watched=False)[0]
 
 
-Programs = dict[str, tuple[int, Sequence[engine.Instruction]]]
+Programs = dict[str, tuple[int, Sequence[Instruction]]]
 """Of each agent: its warps, and what it does."""
 
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from stretto.errors import StrettoError
 from stretto.machine import Machine
 from stretto.predict.blocks import Pipes
-from stretto.predict.engine import Costs
+from stretto.predict.instructions import Costs
 
 REQUIRED = (
-    "wait", "arrive", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
-    "copy_queue",
-    "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
-    "copy_rate_shared", "copy_narrow", "product_issue",
-    "product_latency", "settle", "beside", "late", "elements", "meeting", "lag", "pipes", "special", "sms", "clock",
-    "launch", "block", "store", "threads", "registers", "l2",
+    "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
+    "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
+    "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
+    "late", "elements", "meeting", "lag", "pipes", "sms", "clock", "launch", "block", "store",
+    "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -54,8 +53,6 @@ class Timings:
     """Bytes a cycle by where they come from, of tiles that no other block loads."""
     together: float
     """Bytes a cycle of tiles that blocks in step share."""
-    apart: float
-    """Part of that for blocks that are not in step any more."""
     narrow: float
     """Part of that for tiles whose rows have 64 bytes."""
 
@@ -79,7 +76,6 @@ def timings_of(machine: Machine) -> Timings:
     figures = {figure.name: tuple(map(float, figure.values)) for figure in machine.timings}
     latency = {source: figures[f"copy_latency_{source}"][0] for source in ("l2", "hbm")}
     alone = {s: figures[f"copy_rate_{s}"][0] / HUNDREDTHS for s in ("l2", "hbm")}
-    together, apart = figures["copy_rate_shared"]
     wait, arrive = figures["wait"], figures["arrive"]
     costs = Costs(
         wait=wait[0],
@@ -119,7 +115,6 @@ def timings_of(machine: Machine) -> Timings:
         int(figures["registers"][0]),
         int(figures["l2"][0]),
         alone,
-        together / HUNDREDTHS,
-        apart / together,
+        figures["copy_rate_shared"][0] / HUNDREDTHS,
         figures["copy_narrow"][0] / HUNDREDTHS,
     )
