@@ -218,6 +218,7 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "fusion: joint holds": {BY_VERIFIER: 33, LOOSE: 33},
     "slot: round the circle": {BY_VERIFIER: 3, LOOSE: 3},
     "symmetry: groups": {STRICT: 14},
+    "group: offsets": {},
     "symmetry: twins": {STRICT: 1},
     "horizon": {STRICT: 4},
     "lifetimes": {STRICT: 1},
@@ -229,6 +230,7 @@ _GENERATED: dict[str, dict[str, Case]] = {
     "knots": {BY_VERIFIER: "a knot of a ring"},
     "depth": {BY_VERIFIER: 17},
     "group": {BY_VERIFIER: 88},
+    "group: offsets": {},
     "slot": {BY_VERIFIER: "three alike, two may fuse"},
     "pool": {BY_VERIFIER: 1},
     "dependence": {BY_VERIFIER: "behind an updater"},
@@ -237,6 +239,7 @@ _GENERATED: dict[str, dict[str, Case]] = {
     "fusion: joint holds": {BY_VERIFIER: 38, BY_THEMSELVES: 154},
 }
 
+FLAT = "Members of a group stand in one stage, whatever their offsets."
 CAPS = silent(f"{MODEL}.Model._caps")
 BOTH_CAPS = "model: caps, and dependences of capped rings"
 
@@ -322,6 +325,7 @@ def _constraints() -> Iterator[Mutant]:
             property(lambda problem: tuple(op.completion + 1 for op in problem.loop.ops)),
         ),
     )
+    yield _exact("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _exact(
         "knots", "No schedule ties a knot in one cycle.", silent("stretto.exact.case.knot")
     )
@@ -349,6 +353,7 @@ def _generating() -> Iterator[Mutant]:
         "No operations share a stage.",
         _problem(group=lambda problem: (None,) * problem.size, members=lambda _: ()),
     )
+    yield _generator("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _generator("slot", "Every slot is unlimited.", _tables(_roomy))
     yield _generator("pool", "Every pool has plenty.", _tables(_plentiful))
     yield _generator(
