@@ -398,7 +398,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "depth: max_depth": {BY_HAND: "deep", ACCEPTS: 27},
     "depth: max_stages": {BY_HAND: "max stages", ACCEPTS: 0},
     "group: leaders": {BY_HAND: "gid", ACCEPTS: 76},
-    "group: offsets": {BY_HAND: "stage offset"},
+    "group: offsets": {BY_HAND: "stage offset", ACCEPTS: 69, REFUSES: 69},
     "capped rings: cap and order": {ACCEPTS: 9},
     "storage: budgets": {BY_HAND: "over budget", ACCEPTS: 32},
     "storage: published space": {BY_HAND: "space"},

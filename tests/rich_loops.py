@@ -74,7 +74,7 @@ class _Draft:
         size = rng.randint(9, 14) if rng.random() < 0.08 else rng.randint(2, 8)
         kinds = ("a",) if self.fusing else rng.choice([("a",), ("a", "b")])
         ops = [self._op(i, rng.choice(kinds)) for i in range(size)]
-        self.ops = with_offsets(random.Random(f"offsets {name}"), ops)
+        self.ops = with_offsets(random.Random(f"offsets {name}"), ops, 0.3)
         self.values: dict[str, Value] = {}
         self.back: dict[str, int] = {}
         """Iterations between a value and the instance of the storage it lives in."""

@@ -65,9 +65,9 @@ def tiny_apart(seed: int, max_ops: int = 4) -> Tiny:
     return replace(tiny, loop=replace(tiny.loop, ops=tuple(ops)))
 
 
-def with_offsets(rng: random.Random, ops: list[Op]) -> list[Op]:
-    """Some members of groups stand stages behind the others."""
-    if rng.random() < 0.5:
+def with_offsets(rng: random.Random, ops: list[Op], share: float = 0.5) -> list[Op]:
+    """In a share of the loops, some members of groups stand stages behind the others."""
+    if rng.random() >= share:
         return ops
     return [
         replace(op, constraint=replace(op.constraint, stage_offset=rng.choice([0, 0, 1, 2])))
