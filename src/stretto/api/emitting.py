@@ -457,7 +457,9 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
         if op in inside or not op.results or op.operands:
             continue
         buffer = op.results[0]
-        if isinstance(buffer.type, Buffer) and not any(roots.get(v, v) is buffer for v in read):
+        if not isinstance(buffer.type, Buffer) or buffer.type.space != STAGING:
+            continue
+        if not any(roots.get(v, v) is buffer for v in read):
             taken += Tile(buffer.type.shape, buffer.type.element).elements * (
                 buffer.type.element.bits // 8
             )
@@ -475,7 +477,8 @@ def _workers(
     mode: EmitMode,
     asked: Iterable[str],
 ) -> list[Worker]:
-    compute = machine.agents_of_products()
+    multiply = machine.agents_of_products()
+    compute = machine.agent_for("simt") or multiply
     rows = [
         op.results[0].type.shape[0]
         for op in ready.kernel.walk()
@@ -487,11 +490,12 @@ def _workers(
     if mode == "unspecialized":
         stated = ready.kernel.warps or GROUP_WARPS
         return [Worker("all", max(warps, stated) if rows else stated, 255)]
-    found = [Worker(name, warps, compute.registers) for name in agents]
+    computing = agents if compute is multiply else [compute.name]
+    found = [Worker(name, warps, compute.registers) for name in computing]
     copy = machine.agent_for("tma")
-    wanted = {*asked, "" if copy is None else copy.name}
+    wanted = {*asked, multiply.name, "" if copy is None else copy.name}
     found += [
-        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        Worker(agent.name, agent.warps, agent.registers, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]

@@ -18,8 +18,10 @@ from stretto.emit.gluon.plan import (
     SharedTile,
     Worker,
 )
+from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, Sum, on_its_own, sum_roots, touched
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.tracing import Tracer
+from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
@@ -58,6 +60,10 @@ class AgentWriter:
         outside |= {d.name for d in plan.descriptors.values()}
         for name in [r.name for r in plan.shared_rings()] + [t.name for t in plan.tiles.values()]:
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
+        self._sums = {op: plan.sums[root] for op, root in sum_roots(plan.kernel).items()}
+        for one in plan.sums.values():
+            name = one.name
+            outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()}
         self.names = Names(RESERVED | outside)
         self._scopes: list[dict[Value, Shown]] = [{}]
@@ -84,8 +90,13 @@ class AgentWriter:
             elif self.worker.name in (ring.producer, *ring.consumers):
                 self.say(f"{ring.name}_slot = 0")
                 self.say(f"{ring.name}_phase = 0")
+        for one in self.plan.sums.values():
+            if one.repeated and self.worker.name in (one.adder, one.reader):
+                adds = self.worker.name == one.adder
+                self.say(f"{one.name}_slot = 0")
+                self.say(f"{one.name}_phase = {one.first_phase if adds else 0}")
         for tile in self.plan.tiles.values():
-            if tile.repeated and tile.loaded:
+            if tile.repeated and tile.loaded and not self.worker.multiplies:
                 mine = self.copies_only or len(self.plan.workers) == 1
                 self.say(f"{tile.name}_phase = {1 if mine and len(self.plan.workers) > 1 else 0}")
         self.region(self.plan.kernel.body)
@@ -248,7 +259,9 @@ class AgentWriter:
         kind = kind_of(operation)
         if kind == "scf.for":
             if operation in self.plan.loops:
+                self._before_products(operation)
                 self._looped(self, operation)
+                self._behind_products(operation)
             else:
                 self._for(operation)
         elif kind == "scf.if":
@@ -294,8 +307,87 @@ class AgentWriter:
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
             )
+        elif kind == SUM_WRITE:
+            self._fill_sum(operation)
+        elif kind == SUM_READ:
+            self._read_sum(operation)
+        elif on_its_own(operation):
+            self._before_products(operation)
+            factors = [self.buffer(value) for value in operation.operands[:2]]
+            self.add_to_sum(operation, factors, "0")
+            self._behind_products(operation)
         elif opcode(kind).accumulator is not None:
             self._product(operation)
+
+    # Sums in tensor memory ---------------------------------------------------------------------
+
+    def add_to_sum(self, operation: Operation, factors: Sequence[str], iteration: str) -> None:
+        """A product that adds to a sum in an iteration of its loop; outside of any, in one."""
+        one = self._sums[touched(operation)]
+        said = ""
+        if not operation.integers("groups")[2] or (one.zero and iteration == "0"):
+            said = ", use_acc=False"
+        elif one.zero and not iteration.isdigit():
+            step, _, stage = iteration.partition(" - ")
+            said = f", use_acc={step} > {stage or 0}"
+        self.say(f"tcgen05_mma({', '.join(factors)}, {self.take(one.name)}{one.slot}{said})")
+
+    def _before_products(self, operation: Operation) -> None:
+        """The first that adds to a sum waits until it may."""
+        for one in self._sums_of(operation):
+            if one.writers[0] is operation and one.free:
+                free = self.take(f"{one.name}_free") + one.slot
+                self.say(f"mbarrier.wait({free}, {one.phase})")
+                self._beat("free", operation, one.name)
+
+    def _behind_products(self, operation: Operation) -> None:
+        """The last has its reader told, once all are done."""
+        for one in self._sums_of(operation):
+            if one.writers[-1] is operation:
+                self.say(f"tcgen05_commit({self.take(f'{one.name}_full')}{one.slot})")
+                if one.adder != one.reader:
+                    self._next_sum(one)
+
+    def _sums_of(self, operation: Operation) -> list[Sum]:
+        mine = [one for one in self.plan.sums.values() if one.adder == self.worker.name]
+        return [one for one in mine if operation in one.writers]
+
+    def _next_sum(self, one: Sum) -> None:
+        if one.repeated:
+            at = f"{one.name}_slot, {one.name}_phase"
+            self.say(f"{at} = next_slot({at}, {one.depth})")
+
+    def _fill_sum(self, operation: Operation) -> None:
+        one = self._sums[touched(operation)]
+        if one.filled is not operation:
+            return
+        layout = self.layouts.of(one.reads[0].result)
+        text = self.tile(operation.operands[0], layout)
+        self.say(f"{self.take(one.name)}{one.slot}.store({text})")
+        self._beat("work", operation)
+        if one.free:
+            self.say(f"mbarrier.arrive({self.take(f'{one.name}_free')}{one.slot}, count=1)")
+            self._beat("arrive", operation, one.name)
+
+    def _read_sum(self, operation: Operation) -> None:
+        """A sum in registers, once it is whole."""
+        one = self._sums[touched(operation)]
+        if operation is one.reads[0]:
+            self.say(f"mbarrier.wait({self.take(f'{one.name}_full')}{one.slot}, {one.phase})")
+            self._beat("full", operation, one.name)
+        layout = self.layouts.of(operation.result)
+        text = f"{self.take(one.name)}{one.slot}.load({layout})"
+        (first, *_) = one.writers
+        if one.zero and first in self.plan.loops and not known_trips(first, self.plan.maker):
+            bounds = [self.value(v).text for v in first.operands[:3]]
+            text = f"gl.where({trips(*bounds, None)} > 0, {text}, 0.0)"
+        self.bind(operation.result, self.assign(operation.result, text, layout))
+        self._beat("work", operation)
+        if operation is one.reads[-1]:
+            if one.free and one.filled is None:
+                self.say(f"mbarrier.arrive({self.take(f'{one.name}_free')}{one.slot}, count=1)")
+                self._beat("arrive", operation, one.name)
+            self._next_sum(one)
 
     def descriptor(self, view: Value, buffer: Value) -> str:
         """The descriptor of a view by tiles of a buffer's shape."""
@@ -376,7 +468,7 @@ class AgentWriter:
     def _for(self, operation: Operation) -> None:
         lower, upper, step, *begun = operation.operands
         (body,) = operation.regions
-        if self.copies_only and not any(kind_of(op) == TMA_LOAD for op in body.walk()):
+        if self.copies_only and not any(self._has_work(op) for op in body.walk()):
             return
         index, *arguments = body.arguments
         carried: list[tuple[int, str]] = []
@@ -409,7 +501,7 @@ class AgentWriter:
                 if tile.name in self._read and len(self.plan.workers) > 1:
                     self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
                     self._beat("arrive", None, tile.name)
-                if tile.name in self._read or self.copies_only or len(self.plan.workers) == 1:
+                if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                     self.say(f"{tile.name}_phase ^= 1")
             self.leave()
         self._score = [*before, Around(lower, upper, step, tuple(self._score))]
@@ -433,7 +525,13 @@ class AgentWriter:
     def _wanted(self, value: Value, body: Region) -> bool:
         if not self.copies_only:
             return True
-        return any(value in op.operands for op in body.walk() if kind_of(op) == TMA_LOAD)
+        return any(value in op.operands for op in body.walk() if self._has_work(op))
+
+    def _has_work(self, operation: Operation) -> bool:
+        """Whether it is what an agent without tiles in registers is there for."""
+        if self.worker.multiplies:
+            return on_its_own(operation)
+        return kind_of(operation) == TMA_LOAD
 
     def _carried(self, value: Value, like: Value) -> str:
         if isinstance(like.type, Tile):
@@ -478,6 +576,7 @@ class AgentWriter:
         """Whether an agent has anything to do in a region."""
         return any(
             op.name in ("scf.for", "scf.while")
+            or on_its_own(op)
             or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMICS.values())
             for op in region.walk()
         )

@@ -22,6 +22,7 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
@@ -258,8 +259,9 @@ class LoopWriter:
         pending: list[tuple[str, int]] = []
         for _ in range(self._stream.last + 2 if self._stream else 0):
             for i in self._issues:
-                row = opcode(kind_of(self._wiring.operations[i.op]))
-                if row.accumulator is not None:
+                operation = self._wiring.operations[i.op]
+                row = opcode(kind_of(operation))
+                if row.accumulator is not None and not on_its_own(operation):
                     pending.append((i.op, 0))
                 elif row.awaits:
                     target = self._awaited(i)
@@ -511,9 +513,14 @@ class LoopWriter:
         for ring, reads in touched:
             if reads and ring.free and self._first_and_last(ring)[1] == i.op:
                 slot, _ = self._positions[ring.name, way.stages[i.op]]
-                if kind_of(self._wiring.operations[i.op]) == SMEM_READ:
+                free = f"{a.take(f'{ring.name}_free')}.index({slot})"
+                operation = self._wiring.operations[i.op]
+                if on_its_own(operation):
+                    a.say(f"tcgen05_commit({free})")
+                    continue
+                if kind_of(operation) == SMEM_READ:
                     a.say("fence_async_shared()")
-                a.say(f"mbarrier.arrive({a.take(f'{ring.name}_free')}.index({slot}), count=1)")
+                a.say(f"mbarrier.arrive({free}, count=1)")
                 self._beat("arrive", i, way, ring.name)
 
     # Operations ----------------------------------------------------------------------------------
@@ -535,6 +542,10 @@ class LoopWriter:
             self._mark("behind", i, "copy")
             ring = next(r for r, reads in self._touched(i) if not reads)
             self._beat("copy", i, way, ring.name, bytes=ring.bytes)
+        elif on_its_own(operation):
+            factors = self._shared(way, i, 0), self._shared(way, i, 1)
+            a.add_to_sum(operation, factors, way.iteration(way.stages[i.op]))
+            self._beat("product", i, way)
         elif row.accumulator is not None:
             self._product(way, i, operation)
             self._mark("behind", i, "product")
