@@ -148,18 +148,20 @@ class Shared:
 class TensorMemory:
     """Tiles in tensor memory, or one of them."""
 
-    def __init__(self, array: Any, flying: list[int], local: Any, at: int = 0) -> None:
-        self.array, self.flying, self.local, self.at = array, flying, local, at
+    def __init__(self, array: Any, flying: list[int], emulator: Any, at: int = 0) -> None:
+        self.array, self.flying, self.emulator, self.at = array, flying, emulator, at
 
     def index(self, i: Any) -> TensorMemory:
         number = int(i)
         if self.array.ndim != 3 or not 0 <= number < len(self.array):
             raise EmulationError(f"copy {number} of {self.array.shape}")
-        return TensorMemory(self.array[number], self.flying, self.local, number)
+        return TensorMemory(self.array[number], self.flying, self.emulator, number)
 
     def _require(self, what: str) -> None:
-        if self.array.ndim != 2 or self.local.warps not in (4, 8):
-            raise EmulationError(f"{self.array.shape} is {what} by {self.local.warps} warps")
+        warps = self.emulator._local.warps
+        if self.array.ndim != 2 or warps not in (4, 8):
+            raise EmulationError(f"{self.array.shape} is {what} by {warps} warps")
+        self.emulator.nap()
         if self.flying[self.at]:
             raise EmulationError(f"a sum is {what} while products add to it")
 
@@ -394,7 +396,7 @@ class Emulator:
         if list(shape[-2:]) != [rows, columns] or rows not in (64, 128) or columns > 256:
             raise EmulationError(f"{shape} in blocks of {rows} x {columns}")
         copies = shape[0] if len(shape) == 3 else 1
-        made = TensorMemory(np.full(shape, np.nan, dtype.numpy), [0] * copies, self._local)
+        made = TensorMemory(np.full(shape, np.nan, dtype.numpy), [0] * copies, self)
         self._sums.append(made)
         if sum(len(one.flying) * one.array.shape[-1] for one in self._sums) > 512:
             raise EmulationError("tensor memory has 512 columns")
@@ -418,7 +420,11 @@ class Emulator:
 
     def _arrive(self, barrier: Barrier, count: int = 1) -> None:
         barrier.arrive(count)
-        if self._rng.random() < self._naps:  # others go ahead meanwhile
+        self.nap()
+
+    def nap(self) -> None:
+        """Others go ahead meanwhile."""
+        if self._rng.random() < self._naps:
             time.sleep(3 * NAP)
 
     @staticmethod
@@ -517,7 +523,7 @@ class Emulator:
         blackwell: Any = types.ModuleType("blackwell")
         blackwell.__dict__.update(
             fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma,
-            TensorMemoryLayout=lambda block, col_stride: tuple(block),
+            TensorMemoryLayout=lambda block, **_: tuple(block),
             allocate_tensor_memory=self._allocate_tensor,
             tcgen05_mma=self._add, tcgen05_commit=self._commit,
         )  # fmt: skip

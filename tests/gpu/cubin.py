@@ -53,7 +53,8 @@ def compiled(path, meta):
     capability = meta.get("capability", 90)
     if meta["maxnreg"]:
         options["maxnreg"] = meta["maxnreg"]
-    made = triton.compile(source_of(path, meta), target=GPUTarget("cuda", capability, 32), options=options)
+    target = GPUTarget("cuda", capability, 32)
+    made = triton.compile(source_of(path, meta), target=target, options=options)
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "kernel.ptx"
         text.write_text(made.asm["ptx"])

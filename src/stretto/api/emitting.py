@@ -51,6 +51,8 @@ SCHEMA = "stretto.emitted/1"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
+SUM_COLUMNS = 128
+"""Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
 BARRIERS = 1024
@@ -479,17 +481,22 @@ def _workers(
 ) -> list[Worker]:
     multiply = machine.agents_of_products()
     compute = machine.agent_for("simt") or multiply
-    rows = [
-        op.results[0].type.shape[0]
+    made = [
+        op.results[0].type
         for op in ready.kernel.walk()
         if op.name == f"nv_tileas.{machine.products[0].opcode}"
-        and isinstance(op.results[0].type, Tile)
     ]
+    rows = [type.shape[0] for type in made if isinstance(type, Tile)]
+    sums = [type.shape[1] for type in made if isinstance(type, Buffer)]
     groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
+    if max(sums, default=0) > SUM_COLUMNS:
+        groups = 2
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
         stated = ready.kernel.warps or GROUP_WARPS
-        return [Worker("all", max(warps, stated) if rows else stated, 255)]
+        if sums:  # one group of four warps reads tensor memory, or two
+            stated = min(stated, 2 * GROUP_WARPS)
+        return [Worker("all", max(warps, stated) if made else stated, 255)]
     computing = agents if compute is multiply else [compute.name]
     found = [Worker(name, warps, compute.registers) for name in computing]
     copy = machine.agent_for("tma")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from stretto.emit.gluon.adding import SumWriter
 from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
@@ -18,10 +19,9 @@ from stretto.emit.gluon.plan import (
     SharedTile,
     Worker,
 )
-from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, Sum, on_its_own, sum_roots, touched
+from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, on_its_own
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.tracing import Tracer
-from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
@@ -58,14 +58,13 @@ class AgentWriter:
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
         outside = {name for name, _ in plan.named.values()}
         outside |= {d.name for d in plan.descriptors.values()}
-        for name in [r.name for r in plan.shared_rings()] + [t.name for t in plan.tiles.values()]:
-            outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
-        self._sums = {op: plan.sums[root] for op, root in sum_roots(plan.kernel).items()}
-        for one in plan.sums.values():
+        for one in (*plan.shared_rings(), *plan.tiles.values(), *plan.sums.values()):
             name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()}
         self.names = Names(RESERVED | outside)
+        self.sums = SumWriter(self)
+        """What it does with sums in tensor memory."""
         self._scopes: list[dict[Value, Shown]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
@@ -90,11 +89,7 @@ class AgentWriter:
             elif self.worker.name in (ring.producer, *ring.consumers):
                 self.say(f"{ring.name}_slot = 0")
                 self.say(f"{ring.name}_phase = 0")
-        for one in self.plan.sums.values():
-            if one.repeated and self.worker.name in (one.adder, one.reader):
-                adds = self.worker.name == one.adder
-                self.say(f"{one.name}_slot = 0")
-                self.say(f"{one.name}_phase = {one.first_phase if adds else 0}")
+        self.sums.begin()
         for tile in self.plan.tiles.values():
             if tile.repeated and tile.loaded and not self.worker.multiplies:
                 mine = self.copies_only or len(self.plan.workers) == 1
@@ -102,7 +97,7 @@ class AgentWriter:
         self.region(self.plan.kernel.body)
         if self.stores:
             self.say("tma.store_wait(0)")
-            self._beat("drain", None)
+            self.beat("drain", None)
         self.clocks(Tracer.end)
 
     @property
@@ -114,9 +109,10 @@ class AgentWriter:
         """Something that was just written."""
         self._score.append(part)
 
-    def _beat(
+    def beat(
         self, kind: BeatKind, operation: Operation | None, thing: str = "", bytes: int = 0
     ) -> None:
+        """What was just written, for whoever asks what the program does."""
         name = "" if operation is None else kind_of(operation)
         self._score.append(Beat(kind, name, thing, bytes=bytes, operation=operation))
 
@@ -180,7 +176,7 @@ class AgentWriter:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
         if isinstance(value.type, Tile):
-            self._beat("work", made)
+            self.beat("work", made)
         return self.assign(value, shown.text, shown.layout)
 
     def _work_tile(self, operation: Operation, value: Value) -> Shown:
@@ -226,7 +222,7 @@ class AgentWriter:
         if tile.loaded and not any(tile.name in waited for waited in self._waited):
             phase = f"{tile.name}_phase" if tile.repeated else "0"
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
-            self._beat("full", None, tile.name)
+            self.beat("full", None, tile.name)
             self._waited[-1].add(tile.name)
         self._read[tile.name] = tile
         return self.take(tile.name) + self.views(value)
@@ -259,9 +255,8 @@ class AgentWriter:
         kind = kind_of(operation)
         if kind == "scf.for":
             if operation in self.plan.loops:
-                self._before_products(operation)
-                self._looped(self, operation)
-                self._behind_products(operation)
+                with self.sums.products(operation):
+                    self._looped(self, operation)
             else:
                 self._for(operation)
         elif kind == "scf.if":
@@ -283,13 +278,13 @@ class AgentWriter:
             at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
             descriptor = self.descriptor(view, buffer)
             self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
-            self._beat("store", operation)
+            self.beat("store", operation)
             self.stores = True
         elif kind == SMEM_WRITE:
             tile = self.plan.tiles[self.plan.root(operation.result)]
             if tile.repeated:
                 self.say("tma.store_wait(0)")
-                self._beat("drain", None)
+                self.beat("drain", None)
             source, shaped = operation.operands[0], ""
             while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
                 source = made.operands[0]
@@ -297,97 +292,26 @@ class AgentWriter:
                 shaped = f".reshape({list(source.type.shape)})"
             text = self.tile(source, self.layouts.of(source))
             self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
-            self._beat("work", operation)
+            self.beat("work", operation)
         elif kind == STORE:
             self.store(operation, self.value)
-            self._beat("work", operation)
+            self.beat("work", operation)
         elif kind == LOAD:
             shown = self.loaded(operation, self.value)
-            self._beat("work", operation)
+            self.beat("work", operation)
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
             )
         elif kind == SUM_WRITE:
-            self._fill_sum(operation)
+            self.sums.fill(operation)
         elif kind == SUM_READ:
-            self._read_sum(operation)
+            self.sums.read(operation)
         elif on_its_own(operation):
-            self._before_products(operation)
-            factors = [self.buffer(value) for value in operation.operands[:2]]
-            self.add_to_sum(operation, factors, "0")
-            self._behind_products(operation)
+            with self.sums.products(operation):
+                factors = [self.buffer(value) for value in operation.operands[:2]]
+                self.sums.add(operation, factors, "0")
         elif opcode(kind).accumulator is not None:
             self._product(operation)
-
-    # Sums in tensor memory ---------------------------------------------------------------------
-
-    def add_to_sum(self, operation: Operation, factors: Sequence[str], iteration: str) -> None:
-        """A product that adds to a sum in an iteration of its loop; outside of any, in one."""
-        one = self._sums[touched(operation)]
-        said = ""
-        if not operation.integers("groups")[2] or (one.zero and iteration == "0"):
-            said = ", use_acc=False"
-        elif one.zero and not iteration.isdigit():
-            step, _, stage = iteration.partition(" - ")
-            said = f", use_acc={step} > {stage or 0}"
-        self.say(f"tcgen05_mma({', '.join(factors)}, {self.take(one.name)}{one.slot}{said})")
-
-    def _before_products(self, operation: Operation) -> None:
-        """The first that adds to a sum waits until it may."""
-        for one in self._sums_of(operation):
-            if one.writers[0] is operation and one.free:
-                free = self.take(f"{one.name}_free") + one.slot
-                self.say(f"mbarrier.wait({free}, {one.phase})")
-                self._beat("free", operation, one.name)
-
-    def _behind_products(self, operation: Operation) -> None:
-        """The last has its reader told, once all are done."""
-        for one in self._sums_of(operation):
-            if one.writers[-1] is operation:
-                self.say(f"tcgen05_commit({self.take(f'{one.name}_full')}{one.slot})")
-                if one.adder != one.reader:
-                    self._next_sum(one)
-
-    def _sums_of(self, operation: Operation) -> list[Sum]:
-        mine = [one for one in self.plan.sums.values() if one.adder == self.worker.name]
-        return [one for one in mine if operation in one.writers]
-
-    def _next_sum(self, one: Sum) -> None:
-        if one.repeated:
-            at = f"{one.name}_slot, {one.name}_phase"
-            self.say(f"{at} = next_slot({at}, {one.depth})")
-
-    def _fill_sum(self, operation: Operation) -> None:
-        one = self._sums[touched(operation)]
-        if one.filled is not operation:
-            return
-        layout = self.layouts.of(one.reads[0].result)
-        text = self.tile(operation.operands[0], layout)
-        self.say(f"{self.take(one.name)}{one.slot}.store({text})")
-        self._beat("work", operation)
-        if one.free:
-            self.say(f"mbarrier.arrive({self.take(f'{one.name}_free')}{one.slot}, count=1)")
-            self._beat("arrive", operation, one.name)
-
-    def _read_sum(self, operation: Operation) -> None:
-        """A sum in registers, once it is whole."""
-        one = self._sums[touched(operation)]
-        if operation is one.reads[0]:
-            self.say(f"mbarrier.wait({self.take(f'{one.name}_full')}{one.slot}, {one.phase})")
-            self._beat("full", operation, one.name)
-        layout = self.layouts.of(operation.result)
-        text = f"{self.take(one.name)}{one.slot}.load({layout})"
-        (first, *_) = one.writers
-        if one.zero and first in self.plan.loops and not known_trips(first, self.plan.maker):
-            bounds = [self.value(v).text for v in first.operands[:3]]
-            text = f"gl.where({trips(*bounds, None)} > 0, {text}, 0.0)"
-        self.bind(operation.result, self.assign(operation.result, text, layout))
-        self._beat("work", operation)
-        if operation is one.reads[-1]:
-            if one.free and one.filled is None:
-                self.say(f"mbarrier.arrive({self.take(f'{one.name}_free')}{one.slot}, count=1)")
-                self._beat("arrive", operation, one.name)
-            self._next_sum(one)
 
     def descriptor(self, view: Value, buffer: Value) -> str:
         """The descriptor of a view by tiles of a buffer's shape."""
@@ -400,13 +324,13 @@ class AgentWriter:
         full = self.take(f"{tile.name}_full")
         if tile.repeated and len(self.plan.workers) > 1:
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
-            self._beat("free", None, tile.name)
+            self.beat("free", None, tile.name)
         at = ", ".join(self.value(v).text for v in coordinates)
         self.say(f"mbarrier.expect({full}, {tile.bytes})")
         self.say(
             f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
         )
-        self._beat("copy", operation, tile.name, tile.bytes)
+        self.beat("copy", operation, tile.name, tile.bytes)
 
     def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
         """Registers to addresses."""
@@ -444,8 +368,8 @@ class AgentWriter:
         else:
             text = self.tile(total, layout)
         shown = self.assign(result, f"warpgroup_mma({left}, {self.buffer(b)}, {text})", layout)
-        self._beat("product", operation)
-        self._beat("settle", operation)
+        self.beat("product", operation)
+        self.beat("settle", operation)
         self.bind(result, shown)
 
     def factor(self, value: Value, layout: Layout, shown: Callable[[Value], Shown]) -> str:
@@ -500,7 +424,7 @@ class AgentWriter:
                     continue
                 if tile.name in self._read and len(self.plan.workers) > 1:
                     self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
-                    self._beat("arrive", None, tile.name)
+                    self.beat("arrive", None, tile.name)
                 if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                     self.say(f"{tile.name}_phase ^= 1")
             self.leave()

@@ -544,7 +544,7 @@ class LoopWriter:
             self._beat("copy", i, way, ring.name, bytes=ring.bytes)
         elif on_its_own(operation):
             factors = self._shared(way, i, 0), self._shared(way, i, 1)
-            a.add_to_sum(operation, factors, way.iteration(way.stages[i.op]))
+            a.sums.add(operation, factors, way.iteration(way.stages[i.op]))
             self._beat("product", i, way)
         elif row.accumulator is not None:
             self._product(way, i, operation)
@@ -556,18 +556,7 @@ class LoopWriter:
             self._mark("behind", i, "products")
             self._beat("settle", i, way, self._awaited(i), len(way.pending))
         elif kind == SMEM_WRITE:
-            ring = next(r for r, reads in self._touched(i) if not reads)
-            slot, _ = self._positions[ring.name, way.stages[i.op]]
-            shown = whole(self._operand(way, i, 0), operation, 0)
-            source = operation.operands[0]
-            stores = [
-                j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE
-            ]
-            if any((ring, True) in self._touched(j) for j in stores):
-                a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
-            text = in_layout(shown, a.layouts.of(source))
-            a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
-            a.say("fence_async_shared()")
+            self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
             layout = a.layouts.of(operation.result)
             text = f"{self._shared(way, i, 0)}.load({layout})"
@@ -592,6 +581,19 @@ class LoopWriter:
             shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
             made = computed(operation, shown, a.layouts)
             a.say(f"{self._variable(operation.result)} = {made.text}")
+
+    def _put_in_slot(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Registers to a slot of a ring."""
+        a = self._a
+        ring = next(r for r, reads in self._touched(i) if not reads)
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        shown = whole(self._operand(way, i, 0), operation, 0)
+        stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
+        if any((ring, True) in self._touched(j) for j in stores):
+            a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
+        text = in_layout(shown, a.layouts.of(operation.operands[0]))
+        a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
+        a.say("fence_async_shared()")
 
     def _by_value(self, way: Way, i: Issue, operation: Operation):
         def shown(value: Value) -> Shown:

@@ -390,12 +390,13 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         operation = loop.wiring.operations[writer.name]
         buffer = operation.operands[-1].type
         assert isinstance(buffer, Buffer)
-        readers = {
-            agent_of[i.op]
+        reading = {
+            i.op: loop.wiring.operations[i.op]
             for agent in program.agents
             for i in agent.stream.kernel
             if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
         }
+        readers = {agent_of[op] for op in reading}
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
             hint = "--mode unspecialized has one group of warps do both"
@@ -411,23 +412,21 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
                 agent_of[writer.name],
                 tuple(sorted(readers)),
                 by_tma,
-                _answered(loop, ring.storage, agent_of),
+                _answered(ring.storage, reading, agent_of),
             )
         )
     return found
 
 
-def _answered(loop: Looped, storage: str, agent_of: Mapping[str, str]) -> bool:
+def _answered(storage: str, reading: Mapping[str, Operation], agent_of: Mapping[str, str]) -> bool:
     """Whether products that say themselves when they are done read a ring."""
-    readers = [op for op in loop.program.loop.ops if storage in op.reads]
-    operations = {op.name: loop.wiring.operations[op.name] for op in readers}
-    told = [name for name, operation in operations.items() if on_its_own(operation)]
-    for name, operation in operations.items():
-        beside = any(agent_of[name] == agent_of[other] for other in told)
-        if beside and name not in told and not opcode(kind_of(operation)).view:
-            message = f"`{name}` reads ring `{storage}` beside products of the same agent"
-            raise EmitError(f"{message}, which has no Gluon yet", operation)
-    return bool(told)
+    products = [name for name, operation in reading.items() if on_its_own(operation)]
+    agents = {agent_of[name] for name in products}
+    for name, operation in reading.items():
+        if agent_of[name] in agents and name not in products:
+            told = f"`{name}` reads ring `{storage}` beside products of the same agent"
+            raise EmitError(f"{told}, which has no Gluon yet", operation)
+    return bool(products)
 
 
 def _require_handed_back(
