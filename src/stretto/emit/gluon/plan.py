@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
-from stretto.emit.gluon.sums import TENSOR, Sum, find_sums, fit, is_sum, on_its_own
+from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
@@ -25,7 +25,7 @@ from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
+from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8

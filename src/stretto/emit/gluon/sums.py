@@ -20,9 +20,8 @@ from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
 from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, Space
+from stretto.vocabulary.spaces import SPACES, TENSOR
 
-TENSOR: Space = "tmem"
 SUM_WRITE, SUM_READ = SPACES[TENSOR].fill, SPACES[TENSOR].read
 LANES = 128
 """Rows of tensor memory."""
