@@ -292,6 +292,7 @@ class Emulator:
         self._local = threading.local()
         self._copies, self._products = Late(seed, naps), Late(seed + 1, naps)
         self._naps, self._rng = naps, random.Random(seed)
+        self._sums: list[TensorMemory] = []
         self._modules = self._fake()
         tree = _Undefining().visit(ast.parse(source))
         ast.fix_missing_locations(tree)
