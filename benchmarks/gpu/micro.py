@@ -348,13 +348,20 @@ def main():
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("micro.jsonl"))
-    parser.add_argument("--only", default="", help="configurations that contain this text")
+    parser.add_argument(
+        "--only", default="", help="configurations that contain one of these texts (commas)"
+    )
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--list", action="store_true", help="say what would be measured")
     parser.add_argument("--warm", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    wanted = [c for c in configurations() if asked.only in json.dumps(c) or c["kind"] == "info"]
+    texts = asked.only.split(",")
+    wanted = [
+        c
+        for c in configurations()
+        if c["kind"] == "info" or any(text in json.dumps(c) for text in texts)
+    ]
     if asked.list:
         print("\n".join(map(json.dumps, wanted)))
     elif asked.warm:

@@ -27,6 +27,9 @@ from stretto.machine import Machine
 SCHEMA = "stretto.tuned/1"
 HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the first 5'
 
+OPTIONS = ("num_warps", "num_stages")
+"""Of a launch, not of the kernel; configurations may give them as well."""
+
 Config = Mapping[str, Any]
 Configs = Sequence[Config] | Mapping[str, Sequence[Any]]
 """Values of open constexprs: one mapping each, or lists of which all combinations are meant."""
@@ -53,10 +56,10 @@ def configurations(configs: Configs, names: Sequence[str]) -> tuple[Config, ...]
         hint = "give a list of mappings, or a mapping of lists, or leave configs out"
         raise StrettoError(f"configs has no configuration; {hint}")
     for one in found:
-        unknown = [name for name in one if name not in names]
+        unknown = [name for name in one if name not in names and name not in OPTIONS]
         if unknown:
             told = f"configs gives `{unknown[0]}`, which is no parameter of the kernel"
-            raise StrettoError(f"{told}; it has {', '.join(names)}")
+            raise StrettoError(f"{told}; it has {', '.join((*names, *OPTIONS))}")
         if set(one) != set(found[0]):
             odd = sorted(set(one) ^ set(found[0]))[0]
             raise StrettoError(f"configs gives `{odd}` in some configurations and not in others")
