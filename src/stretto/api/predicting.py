@@ -13,6 +13,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
+from stretto.api.solving import whole_document
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
@@ -23,7 +24,7 @@ from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
 from stretto.predict.running import StuckError, Subject
 from stretto.predict.whole import predict_whole, watch_whole
-from stretto.report.measured import measured_to_json, measured_to_text
+from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     prediction_to_text,
     ranking_to_json,
@@ -67,6 +68,15 @@ class KernelPrediction:
         if self.measured is not None:
             lines += ["", *measured_to_text(self.measured)]
         return lines
+
+    def to_document(self) -> dict[str, Any]:
+        """Schedules of its loops, and what was measured of the first, for the viewer."""
+        document = whole_document(self.made.analyses)
+        if self.measured is not None:
+            first = document["loops"][0]
+            steady = first["ii"] * (first["stage_count"] - 1)
+            first["measured"] = timeline_to_json(self.measured, steady)
+        return document
 
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
