@@ -127,7 +127,7 @@ def test_warps_and_stages_of_a_launch_may_be_open() -> None:
 
 def test_of_configurations_that_are_emitted_alike_one_is_ranked() -> None:
     options = {"num_warps": [4, 8], "num_stages": [2, 3]}
-    counts = []
+    counts: list[tuple[int, int]] = []
     for name, text in (("product", TTIR), ("norm", (EXAMPLES / "layer_norm.ttir").read_text())):
         configs = configurations(options, [name])
         asked = Asked("h200", None, None, 1).on("cuda:90")
