@@ -66,7 +66,8 @@ def watch(
             flow = Flow(costing, score, trips, prefix)
             programs[prefix + score.agent] = (score.warps, flow.instructions())
         for name, count in _readers(subject.emitted.score).items():
-            rings[prefix + name] = engine.Ring(subject.depths.get(name, 1), count)
+            depth = subject.emitted.turns.get(name, subject.depths.get(name, 1))
+            rings[prefix + name] = engine.Ring(depth, count)
     outcome = engine.run(programs, rings, costing.timings.costs, watched=watched)
     if outcome.stuck:
         raise StuckError(
