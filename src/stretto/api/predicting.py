@@ -189,8 +189,8 @@ class _Ranking:
         self, given: Given, clock: float | None, depths: Sequence[int | None], keep: int | None
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
-        # The deepest are the fastest more often than not, and then others need no look.
-        self._depths = depths if keep is None else tuple(reversed(depths))
+        # The deepest are the fastest more often than not, and what they do not need others share.
+        self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
         self._found: dict[object, KernelPrediction] = {}
         self._refused: list[str] = []
@@ -218,12 +218,15 @@ class _Ranking:
     def found(self) -> KernelRanking:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
         for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
+            seen: list[EmittedKernel] = []
             for done, depth in enumerate(self._depths):
                 if floor > self._enough():
                     self._skipped += len(self._depths) - done
                     break
                 try:
-                    made = emitter.candidates(count, depth)
+                    every = emitter.candidates(count, depth)
+                    made = [one for one in every if not any(one is other for other in seen)]
+                    seen += made
                     several, stuck = _predicted(
                         name, made, emitter.machine, grid, self._given, self._clock, depth, shared
                     )

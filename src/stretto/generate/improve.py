@@ -234,7 +234,10 @@ class Rows:
             last=last,
             reach=self._reach(every),
             pinned=bool(problem.pinned),
-            groups=[[(node[i], offset[i]) for i in members] for members in problem.members],
+            groups=[
+                [(node[i], offset[i] + ii * problem.ahead[i]) for i in members]
+                for members in problem.members
+            ],
             writers=[[(node[i], offset[i]) for i in room.writers] for room in kept],
             accessors=[
                 [(node[i], done[i] + ii * distance) for i, distance in room.accessors]

@@ -3,6 +3,8 @@
 Plan ── agents      copy, compute, compute.1: a function each
      ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
      ├─ tiles       q_tile: one copy, filled once for all
+     ├─ turns       total_then_total_1: barriers where one agent waits for another's turn
+     ├─ sums        total: in tensor memory, where products add up there
      └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
 """
 
@@ -13,7 +15,9 @@ from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
+from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
+from stretto.emit.gluon.turns import Turn, find_turns
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -23,7 +27,7 @@ from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
+from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
@@ -46,12 +50,19 @@ class Worker:
     warps: int
     registers: int
     computes: bool = True
-    """Whether it has tiles in registers; else it issues copies, and no more."""
+    """Whether it has tiles in registers; else it issues copies or products, and no more."""
+    multiplies: bool = False
+    """Whether it issues products, and no more."""
 
     @property
     def function(self) -> str:
         """What its function is called."""
         return f"{self.name.replace('.', '_')}_agent"
+
+    @property
+    def copies(self) -> bool:
+        """Whether it issues copies, and no more."""
+        return not self.computes and not self.multiplies
 
 
 @dataclass
@@ -68,6 +79,10 @@ class Ring:
     consumers: tuple[str, ...]
     """The agents that read it."""
     by_tma: bool
+    answered: bool = False
+    """Whether products read it that say themselves when they are done: who fills it waits."""
+    exact: bool = False
+    """Whether orders between agents are kept because it has no slot more."""
 
     @property
     def full(self) -> bool:
@@ -82,7 +97,7 @@ class Ring:
     @property
     def free(self) -> bool:
         """Whether somebody has to be told that a slot is free."""
-        return any(agent != self.producer for agent in self.consumers)
+        return self.answered or any(agent != self.producer for agent in self.consumers)
 
 
 @dataclass(frozen=True)
@@ -126,6 +141,10 @@ class Plan:
     """By loop and storage."""
     tiles: dict[Value, SharedTile] = field(default_factory=dict[Value, SharedTile])
     """By the buffer that is allocated."""
+    sums: dict[Value, Sum] = field(default_factory=dict[Value, Sum])
+    """Likewise, in tensor memory."""
+    turns: dict[Operation, list[Turn]] = field(default_factory=dict[Operation, list[Turn]])
+    """Of each loop."""
     descriptors: dict[tuple[Value, tuple[int, ...]], Descriptor] = field(
         default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
     )
@@ -143,6 +162,11 @@ class Plan:
         """Who does what nobody in particular does."""
         return self.workers[0].name
 
+    @property
+    def multiplier(self) -> str:
+        """Who issues products outside of loops."""
+        return next((worker.name for worker in self.workers if worker.multiplies), self.first)
+
     def owner(self, operation: Operation) -> str:
         """Who issues an operation outside of loops."""
         if len(self.workers) == 1:
@@ -150,7 +174,9 @@ class Plan:
         said = operation.text("agent")
         if said:
             return said
-        return self.copier if kind_of(operation) == TMA_LOAD else self.first
+        if kind_of(operation) == TMA_LOAD:
+            return self.copier
+        return self.multiplier if on_its_own(operation) else self.first
 
     def root(self, value: Value) -> Value:
         """The buffer that a value in shared memory lies in."""
@@ -171,6 +197,10 @@ class Plan:
         """The rings, each once: loops one after the other may share one."""
         return list({ring.name: ring for ring in self.rings.values()}.values())
 
+    def all_turns(self) -> list[Turn]:
+        """Those of all loops."""
+        return [turn for turns in self.turns.values() for turn in turns]
+
     @property
     def bytes(self) -> int:
         """Shared memory in all."""
@@ -178,7 +208,10 @@ class Plan:
             ring.depth * (ring.bytes + (ring.full + ring.free) * BARRIER_BYTES)
             for ring in self.shared_rings()
         )
-        return rings + sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
+        tiles = sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
+        barriers = 2 * sum(one.depth for one in self.sums.values())
+        barriers += sum(turn.depth for turn in self.all_turns())
+        return rings + tiles + barriers * BARRIER_BYTES
 
 
 def make_plan(
@@ -193,17 +226,22 @@ def make_plan(
         if said and said not in known and len(workers) > 1:
             told = f"it stands on agent `{said}`, which runs no part of the kernel"
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
-    require_order(kernel, plan.maker, _issuer(plan))
+    issuer = _issuer(plan)
+    require_order(kernel, plan.maker, issuer)
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
-    _find_tiles(plan, names)
+    _find_tiles(plan, names, issuer)
+    plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)
+    budget = machine.budget(TENSOR)
+    fit(list(plan.sums.values()), None if budget is None else budget.bytes)
     taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
     for loop in loops:
         used: set[str] = set()
         for ring in _rings_of(plan, loop):
             key = (ring.name, ring.shape, ring.element, ring.producer, ring.consumers)
-            known = next((r for r in taken.get(key, ()) if r.name not in used), None)
+            shared = [] if ring.exact else taken.get(key, [])
+            known = next((r for r in shared if r.name not in used and not r.exact), None)
             if known is None:
                 storage, ring.name = ring.name, names.give(ring.name)
                 taken.setdefault(key, []).append(ring)
@@ -213,7 +251,18 @@ def make_plan(
                 known.depth = max(known.depth, ring.depth)
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
+        agent_of = _agents(plan, loop.program)
+        plan.turns[loop.operation] = find_turns(
+            loop.program, loop.wiring.operations, agent_of, names.give
+        )
     return plan
+
+
+def _agents(plan: Plan, program: Program) -> Mapping[str, str]:
+    """Who issues the operations of a loop."""
+    if len(plan.workers) > 1:
+        return program.agent_of
+    return dict.fromkeys(program.agent_of, plan.first)
 
 
 def _issuer(plan: Plan) -> Callable[[Operation], str]:
@@ -251,7 +300,7 @@ def deepen(plan: Plan, most: int = 8) -> None:
     room = None if budget is None else budget.bytes
     if room is None:
         return
-    rings = [ring for ring in plan.shared_rings() if ring.by_tma]
+    rings = [ring for ring in plan.shared_rings() if ring.by_tma and not ring.exact]
     while rings:
         least = min(ring.depth for ring in rings)
         growing = [ring for ring in rings if ring.depth == least]
@@ -290,7 +339,7 @@ def _require_zeros(plan: Plan, view: Value, load: Operation) -> None:
         raise EmitError(told, load, "TMA reads zeros there; choose among them in the kernel")
 
 
-def _find_tiles(plan: Plan, names: Names) -> None:
+def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) -> None:
     """Buffers that are allocated outside of the loops that run by programs."""
     inside = {op for loop in plan.loops for op in loop.regions[0].walk()}
     around = {
@@ -303,21 +352,28 @@ def _find_tiles(plan: Plan, names: Names) -> None:
         if operation in inside or not opcode(kind_of(operation)).allocates:
             continue
         buffer = operation.result
+        if is_sum(buffer):
+            continue
         assert isinstance(buffer.type, Buffer)
         type = buffer.type
         filled = [
             op for op in plan.kernel.walk() if kind_of(op) == TMA_LOAD and op.operands[-1] is buffer
         ]
         bytes = Tile(type.shape, type.element).elements * type.element.bits // 8
-        readers = {
-            plan.owner(op) if op not in inside else op.text("agent") or plan.first
+        reading = [
+            op
             for op in plan.kernel.walk()
             for value in op.operands
             if isinstance(value.type, Buffer)
             and plan.root(value) is buffer
             and op not in filled
             and not opcode(kind_of(op)).view
-        }
+        ]
+        for op in reading:
+            if filled and operation in around and on_its_own(op):
+                told = f"it reads `{buffer.name}`, which is filled again and again outside of rings"
+                raise EmitError(f"{told}: this has no Gluon yet", op)
+        readers = {issuer(op) for op in reading}
         plan.tiles[buffer] = SharedTile(
             names.give(buffer.name or "tile"),
             buffer,
@@ -332,16 +388,7 @@ def _find_tiles(plan: Plan, names: Names) -> None:
 
 def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     program = loop.program
-    agent_of = (
-        program.agent_of if len(plan.workers) > 1 else dict.fromkeys(program.agent_of, plan.first)
-    )
-    if program.mutexes:
-        told = ", ".join(mutex.name for mutex in program.mutexes)
-        raise EmitError(
-            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet",
-            loop.operation,
-            "--mode unspecialized needs none",
-        )
+    agent_of = _agents(plan, program)
     found: list[Ring] = []
     for ring in program.rings:
         if ring.space != STAGING or ring.fixed or ring.storage is None:
@@ -358,15 +405,17 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         operation = loop.wiring.operations[writer.name]
         buffer = operation.operands[-1].type
         assert isinstance(buffer, Buffer)
-        readers = {
-            agent_of[i.op]
+        reading = {
+            i.op: loop.wiring.operations[i.op]
             for agent in program.agents
             for i in agent.stream.kernel
             if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
         }
+        readers = {agent_of[op] for op in reading}
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
-            raise EmitError(f"{told}, which has no Gluon yet", operation)
+            hint = "--mode unspecialized has one group of warps do both"
+            raise EmitError(f"{told}, which has no Gluon yet", operation, hint)
         _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(
             Ring(
@@ -378,9 +427,41 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
                 agent_of[writer.name],
                 tuple(sorted(readers)),
                 by_tma,
+                _answered(ring.storage, reading, agent_of),
+                _ordered(program, agent_of),
             )
         )
     return found
+
+
+def _ordered(program: Program, agent_of: Mapping[str, str]) -> bool:
+    """Whether a loop has an order between agents that only the depth of a ring may keep."""
+    held = {
+        (mutex.holder, waiter.op, waiter.distance)
+        for mutex in program.mutexes
+        for waiter in mutex.waiters
+    }
+    rings = {ring.storage for ring in program.rings}
+    derived = [
+        d
+        for d in program.loop.dependences
+        if d.kind != "flow" and not (d.kind == "anti" and d.via in rings)
+    ]
+    return any(
+        agent_of[d.src] != agent_of[d.dst] and (d.src, d.dst, d.distance) not in held
+        for d in (*derived, *program.loop.stated)
+    )
+
+
+def _answered(storage: str, reading: Mapping[str, Operation], agent_of: Mapping[str, str]) -> bool:
+    """Whether products that say themselves when they are done read a ring."""
+    products = [name for name, operation in reading.items() if on_its_own(operation)]
+    agents = {agent_of[name] for name in products}
+    for name, operation in reading.items():
+        if agent_of[name] in agents and name not in products:
+            told = f"`{name}` reads ring `{storage}` beside products of the same agent"
+            raise EmitError(f"{told}, which has no Gluon yet", operation)
+    return bool(products)
 
 
 def _require_handed_back(
