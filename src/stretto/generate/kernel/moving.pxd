@@ -9,7 +9,7 @@ cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, posted, looks, one, two, nearest, farthest
+    cdef i64 every, segs, turns, begun, posted, looks, one, two, nearest, farthest
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -73,6 +73,7 @@ cdef class Moving:
     cdef void settle(self) noexcept
     cdef i64 lives_of(self, i64 op) noexcept
     cdef i64 life(self, i64 r) noexcept
+    cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
     cdef i64 pressure(self) noexcept
     cdef i64 highest(self, i64 count) noexcept

@@ -108,6 +108,7 @@ class Moving:
         self.limit = _numbers(board.limits)
         self.seg_op, self.keeps, self.holders = _zeros(self.segs), _zeros(n), _zeros(n)
         self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
+        self.begun = 0
         self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
         self.lane_len = _zeros(self.segs)
         self.longest = _zeros(self.columns)
@@ -871,12 +872,16 @@ class Moving:
         return moved
 
     def settle(self) -> None:
-        """Let nodes stand later, by whole stages, where that shortens what they fill."""
+        """Let nodes stand later, by whole stages, where that shortens what they fill.
+
+        No stage is added: one that only the next iteration waits for could stand anywhere.
+        """
+        end = self.spanned()
         for k in range(self.n - 1, -1, -1):
             node = self.order[k]
             if self.succ_at[node] == self.succ_at[node + 1] or self.grouped[node]:
                 continue
-            high = self.last[node]
+            high = min(self.last[node], end - self.reach[node])
             for a in range(self.succ_at[node], self.succ_at[node + 1]):
                 high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
             now = self.start[node]
@@ -907,17 +912,22 @@ class Moving:
         self.begin[r], self.end[r] = begin, end
         return self.room_bytes[r] * (end - begin)
 
-    def measure(self) -> bool:
-        """What the starts are worth; false: the rings do not fit."""
+    def spanned(self) -> int:
+        """How many stages there are, from where on (`begun`); the last cycle of the last one."""
         low, high = FAR, -FAR
         for i in range(self.n):
             low = min(low, self.start[i])
             high = max(high, self.start[i] + self.reach[i])
         if self.ruled:
             low -= self.wrap(low)
-        if self.pinned and low > 0:
+        self.begun, self.stages = low, (high - low) // self.ii + 1
+        return low + self.stages * self.ii - 1
+
+    def measure(self) -> bool:
+        """What the starts are worth; false: the rings do not fit."""
+        self.spanned()
+        if self.pinned and self.begun > 0:
             return False
-        self.stages = (high - low) // self.ii + 1
         for space in range(self.spaces):
             self.used[space] = self.base[space]
         self.area = 0
