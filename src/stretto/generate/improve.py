@@ -155,7 +155,8 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
 
     Whoever has few moves cannot pay for many failures: one stage less at first, then two, then
     four, each from the best placement so far on. Of a large loop they are an eighth less at first:
-    that is soon found, or there is little to be had.
+    that is soon found, or there is little to be had. Of a small one what collides is parted first:
+    where that finds a placement, or proves that there is none, no move is needed.
     """
     large = moving.fitted > SMALL
     few = LOOK < moves < FEW_ROUNDS * ROUND and not large
@@ -165,8 +166,9 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
         target = (failed + stages) // 2
         if (large or few) and not failed:
             target = max(1, stages - (max(1, stages // 8) if large else step))
-        known = OPEN if large else moving.part(target, LOOKS // (1 + moving.arcs))
-        ways = WARM if large else WAYS
+        known, ways = OPEN, WARM if large else WAYS
+        if not large and not problem.pinned:  # a pin may ask for a cycle, which parting leaves
+            known = moving.part(target, LOOKS // (1 + moving.arcs))
         for hot, patience in ways if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)

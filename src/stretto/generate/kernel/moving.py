@@ -5,6 +5,8 @@
     CUDA  │ a │  b  │ c │ d │           insert `d` after `a`: who is in the way moves on,
     CUDA  │ a │ d │  b  │ c │           one after the other, until a gap takes it up
 
+    part     whoever collides at earliest starts is parted, one way or the other: that finds a
+             placement of so many stages, or proves that there is none.
     fit      dependences may be missed for a while, by cycles that are counted and weighed: a
              placement of fewer stages is one that misses none. Dependences that stay missed weigh
              more and more (P. Morris, "The breakout method", AAAI 1993).
