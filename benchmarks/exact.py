@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
@@ -43,7 +43,7 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-MEDIAN_S, WORST_S, STAGES_S, RANDOM_S, RANDOM_SHARE = 0.1, 2.0, 10.0, 10.0, 0.9
+MEDIAN_S, WORST_S, STAGES_S, RANDOM_S, RANDOM_SHARE = 0.01, 0.2, 10.0, 10.0, 0.985
 TEXTBOOK_S = 10.0
 """What one question to the textbook formulation may take to solve."""
 TEXTBOOK_TERMS = 3_000_000
@@ -90,12 +90,12 @@ class Against:
 def timed(
     ready: Prepared, objective: str, seconds: float, fuse: bool = True
 ) -> tuple[ScheduleAnalysis, float]:
-    """A proof, and how long it took."""
-    began = perf_counter()
+    """A proof, and the CPU time that it took."""
+    began = process_time()
     proof = ProofOptions(objective, Limits(work=1e6))
     options = Options(fuse=fuse, deadline=deadline_after(seconds))
     analysis = schedule_prepared(ready, "exact", options, proof=proof)
-    return analysis, perf_counter() - began
+    return analysis, process_time() - began
 
 
 def row(ready: Prepared, seconds: float, heuristic: int | None = None) -> Row:
@@ -296,7 +296,7 @@ def comparisons(corpus: Path | None, count: int) -> list[Against]:
 
 def judge(shipped: list[Row], wrong: str, figures: dict[str, float]) -> int:
     """Say what was missed; the exit code."""
-    times = [r.seconds for r in shipped]
+    times = [r.stages_seconds or 0.0 for r in shipped]
     misses = [f"{r.loop}: II not proved" for r in shipped if not r.proved]
     misses += [f"{r.loop}: stage count not proved" for r in shipped if not r.stages_proved]
     if statistics.median(times) > MEDIAN_S or max(times) > WORST_S:
