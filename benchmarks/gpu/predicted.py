@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 
 import predicted_plot
+import shipped
 
 RESULTS = HERE / "results" / "sweep-h200-2026-11-16.jsonl"
 
@@ -30,6 +31,8 @@ def given(row):
     """The numbers that a kernel of the sweep was launched with."""
     from sweep import GEMM_SIZE, LENGTH, NORM
 
+    if row["kernel"] == "shipped":
+        return shipped.numbers_of(row["file"])
     if row["kernel"] == "gemm":
         return dict.fromkeys("MNK", GEMM_SIZE)
     return {"columns": NORM[1]} if row["kernel"] == "norm" else {"length": LENGTH}
@@ -46,11 +49,15 @@ def predicted(row, machine):
     from stretto.predict.whole import predict_whole
 
     # A row's own `block` is what was measured of one.
-    text, beside = ttir(**asked_of_triton(configurations()[row["name"]]))
+    c = configurations()[row["name"]]
     with tempfile.TemporaryDirectory() as scratch:
         dump = Path(scratch) / f"{row['name']}.ttir"
-        dump.write_text(text)
-        dump.with_suffix(".json").write_text(json.dumps(beside))
+        if "file" in c:
+            dump = shipped.files()[c["file"]]
+        else:
+            text, beside = ttir(**asked_of_triton(c))
+            dump.write_text(text)
+            dump.with_suffix(".json").write_text(json.dumps(beside))
         emitter = Emitter(dump, machine, seed=row.get("seed", 0))
         stages = (row["stages"],) if "stages" in row else ()
         made = emitter.candidates(row.get("consumers"), row.get("depth"), None, stages)
@@ -130,7 +137,7 @@ def summary(rows):
         all_of = [row["predicted_cycles"] / row["cycles"] - 1 for row in some]
         mean, worst = statistics.mean(map(abs, all_of)), max(all_of, key=abs)
         yield f"{name}: {len(some)}, {mean:.1%} off on average, at worst {worst:+.1%}"
-        if len(some) < 3:
+        if len(some) < 3 or name == "shipped":
             continue
         first, best = ranked_first(some)
         lost = first["ms"] / best["ms"] - 1

@@ -23,6 +23,7 @@ os.environ.setdefault("TRITON_CACHE_DIR", "build/gpu/triton-cache")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 
 import isolated
+import shipped
 
 GEMM_SIZE = 8192
 HEADS, LENGTH = 16, 8192
@@ -93,7 +94,8 @@ def configurations():
                  "attention_d64_128x128_c2_d4", "gemm_128x128x64_c2_d3",
                  "gemm_128x128x64_c1_d4"):  # fmt: skip
         found[f"marks_{name}"] = {**found[name], "tracing": "marks"}
-    return found
+    files = {f"shipped_{name}": {"kernel": "shipped", "file": name} for name in shipped.files()}
+    return found | files
 
 
 SHIPPED = ("causal_d128", "causal_d64", "backward_kv_d128", "backward_q_d128", "backward_kv_d64",
@@ -144,8 +146,12 @@ def emitted(name, c):
 
     from stretto.api import emitting
 
-    text, beside = ttir(**asked_of_triton(c))
     tracing = c.get("tracing", "loops")
+    if "file" in c:
+        file = shipped.files()[c["file"]]
+        emitting.STAGES["specialized"] = (6, 4, 3, 2)
+        return emitting.emit(file, "h200", accept=kernels.clean, tracing=tracing), "", {}
+    text, beside = ttir(**asked_of_triton(c))
     with tempfile.TemporaryDirectory() as scratch:
         dump = Path(scratch) / f"{name}.ttir"
         dump.write_text(text)
@@ -224,6 +230,8 @@ def problem(c):
     import torch
 
     match c["kernel"]:
+        case "shipped":
+            return shipped.problem(c["file"])
         case "gemm":
             p = keep("gemm", lambda: measure.Gemm(GEMM_SIZE, GEMM_SIZE, GEMM_SIZE))
             import types
