@@ -31,6 +31,7 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.errors import KernelError
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
@@ -314,7 +315,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(with_zeros_outside(self.kernel), agents)
+        split = partition(with_contracted_sums(with_zeros_outside(self.kernel)), agents)
         (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
