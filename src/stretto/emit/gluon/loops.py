@@ -34,6 +34,9 @@ from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Str
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 from stretto.vocabulary.opcodes import opcode
 
+HELD_BITS = 16
+HELD_BY = 256
+"""Threads of an agent at most: each holds two such numbers in a register."""
 _Steps = tuple[tuple[int, tuple[Beat, ...]], ...]
 _Parts = tuple[_Steps, tuple[Beat, ...], _Steps]
 """Prologue, kernel, epilogue."""
@@ -578,9 +581,28 @@ class LoopWriter:
         elif operation.regions or not operation.results:
             raise EmitError(f"`{kind}` in a pipelined loop has no Gluon yet", operation)
         else:
-            shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
-            made = computed(operation, shown, a.layouts)
-            a.say(f"{self._variable(operation.result)} = {made.text}")
+            self._compute(way, i, operation)
+
+    def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
+        shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        text = computed(operation, shown, self._a.layouts).text
+        if self._narrows_ahead(i, operation):
+            self._a.holds = True
+            text = f"held({text})"
+        self._a.say(f"{self._variable(operation.result)} = {text}")
+
+    def _narrows_ahead(self, i: Issue, operation: Operation) -> bool:
+        """Whether it makes numbers of half the width for the next step.
+
+        LLVM would carry the wide ones and narrow them there, where nothing hides it.
+        """
+        (result,) = operation.results
+        if kind_of(operation) != "arith.truncf" or not isinstance(result.type, Tile):
+            return False
+        element = result.type.element
+        wide = result.type.elements >= 2 * HELD_BY
+        carried = self._program.loop.op(i.op).results[0] in self._back
+        return wide and carried and isinstance(element, Scalar) and element.bits == HELD_BITS
 
     def _by_value(self, way: Way, i: Issue, operation: Operation):
         def shown(value: Value) -> Shown:

@@ -55,6 +55,13 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     return slot, phase
 '''
 
+_HELD = '''
+@gluon.jit
+def held(x):
+    """The same numbers, two in a register: they are narrowed here, not where they are read."""
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], x.dtype, is_pure=True, pack=2)
+'''
+
 TRITON = {
     "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv",
     "f8E5M2": "fp8e5", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
@@ -163,6 +170,11 @@ class _Source:
         if self._plan.rings:
             lines.say()
             for part in _NEXT.splitlines():
+                lines.say(part)
+        held = any(writer.holds for writer in self._writers)
+        if held:
+            lines.say()
+            for part in _HELD.splitlines():
                 lines.say(part)
         for part in FUNCTIONS.splitlines() if self._traced else ():
             lines.say(part)
