@@ -138,6 +138,27 @@ def test_the_command_tells_it_in_text_and_by_its_schema(
     assert told["predictions"][0]["measured"]["longest"]["longer"] == pytest.approx(300, abs=1)
 
 
+def test_a_page_shows_what_was_measured_under_the_schedule(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace, op = lengthened("compute", "products")
+    page, file = tmp_path / "page.html", written(tmp_path, trace)
+    asked = ["predict", KERNEL, "--grid", "132", "--consumers", "2", "--depth", "3"]
+    asked += [part for name, n in SIZES.items() for part in ("--argument", f"{name}={n}")]
+    assert Run(capsys, *asked, "--measured", file, "--format", "html", "-o", str(page)).code == 0
+    document = measured(file).to_document()
+    (loop,) = document["loops"]
+    assert json.dumps(loop["measured"], separators=(",", ":")) in page.read_text()
+    steady = loop["ii"] * (loop["stage_count"] - 1)
+    events = loop["measured"]["events"]
+    assert min(event["start"] for event in events) == steady
+    assert {event["agent"] for event in events} == {"copy", "compute", "compute.1"}
+    assert {event["op"] for event in events} <= {each["name"] for each in loop["ops"]}
+    assert all(event["start"] < event["end"] for event in events)
+    waits = [event for event in events if (event["agent"], event["op"]) == ("compute", op)]
+    assert max(event["end"] - event["start"] for event in waits) >= LONGER
+
+
 def test_what_a_launch_writes_is_what_is_read(tmp_path: Path) -> None:
     """By the host's function at the end of the emitted source."""
     source = made().source

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from stretto.api.emitting import Emitter
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel
-from stretto.launching import PipelineWarning
-from stretto.launching.tuning import configurations, measured_of
+from stretto.launching import Asked, PipelineWarning
+from stretto.launching.tuning import configurations, measured_of, ranked
 from stretto.predict.floor import floor_of
 from stretto.triton.reading import Specialization, Ttir
 from stretto.triton.specializing import Specialized
+from stretto.verify import verify as violations_of
 from test_launching import ROOT, TTIR, Jit, Stub, check_product, matrices
 
 EXAMPLES = ROOT / "examples/triton"
@@ -115,6 +117,31 @@ def test_configurations_are_a_list_or_all_combinations() -> None:
 def test_configurations_that_cannot_be_meant_are_refused(configs: Any, told: str) -> None:
     with pytest.raises(StrettoError, match=told):
         stretto.triton.pipeline(tune="model", configs=configs)(Jit())
+
+
+def test_warps_and_stages_of_a_launch_may_be_open() -> None:
+    options = {"num_warps": [4, 8], "num_stages": [2, 3]}
+    found = configurations({"BLOCK_K": [32], **options}, ["BLOCK_K"])
+    assert [one["num_warps"] for one in found] == [4, 4, 8, 8]
+
+
+def test_of_configurations_that_are_emitted_alike_one_is_ranked() -> None:
+    options = {"num_warps": [4, 8], "num_stages": [2, 3]}
+    counts: list[tuple[int, int]] = []
+    for name, text in (("product", TTIR), ("norm", (EXAMPLES / "layer_norm.ttir").read_text())):
+        configs = configurations(options, [name])
+        asked = Asked("h200", None, None, 1).on("cuda:90")
+        read: list[int] = []
+
+        def one(number: int, text: str = text, read: list[int] = read) -> tuple[Kernel, list[int]]:
+            read.append(number)
+            warps = configs[number]["num_warps"]  # noqa: B023 - called before the next
+            return replace(_kernel(text), warps=warps), [132]
+
+        given = {"M": 512, "N": 512, "K": 512, "columns": 8192}
+        found = ranked(configs, one, asked, given, None).found
+        counts.append((len(read), len({made.name for made in found})))
+    assert counts == [(1, 1), (2, 2)]
 
 
 def test_configurations_without_a_way_to_choose_are_refused() -> None:
@@ -256,6 +283,8 @@ def test_a_choice_that_was_damaged_is_made_anew(tiling: TilingStub, tmp_path: Pa
         ("matmul_descriptors", (32, 32), {"M": 4096, "N": 4096, "K": 4096}),
         ("matmul_descriptors", (3, 1), {"M": 384, "N": 128, "K": 256}),
         ("matmul_persistent", (132,), {"M": 4096, "N": 4096, "K": 4096}),
+        ("attention_forward_d128", (32, 16), {"length": 4096}),
+        ("attention_forward_d64_causal", (32, 16), {"length": 4096}),
     ],
 )
 def test_no_depth_goes_below_the_floor(
@@ -270,6 +299,51 @@ def test_no_depth_goes_below_the_floor(
         floor = floor_of(ready.kernel, loops, emitter.machine, grid, given, None, {})
         least = min(one.prediction.seconds for one in every if one.made.consumers == count)
         assert 0.3 * least < floor <= least
+
+
+def test_arithmetic_counts_in_the_floor() -> None:
+    """Products of 2,048 cycles an iteration leave a part of the issue slots to the softmax."""
+    emitter = Emitter(str(EXAMPLES / "attention_forward_d128.ttir"), "h200")
+    ready = emitter.lowered(2)
+    loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
+    floor = floor_of(ready.kernel, loops, emitter.machine, (132, 1), {"length": 128 * 64}, 1e3, {})
+    launch = 1e-9 * {t.name: t.values[0] for t in emitter.machine.timings}["launch"]
+    assert (floor - launch) * 1e9 / 64 > 1.05 * 2048
+
+
+@pytest.mark.parametrize("file", ["matmul_descriptors", "attention_forward_d64"])
+def test_rings_of_a_ranking_are_no_longer_than_asked_and_its_schedules_legal(file: str) -> None:
+    emitter = Emitter(str(EXAMPLES / f"{file}.ttir"), "h200", effort="quick")
+    for depth in (6, 5, 3, 2, 1):
+        for made in emitter.candidates(2, depth):
+            assert max(made.emitted.rings.values()) <= depth
+            for analysis in made.analyses:
+                loop, machine = analysis.problem.loop, analysis.problem.machine
+                short = tuple(
+                    replace(s, depth=min(depth, s.depth or depth))
+                    if s.space == "smem" and not s.fixed
+                    else s
+                    for s in loop.storages
+                )
+                assert not violations_of(replace(loop, storages=short), machine, analysis)
+
+
+def test_what_is_scheduled_for_long_rings_stands_for_short_ones() -> None:
+    emitter = Emitter(str(EXAMPLES / "matmul_descriptors.ttir"), "h200", effort="quick")
+    long, short = (emitter.candidates(2, depth)[0] for depth in (6, 4))
+    assert long.slots <= 4
+    assert short.analyses == long.analyses
+    assert (set(long.emitted.rings.values()), set(short.emitted.rings.values())) == ({6}, {4})
+    assert emitter.candidates(2, 5)[0] is not long
+    assert emitter.candidates(2, 6)[0] is long
+
+
+def test_rows_for_less_than_a_group_of_warps_are_refused() -> None:
+    text = TTIR.replace("128x64x", "64x64x").replace("128x128x", "64x128x")
+    emitter = Emitter(_kernel(text), "h200")
+    assert emitter.candidates(1, 2)
+    with pytest.raises(StrettoError, match=r"2 consumers would multiply 32 rows each .*64"):
+        emitter.candidates(2, 2)
 
 
 def test_a_ranking_of_the_first_few_has_those_of_the_whole() -> None:

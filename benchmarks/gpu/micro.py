@@ -10,6 +10,7 @@ what stands around a loop cancels; medians over blocks. One JSON line a configur
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -20,6 +21,7 @@ os.environ.setdefault("TRITON_CACHE_DIR", "build/gpu/triton-cache")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import isolated
+import micro_threads
 
 SINGLE = (
     "multiply",
@@ -88,19 +90,7 @@ def configurations():
         for how in ("smem", "tma", "direct"):
             for warps in (4, 8):
                 found.append({"kind": "store", "how": how, "n": n, "warps": warps})
-    # Loads by threads.
-    for warps in (1, 4, 8):
-        for block in (1024, 2048, 8192):
-            if 1 <= block // (warps * 32) <= 64:
-                for source, blocks in (
-                    ("l2", "one"),
-                    ("l2", "all"),
-                    ("hbm", "one"),
-                    ("hbm", "all"),
-                    ("hbm", "full"),
-                ):
-                    found.append({"kind": "load", "warps": warps, "block": block,
-                                  "source": source, "blocks": blocks})  # fmt: skip
+    found += micro_threads.configurations()
     for warps in (1, 4, 8):
         for op in ("arrive", "wait", "expect", "arrive_wait", "group", "fence"):
             found.append({"kind": "barrier", "op": op, "warps": warps})
@@ -116,6 +106,11 @@ def repeated(configuration):
     import micro_kernels as kernels
 
     c = configuration
+    if c["kind"] in micro_threads.KERNELS:
+        import thread_kernels
+
+        kernel = getattr(thread_kernels, micro_threads.KERNELS[c["kind"]])
+        return kernel, *micro_threads.constants(c)
     match c["kind"]:
         case "product":
             constants = {"FIRST": c["how"], "SECOND": "alone", "REGISTERS": c["registers"],
@@ -152,10 +147,6 @@ def repeated(configuration):
             return kernels.copies, constants, {"num_warps": 1}
         case "store":
             return kernels.stores, {"HOW": c["how"], "N": c["n"]}, {"num_warps": c["warps"]}
-        case "load":
-            width = max(1, min(8, c["block"] // (32 * c["warps"])))
-            constants = {"SPAN": 32 * c["block"], "BLOCK": c["block"], "WIDTH": width}
-            return kernels.loads, constants, {"num_warps": c["warps"]}
         case "barrier":
             return kernels.barriers, {"OP": c["op"]}, {"num_warps": c["warps"]}
         case "hand_over":
@@ -205,11 +196,9 @@ def tensors(c, sms):
         tile = (16 * c["warps"], c["n"])
         made = described(big[: shape[0] * shape[1]].view(shape), tile)
         return {"sink": sink, "c_desc": made}, sms
-    if c["kind"] == "load":
-        resident = min(32, 2048 // (32 * c["warps"]))
-        return {"source": big, "sink": sink}, {"one": 1, "all": sms, "full": sms * resident}[
-            c["blocks"]
-        ]
+    if c["kind"] in micro_threads.KERNELS:
+        numbers = big.view(torch.int32)
+        return micro_threads.tensors(c, numbers), micro_threads.blocks_of(c, sms)
     if c["kind"] in ("product", "products", "arithmetic"):
         return {"sink": sink, "c": 0.125}, sms
     return {}, sms
@@ -305,8 +294,13 @@ def run(c):
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
-        case "load":
-            return slope(c, blocks, 8, 32, ["trips"])
+        case "fetch" | "put" | "meeting":
+            return slope(c, blocks, *micro_threads.TRIPS, ["trips"])
+        case "follow":
+            kernel, constants, options = repeated(c)
+            one = functools.partial(launched, kernel=kernel, given={}, constants=constants,
+                                    options=options)  # fmt: skip
+            return micro_threads.followed(c, SMS, lambda n, cycles: one(n, cycles=cycles))
         case _:
             return slope(c, blocks, 32, 128, ["trips"])
 
@@ -344,6 +338,7 @@ def compile_one(c):
 
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
     names = {"products": ("first_trips", "second_trips"), "launch": ()}
+    names["follow"] = ("cycles",)
     names |= dict.fromkeys(("product", "arithmetic"), ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))
@@ -353,13 +348,20 @@ def main():
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("micro.jsonl"))
-    parser.add_argument("--only", default="", help="configurations that contain this text")
+    parser.add_argument(
+        "--only", default="", help="configurations that contain one of these texts (commas)"
+    )
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--list", action="store_true", help="say what would be measured")
     parser.add_argument("--warm", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    wanted = [c for c in configurations() if asked.only in json.dumps(c) or c["kind"] == "info"]
+    texts = asked.only.split(",")
+    wanted = [
+        c
+        for c in configurations()
+        if c["kind"] == "info" or any(text in json.dumps(c) for text in texts)
+    ]
     if asked.list:
         print("\n".join(map(json.dumps, wanted)))
     elif asked.warm:

@@ -392,32 +392,6 @@ def stores(out, sink, c_desc, trips, HOW: gl.constexpr, N: gl.constexpr, num_war
     tell(out, 0, begin, end, trips)
 
 
-@gluon.jit
-def loads(
-    out,
-    source,
-    sink,
-    trips,
-    SPAN: gl.constexpr,
-    BLOCK: gl.constexpr,
-    WIDTH: gl.constexpr,
-    num_warps: gl.constexpr,
-):
-    """Threads load BLOCK numbers a trip and add them up, from SPAN numbers of their own."""
-    layout: gl.constexpr = gl.BlockedLayout([WIDTH], [32], [num_warps], [0])
-    piece = gl.arange(0, BLOCK, layout)
-    first = gl.program_id(0).to(gl.int64) * SPAN
-    total = gl.zeros([BLOCK], gl.float32, layout)
-    stamp(out, 4)
-    begin = clock()
-    for i in range(trips):
-        total += gl.load(source + first + (i * BLOCK) % SPAN + piece).to(gl.float32)
-    end = clock()
-    stamp(out, 6)
-    tell(out, 0, begin, end, trips)
-    gl.store(sink + piece, total)
-
-
 # Barriers ---------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,8 @@ SCHEMA = "stretto.emitted/1"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
+SUM_COLUMNS = 128
+"""Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
 BARRIERS = 1024
@@ -69,8 +71,19 @@ class EmittedKernel:
     notes: tuple[str, ...] = ()
     kernel: Kernel | None = field(default=None, repr=False, compare=False)
     """Lowered, as it was emitted."""
-    programs: tuple[Program, ...] = field(default=(), repr=False, compare=False)
-    """Of its loops, in their order."""
+    looped: tuple[Looped, ...] = field(default=(), repr=False, compare=False)
+    """Its loops, in their order."""
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Of its loops, in their order."""
+        return tuple(loop.program for loop in self.looped)
+
+    @property
+    def slots(self) -> int:
+        """Of the longest ring in shared memory, by its schedules alone."""
+        uses = [use for analysis in self.analyses for use in analysis.storages]
+        return max((use.ring_depth for use in uses if use.space == STAGING), default=0)
 
     @property
     def source(self) -> str:
@@ -157,6 +170,10 @@ def emit(
     return min(made, key=_worth)
 
 
+_Solved = tuple[int, Sequence[Looped], Sequence[ScheduleResult]]
+"""A number of consumers, loops with their programs, and the schedules of those."""
+
+
 class Emitter:
     """Emits one kernel in several configurations; what they share is worked out once."""
 
@@ -183,6 +200,8 @@ class Emitter:
         self._tracing: Tracing | None = tracing
         self._effort = effort
         self._ready: dict[int, RunnableKernel] = {}
+        self._rooms: dict[tuple[int, str], Machine] = {}
+        self._made: dict[tuple[int, int], list[tuple[int, EmittedKernel]]] = {}
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -212,7 +231,10 @@ class Emitter:
             if self._effort == "quick" and any(one.fits(count, limit) for one in made):
                 continue  # a looser limit was kept to already
             try:
-                found = self._emitted(count, limit, depth, agents or {})
+                if self._effort == "quick" and depth is not None and not agents:
+                    found = self._quickly(count, limit, depth)
+                else:
+                    found = self._emitted(count, limit, depth, agents or {})
             except (EmitError, KernelError) as error:
                 refused.append(error)
                 continue
@@ -229,46 +251,73 @@ class Emitter:
             self._ready[consumers] = self._given.ready(agents)
         return self._ready[consumers]
 
+    def _quickly(self, consumers: int, stages: int, depth: int) -> EmittedKernel | None:
+        """As `_emitted`; what was scheduled for longer rings, and needs none of them, stands."""
+        known = self._made.setdefault((consumers, stages), [])
+        for cap, one in known:
+            if cap < depth or one.slots > depth:
+                continue
+            if max(one.emitted.rings.values(), default=0) <= depth:
+                return one
+            solved = (consumers, one.looped, one.analyses)
+            known.append((depth, self._written(self.lowered(consumers), solved, depth, ())))
+            return known[-1][1]
+        found = self._emitted(consumers, stages, depth, {})
+        if found is not None:
+            known.append((depth, found))
+        return found
+
     def _emitted(
         self, consumers: int, stages: int, depth: int | None, placed: Mapping[str, str]
     ) -> EmittedKernel | None:
-        machine = self.machine
-        agents = machine.replicas_of_products(consumers)
         ready = self.lowered(consumers)
         if placed:
-            ready = _with_agents(ready, placed, machine, agents)
+            agents = self.machine.replicas_of_products(consumers)
+            ready = _with_agents(ready, placed, self.machine, agents)
         looped: list[Looped] = []
         analyses: list[ScheduleResult] = []
         for loop in ready.loops:
-            room = _beside(ready, loop.operation, machine)
+            room = self._room(consumers, loop)
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            prepared = prepare(wiring.loop, room)
             if known is None:
                 analysis = schedule(
                     wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
                 )
             else:
-                analysis = _kept(known, prepared)
+                analysis = _kept(known, prepare(wiring.loop, room))
             if not analysis.success:
                 return None
+            prepared = analysis.problem
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
             looped.append(Looped(loop.operation, wiring, program))
             analyses.append(analysis)
-        workers = _workers(ready, machine, agents, self.mode, placed.values())
+        return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+
+    def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
+        """The machine with what the rest of the kernel leaves to a loop."""
+        key = (consumers, loop.wiring.loop.name)
+        if key not in self._rooms:
+            self._rooms[key] = _beside(self.lowered(consumers), loop.operation, self.machine)
+        return self._rooms[key]
+
+    def _written(
+        self, ready: RunnableKernel, solved: _Solved, depth: int | None, placed: Iterable[str]
+    ) -> EmittedKernel:
+        consumers, looped, analyses = solved
+        agents = self.machine.replicas_of_products(consumers)
         emitted = emit_gluon(
             ready.kernel,
             looped,
-            machine,
-            workers,
+            self.machine,
+            _workers(ready, self.machine, agents, self.mode, placed),
             depth=depth,
-            title=_title(ready.kernel, machine, analyses, consumers),
+            title=_title(ready.kernel, self.machine, analyses, consumers),
             tracing=self._tracing,
         )
-        programs = tuple(loop.program for loop in looped)
         return EmittedKernel(
-            emitted, tuple(analyses), consumers, self.mode, ready.notes, ready.kernel, programs
+            emitted, tuple(analyses), consumers, self.mode, ready.notes, ready.kernel, tuple(looped)
         )
 
 
@@ -283,6 +332,11 @@ def _require(
         raise StrettoError(f"{told}, in which one group of warps does everything")
     if depth is not None and depth < 1:
         raise StrettoError(f"rings of {depth} slots; at least 1 is needed")
+
+
+def multiplies(kernel: Kernel) -> bool:
+    """Whether a kernel of tiles has products, which groups of warps of their own compute."""
+    return any(op.name == "tile.dot" for op in kernel.walk())
 
 
 def _length(made: EmittedKernel) -> tuple[int, int]:
@@ -306,7 +360,7 @@ class _Tiles:
 
     @property
     def has_products(self) -> bool:
-        return any(op.name == "tile.dot" for op in self.kernel.walk())
+        return multiplies(self.kernel)
 
     def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
         if mode == "unspecialized":
@@ -458,7 +512,9 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
         if op in inside or not op.results or op.operands:
             continue
         buffer = op.results[0]
-        if isinstance(buffer.type, Buffer) and not any(roots.get(v, v) is buffer for v in read):
+        if not isinstance(buffer.type, Buffer) or buffer.type.space != STAGING:
+            continue
+        if not any(roots.get(v, v) is buffer for v in read):
             taken += Tile(buffer.type.shape, buffer.type.element).elements * (
                 buffer.type.element.bits // 8
             )
@@ -476,23 +532,34 @@ def _workers(
     mode: EmitMode,
     asked: Iterable[str],
 ) -> list[Worker]:
-    compute = machine.agents_of_products()
-    rows = [
-        op.results[0].type.shape[0]
+    multiply = machine.agents_of_products()
+    compute = machine.agent_for("simt") or multiply
+    made = [
+        op.results[0].type
         for op in ready.kernel.walk()
         if op.name == f"nv_tileas.{machine.products[0].opcode}"
-        and isinstance(op.results[0].type, Tile)
     ]
-    groups = max(1, min(2, min(rows, default=GROUP_ROWS) // GROUP_ROWS)) if len(agents) == 1 else 1
+    rows = [type.shape[0] for type in made if isinstance(type, Tile)]
+    sums = [type.shape[1] for type in made if isinstance(type, Buffer)]
+    least = min(rows, default=GROUP_ROWS)
+    if least < GROUP_ROWS:
+        told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
+        raise EmitError(told, hint=f"a group of warps multiplies {GROUP_ROWS}: larger tiles")
+    groups = max(1, min(2, least // GROUP_ROWS)) if len(agents) == 1 else 1
+    if max(sums, default=0) > SUM_COLUMNS:
+        groups = 2
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
         stated = ready.kernel.warps or GROUP_WARPS
-        return [Worker("all", max(warps, stated) if rows else stated, 255)]
-    found = [Worker(name, warps, compute.registers) for name in agents]
+        if sums:  # one group of four warps reads tensor memory, or two
+            stated = min(stated, 2 * GROUP_WARPS)
+        return [Worker("all", max(warps, stated) if made else stated, 255)]
+    computing = agents if compute is multiply else [compute.name]
+    found = [Worker(name, warps, compute.registers) for name in computing]
     copy = machine.agent_for("tma")
-    wanted = {*asked, "" if copy is None else copy.name}
+    wanted = {*asked, multiply.name, "" if copy is None else copy.name}
     found += [
-        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        Worker(agent.name, agent.warps, agent.registers, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]

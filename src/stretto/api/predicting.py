@@ -13,6 +13,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
+from stretto.api.solving import whole_document
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
@@ -23,7 +24,7 @@ from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
 from stretto.predict.running import StuckError, Subject
 from stretto.predict.whole import predict_whole, watch_whole
-from stretto.report.measured import measured_to_json, measured_to_text
+from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     prediction_to_text,
     ranking_to_json,
@@ -67,6 +68,15 @@ class KernelPrediction:
         if self.measured is not None:
             lines += ["", *measured_to_text(self.measured)]
         return lines
+
+    def to_document(self) -> dict[str, Any]:
+        """Schedules of its loops, and what was measured of the first, for the viewer."""
+        document = whole_document(self.made.analyses)
+        if self.measured is not None:
+            first = document["loops"][0]
+            steady = first["ii"] * (first["stage_count"] - 1)
+            first["measured"] = timeline_to_json(self.measured, steady)
+        return document
 
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
@@ -179,8 +189,8 @@ class _Ranking:
         self, given: Given, clock: float | None, depths: Sequence[int | None], keep: int | None
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
-        # The deepest are the fastest more often than not, and then others need no look.
-        self._depths = depths if keep is None else tuple(reversed(depths))
+        # The deepest are the fastest more often than not, and what they do not need others share.
+        self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
         self._found: dict[object, KernelPrediction] = {}
         self._refused: list[str] = []
@@ -208,12 +218,15 @@ class _Ranking:
     def found(self) -> KernelRanking:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
         for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
+            seen: list[EmittedKernel] = []
             for done, depth in enumerate(self._depths):
                 if floor > self._enough():
                     self._skipped += len(self._depths) - done
                     break
                 try:
-                    made = emitter.candidates(count, depth)
+                    every = emitter.candidates(count, depth)
+                    made = [one for one in every if not any(one is other for other in seen)]
+                    seen += made
                     several, stuck = _predicted(
                         name, made, emitter.machine, grid, self._given, self._clock, depth, shared
                     )

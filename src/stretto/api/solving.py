@@ -5,7 +5,7 @@ stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -51,8 +51,7 @@ class ScheduleResult(Result, ScheduleAnalysis):
 
     def to_document(self) -> dict[str, Any]:
         """A document of this schedule alone, as `--json` prints it."""
-        head = {"schema": SCHEMA, "success": self.success, "version": __version__}
-        return {**head, "loops": [self.to_json()]}
+        return whole_document([self])
 
     def render(self, format: str) -> str | bytes:
         """As ``csv``, ``svg``, ``html`` (a page to look through) or ``trace`` (for Perfetto)."""
@@ -87,6 +86,13 @@ class ScheduleResult(Result, ScheduleAnalysis):
             return f"{on}: no schedule"
         best = "optimal" if self.proof is not None and self.proof.optimal else "not proved optimal"
         return f"{on}: II {self.ii}, {counted(self.stage_count, 'stage')}, {best}"
+
+
+def whole_document(results: Sequence[ScheduleResult]) -> dict[str, Any]:
+    """A document of these schedules, as `--json` prints it."""
+    success = all(result.success for result in results)
+    loops = [result.to_json() for result in results]
+    return {"schema": SCHEMA, "success": success, "version": __version__, "loops": loops}
 
 
 def schedule(

@@ -456,7 +456,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
-FORMS = {"schedule": ("csv", "html", "trace", "svg")}
+FORMS = {"schedule": ("csv", "html", "trace", "svg"), "predict": ("html",)}
 """How a command can answer besides text and JSON."""
 
 _NAMES = {

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from stretto.cli.commands import Reply
 from stretto.errors import StrettoError
+
+if TYPE_CHECKING:
+    from stretto.api.predicting import KernelPrediction, KernelRanking
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -34,7 +38,7 @@ def run(arguments: argparse.Namespace) -> Reply:
             seed=arguments.seed,
             measured=arguments.measured,
         )
-        return Reply(found.to_json, found.to_text, list(found.made.notes))
+        return _reply(arguments, found, found)
     each = grids if len(grids) > 1 else [*grids] * len(kernels)
     ranked = rank(
         list(zip(kernels, each, strict=True)),
@@ -45,4 +49,14 @@ def run(arguments: argparse.Namespace) -> Reply:
         consumers=[arguments.consumers] if arguments.consumers else None,
         depths=DEPTHS if arguments.what_if and not arguments.depth else [arguments.depth],
     )
-    return Reply(ranked.to_json, ranked.to_text)
+    return _reply(arguments, ranked, ranked.best)
+
+
+def _reply(
+    arguments: argparse.Namespace,
+    found: KernelPrediction | KernelRanking,
+    best: KernelPrediction,
+) -> Reply:
+    """What was found; as a page, the schedules of the first."""
+    document = best.to_document if arguments.format == "html" else found.to_json
+    return Reply(document, found.to_text, list(best.made.notes))

@@ -221,7 +221,10 @@ class Rows:
             last=last,
             reach=self._reach(every),
             pinned=bool(problem.pinned),
-            groups=[[home[i] for i in members] for members in problem.members],
+            groups=[
+                [(home[i][0], home[i][1] + ii * problem.ahead[i]) for i in members]
+                for members in problem.members
+            ],
             writers=[[home[w] for w in room.writers] for room in kept],
             accessors=[
                 [

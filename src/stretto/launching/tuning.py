@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stretto.api.emitting import multiplies
 from stretto.api.predicting import DEPTHS, Given, KernelRanking, rank
 from stretto.caching import cache_folder
 from stretto.errors import StrettoError
@@ -26,6 +27,9 @@ from stretto.machine import Machine
 
 SCHEMA = "stretto.tuned/1"
 HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the first 5'
+
+OPTIONS = ("num_warps", "num_stages")
+"""Of a launch, not of the kernel; configurations may give them as well."""
 
 Config = Mapping[str, Any]
 Configs = Sequence[Config] | Mapping[str, Sequence[Any]]
@@ -53,10 +57,10 @@ def configurations(configs: Configs, names: Sequence[str]) -> tuple[Config, ...]
         hint = "give a list of mappings, or a mapping of lists, or leave configs out"
         raise StrettoError(f"configs has no configuration; {hint}")
     for one in found:
-        unknown = [name for name in one if name not in names]
+        unknown = [name for name in one if name not in names and name not in OPTIONS]
         if unknown:
             told = f"configs gives `{unknown[0]}`, which is no parameter of the kernel"
-            raise StrettoError(f"{told}; it has {', '.join(names)}")
+            raise StrettoError(f"{told}; it has {', '.join((*names, *OPTIONS))}")
         if set(one) != set(found[0]):
             odd = sorted(set(one) ^ set(found[0]))[0]
             raise StrettoError(f"configs gives `{odd}` in some configurations and not in others")
@@ -86,12 +90,18 @@ def ranked(
 ) -> KernelRanking:
     """Configurations by what the model says; `read` gives a configuration's kernel and grid.
 
-    What cannot be read is refused with its reason; StrettoError where nothing is left.
+    What cannot be read is refused with its reason; StrettoError where nothing is left. Of several
+    that are emitted alike the first stands for all.
     """
     problems: list[tuple[Kernel, Sequence[int]]] = []
     names: list[str] = []
     refused: list[str] = []
+    alike: dict[object, bool] = {}
     for number, config in enumerate(configs):
+        tiles = repr(sorted((n, repr(v)) for n, v in config.items() if n not in OPTIONS))
+        warps = config.get("num_warps")
+        if alike.get(tiles, False) or (tiles, warps) in alike:
+            continue
         try:
             problems.append(read(number))
         except Exception as error:  # Triton's own, of any kind
@@ -99,6 +109,9 @@ def ranked(
             refused.append(f"{called(config)}: {said}")
         else:
             names.append(called(config))
+            # Agents have warps of their own; only where there are none does the launch say.
+            alike[tiles] = asked.mode != "unspecialized" and multiplies(problems[-1][0])
+            alike[tiles, warps] = True
     if problems:
         known = {parameter.name for kernel, _ in problems for parameter in kernel.parameters}
         try:

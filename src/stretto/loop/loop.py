@@ -142,7 +142,7 @@ class Loop:
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Operations that must share a stage: disjoint sets over gid and leader_gid."""
+        """Operations of one stage, but for offsets: disjoint sets over gid and leader_gid."""
         root: dict[int, int] = {}
 
         def find(gid: int) -> int:

@@ -230,7 +230,9 @@ class Constraint:
 
     gid: int | None = None
     leader_gid: int | None = None
-    """Operations joined through gid and leader_gid share a stage."""
+    """Operations joined through gid and leader_gid share a stage, but for their offsets."""
+    stage_offset: int = 0
+    """Stages that it stands behind the members of its group whose offset is 0."""
     max_depth: int | None = None
     """The last stage it may stand in."""
     pending: bool = False

@@ -1,4 +1,4 @@
-"""At least how long a kernel takes, before it is scheduled: its products, or its copies.
+"""At least how long a kernel takes, before it is scheduled: its products, arithmetic, or copies.
 
     1,024 blocks on 132 SMs: one has 8;  8 × 64 trips × 512 cycles of products  ──►  >= 154 µs
 
@@ -16,11 +16,12 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.predict.blocks import part_of
 from stretto.predict.copying import share, shared_rate
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
-from stretto.predict.timings import timings_of
+from stretto.predict.timings import Timings, timings_of
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import OPCODES, opcode
 
@@ -51,7 +52,7 @@ def floor_of(
 
     every = [op for loop, _ in loops for op, _ in _copies(loop)]
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, shared)
-    held: list[tuple[list[Operation], float, float, float]] = []
+    held: list[tuple[list[Operation], tuple[float, ...], float, float]] = []
     for op, loop in loops:
         bytes = sum(n for _, n in _copies(op))
         copied = sum(n / shared_rate(shared[c], timings, mhz) for c, n in _copies(op))
@@ -60,16 +61,17 @@ def floor_of(
         ahead = timings.costs.queue / bytes if bytes else 0.0
         if ahead > TRIPS // 2:
             copied = 0.0
-        held.append((_around(kernel, op), _products(loop, machine), copied, ahead))
+        held.append((_around(kernel, op), _pipes(loop, machine, timings), copied, ahead))
 
     def cycles(block: int) -> float:
         numbers = numbers_of(block)
         turns = [_turns(numbers, chain) for chain, *_ in held]
-        products = copies = 0.0
-        for n, (_, tensor, copied, ahead) in zip(turns, held, strict=True):
-            products += n * tensor
+        pipes = (0.0, 0.0, 0.0)
+        copies = 0.0
+        for n, (_, busy, copied, ahead) in zip(turns, held, strict=True):
+            pipes = tuple(all_of + n * one for all_of, one in zip(pipes, busy, strict=True))
             copies += max(0.0, n - ahead) * copied
-        return max(products, copies)
+        return max(*pipes, copies)
 
     last = blocks - 1
     sampled = {cycles(block) for block in (0, last // 3, last // 2, last)}
@@ -90,12 +92,18 @@ def _copies(loop: Operation) -> list[tuple[Operation, int]]:
     return found
 
 
-def _products(loop: Loop, machine: Machine) -> float:
-    """Cycles of an iteration that its products hold the tensor core."""
+def _pipes(loop: Loop, machine: Machine, timings: Timings) -> tuple[float, ...]:
+    """Cycles of an iteration that tensor core, special functions and arithmetic are busy."""
     found = resolve(loop, machine).loop
-    return sum(
-        tensor_cycles(op, machine) for op in found.ops if opcode(op.kind).accumulator is not None
-    )
+    tensor = special = arithmetic = 0.0
+    for op in found.ops:
+        if opcode(op.kind).accumulator is not None:
+            tensor += tensor_cycles(op, machine)
+        else:
+            part = part_of(op, found, timings.pipes, 1.0, timings.lag)
+            special += part.special
+            arithmetic += part.arithmetic
+    return tensor, special, arithmetic + (1 - timings.costs.beside) * tensor
 
 
 def _around(kernel: Kernel, inner: Operation) -> list[Operation]:

@@ -11,7 +11,7 @@ steps (the second half of those that both have) and over blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -29,6 +29,8 @@ Clocks = Sequence[Sequence[float]]
 """Of each step, the clocks of its marks."""
 WORK = ("beside", "meeting", "lag", "arrive")
 """Timings by which work is predicted, beside the machine's rows of its operations."""
+SHOWN = 4
+"""Steps of the first block that are kept as they were."""
 NOTICED = 1.0
 """Cycles by which a wait has to be longer to be told of."""
 
@@ -66,6 +68,18 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Event:
+    """What an agent of the first block did, or waited for, in one step."""
+
+    agent: str
+    op: str
+    step: int
+    start: int
+    """In cycles behind the first of all."""
+    end: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """All of them, those that were longer by most first."""
 
@@ -73,6 +87,8 @@ class Measured:
     steps: int
     """Of each block, that were compared."""
     compared: tuple[Compared, ...]
+    events: tuple[Event, ...]
+    """Some steps of the first block, in the order of their time."""
 
     @property
     def longest(self) -> Compared | None:
@@ -105,6 +121,7 @@ def beside(trace: Trace, subject: Subject, watched: Watched) -> Measured:
         )
         raise trace.at.fail(told, hint)
     found: list[Compared] = []
+    events: list[Event] = []
     compared = STEPS
     for number, agent in enumerate(agents):
         marks = subject.emitted.marks[agent].get(str(FIRST), [])
@@ -122,8 +139,9 @@ def beside(trace: Trace, subject: Subject, watched: Watched) -> Measured:
         compared = min(compared, common - common // 2)
         row_of = _Rows(subject, watched.costing)
         found += _compared(agent, marks, expected, seen, common, row_of.of)
+        events += _events(agent, marks, seen[0])
     ordered = sorted(found, key=lambda one: -one.longer)
-    return Measured(blocks, compared, tuple(ordered))
+    return Measured(blocks, compared, tuple(ordered), _from_zero(events))
 
 
 def _written(clocks: Sequence[int], base: int, marks: int) -> Clocks:
@@ -193,6 +211,22 @@ def _compared(
             what = "wait" if n and marks[n - 1].what == "before" else "issue"
             named = rows(agent, mark, predicted)
         yield Compared(agent, what, mark.op, mark.thing, predicted, measured, named)
+
+
+def _events(agent: str, marks: Sequence[Mark], clocks: Clocks) -> Iterator[Event]:
+    """What lies between marks of the first steps, one behind the other."""
+    last = clocks[0][0]
+    for step, row in enumerate(clocks[:SHOWN]):
+        for mark, clock in zip(marks, row, strict=True):
+            if clock > last:
+                yield Event(agent, mark.op, step, int(last), int(clock))
+            last = clock
+
+
+def _from_zero(events: Sequence[Event]) -> tuple[Event, ...]:
+    first = min((event.start for event in events), default=0)
+    moved = [replace(event, start=event.start - first, end=event.end - first) for event in events]
+    return tuple(sorted(moved, key=lambda event: (event.start, event.end)))
 
 
 class _Rows:

@@ -17,7 +17,7 @@ Operations that are fused hold once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -185,7 +185,7 @@ class Compiled:
 
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """Operations of each leader group, which share a stage."""
+        """Operations of each leader group, whose stages differ by their offsets."""
         return tuple(tuple(self.index[name] for name in names) for names in self.loop.groups)
 
     @cached_property
@@ -196,6 +196,24 @@ class Compiled:
             for i in members:
                 found[i] = number
         return tuple(found)
+
+    @cached_property
+    def ahead(self) -> tuple[int, ...]:
+        """Stages that each operation stands before the last of its group; with its own stage, it
+        comes to the same for all members.
+        """
+        found = [0] * self.size
+        for members in self.members:
+            offsets = [self.loop.ops[i].constraint.stage_offset for i in members]
+            for i, offset in zip(members, offsets, strict=True):
+                found[i] = max(offsets) - offset
+        return tuple(found)
+
+    def scattered(self, ii: int, starts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Groups whose members stand apart by other than their offsets."""
+        for members in self.members:
+            if len({starts[i] // ii + self.ahead[i] for i in members}) > 1:
+                yield members
 
 
 def compile_loop(

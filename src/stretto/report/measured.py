@@ -22,6 +22,21 @@ def measured_to_json(found: Measured) -> dict[str, Any]:
     }
 
 
+def timeline_to_json(found: Measured, steady: int) -> dict[str, Any]:
+    """Some steps of the first block, from where a loop's steady state begins: for the viewer."""
+    events = [
+        {
+            "op": event.op,
+            "agent": event.agent,
+            "iteration": event.step,
+            "start": steady + event.start,
+            "end": steady + event.end,
+        }
+        for event in found.events
+    ]
+    return {"unit": "cycles", "events": events}
+
+
 def _one(one: Compared) -> dict[str, Any]:
     return {
         "agent": one.agent,

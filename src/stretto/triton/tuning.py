@@ -21,6 +21,7 @@ from stretto.kernel import Kernel
 from stretto.launching import Asked, current_device, exactly
 from stretto.launching.launcher import READY
 from stretto.launching.tuning import (
+    OPTIONS,
     Choice,
     Configs,
     choose,
@@ -60,7 +61,10 @@ def rank(
     some = configurations(configs, list(getattr(kernel, "arg_names", ())))
 
     def one(number: int) -> tuple[Kernel, Sequence[int]]:
-        found = read(kernel, signature=signature, constexprs=some[number], target=target)
+        config = some[number]
+        options = {name: value for name, value in config.items() if name in OPTIONS}
+        tiles = {name: value for name, value in config.items() if name not in OPTIONS}
+        found = read(kernel, signature=signature, constexprs=tiles, target=target, **options)
         return found, tuple(grid({**given, **some[number]}) if callable(grid) else grid)
 
     asked = Asked(machine, None, consumers, depth).on(f"{target[0]}:{target[1]}")

@@ -39,7 +39,7 @@ class Board:
     pinned: bool
     """Whether somebody is told where to stand: stages then count from 0, not from the first."""
     groups: Sequence[Sequence[tuple[int, int]]]
-    """(node, offset) of operations that share a stage."""
+    """(node, offset) of operations that share a stage, each so much after its node's start."""
     writers: Sequence[Sequence[tuple[int, int]]]
     """By room: (node, offset) of who writes it."""
     accessors: Sequence[Sequence[tuple[int, int]]]

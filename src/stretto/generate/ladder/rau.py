@@ -442,20 +442,18 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 stage=stage,
                 order=order_at(partial, i, stage, starts[i]),
             )
-    for members in problem.members:
-        found = {starts[i] // ii for i in members}
-        if len(found) > 1:
-            names = tuple(problem.names[i] for i in members)
-            reason = f"the group {', '.join(names)} came to stages {sorted(found)}"
-            late = max(members, key=lambda i: starts[i])
-            return Refusal(
-                ii,
-                reason,
-                rung=RUNG,
-                op=problem.names[late],
-                uses=problem.vectors[late].uses,
-                group=names,
-                stage=starts[late] // ii,
-                order=order_at(partial, late, starts[late] // ii, starts[late]),
-            )
+    for members in problem.scattered(ii, starts):
+        names = tuple(problem.names[i] for i in members)
+        found = [starts[i] // ii for i in members]
+        late = max(members, key=lambda i: starts[i])
+        return Refusal(
+            ii,
+            f"the group {', '.join(names)} came to stages {found}",
+            rung=RUNG,
+            op=problem.names[late],
+            uses=problem.vectors[late].uses,
+            group=names,
+            stage=starts[late] // ii,
+            order=order_at(partial, late, starts[late] // ii, starts[late]),
+        )
     return None

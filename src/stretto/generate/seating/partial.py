@@ -108,14 +108,14 @@ class Partial:
         return low, high
 
     def group_stage(self, i: int) -> int | None:
-        """The stage that the seated members of an operation's group stand in; None: none does."""
-        group = self.problem.group[i]
+        """The stage that the seated members of its group leave an operation; None: any."""
+        group, ahead = self.problem.group[i], self.problem.ahead
         if group is None:
             return None
         for member in self.problem.members[group]:
             start = self.starts[member]
             if start is not None and member != i:
-                return start // self.ii
+                return start // self.ii + ahead[member] - ahead[i]
         return None
 
     def seat(self, members: Sequence[int], start: int, rung: str, arm: str = "") -> None:
