@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from stretto.api import fields_of
 from stretto.api.checking import legal
+from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of
 from stretto.api.read_write import is_mlir, read_input
 from stretto.api.solving import ScheduleResult, schedule
@@ -56,6 +57,11 @@ SUM_COLUMNS = 128
 """Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
+SOLVED_STAGES = 3
+"""Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
+SOLVED_WORK = 6.0
+"""Units of the solver's deterministic work for a loop."""
+WARP = 32
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
@@ -125,6 +131,11 @@ class EmittedKernel:
         """Whether it has so many consumers, and no loop of it more stages."""
         most = max((a.stage_count or 0 for a in self.analyses), default=0)
         return self.consumers == consumers and most <= stages
+
+    @property
+    def short(self) -> bool:
+        """Whether no loop can be shorter, by its bounds."""
+        return all(a.bounds is not None and (a.ii or 0) <= a.bounds.mii for a in self.analyses)
 
     @property
     def schedules(self) -> tuple[object, ...]:
@@ -240,9 +251,31 @@ class Emitter:
                 continue
             if found is not None and all(found.schedules != other.schedules for other in made):
                 made.append(found)
+        made += self._solved(made, max(counts), depth, agents or {}, stages)
         if not made:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         return made
+
+    def _solved(
+        self,
+        made: Sequence[EmittedKernel],
+        consumers: int,
+        depth: int | None,
+        agents: Mapping[str, str],
+        stages: Sequence[int],
+    ) -> list[EmittedKernel]:
+        """The kernel by the solver's schedules, where the generators' are longer than they must."""
+        mine = [one for one in made if one.consumers == consumers]
+        if self._effort == "quick" or self.mode != "specialized" or any(one.short for one in mine):
+            return []
+        limit = max([n for n in stages if n <= SOLVED_STAGES], default=SOLVED_STAGES)
+        try:
+            found = self._emitted(consumers, limit, depth, agents, SOLVED_WORK)
+        except (EmitError, KernelError):
+            return []
+        if found is None or any(found.schedules == other.schedules for other in made):
+            return []
+        return [found]
 
     def lowered(self, consumers: int) -> RunnableKernel:
         """The kernel, split between consumers and lowered."""
@@ -268,8 +301,14 @@ class Emitter:
         return found
 
     def _emitted(
-        self, consumers: int, stages: int, depth: int | None, placed: Mapping[str, str]
+        self,
+        consumers: int,
+        stages: int,
+        depth: int | None,
+        placed: Mapping[str, str],
+        work: float | None = None,
     ) -> EmittedKernel | None:
+        """The kernel by schedules of so many stages; by the solver's, where it is given work."""
         ready = self.lowered(consumers)
         if placed:
             agents = self.machine.replicas_of_products(consumers)
@@ -281,7 +320,12 @@ class Emitter:
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            if known is None:
+            if known is None and work is not None:
+                wiring = self._apart(wiring, consumers)
+                analysis = schedule(
+                    wiring.loop, room, "exact", seed=self._seed, max_stages=stages, work_limit=work
+                )
+            elif known is None:
                 analysis = schedule(
                     wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
                 )
@@ -294,6 +338,12 @@ class Emitter:
             looped.append(Looped(loop.operation, wiring, program))
             analyses.append(analysis)
         return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+
+    def _apart(self, wiring: LoopWiring, consumers: int) -> LoopWiring:
+        """The loop, with one iteration at a time in registers that have no room for two."""
+        compute = self.machine.agents_of_products()
+        agents = self.machine.replicas_of_products(consumers)
+        return one_at_a_time(wiring, agents, compute.registers, compute.warps * WARP)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop."""
