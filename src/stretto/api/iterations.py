@@ -71,7 +71,7 @@ def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
     names = [op.name for op in computed]
     if not fresh or not names:
         return []
-    found = [Dependence(a, b, 0, 0, "order") for a, b in zip(names[:-1], names[1:], strict=True)]
+    found = [Dependence(a, b, 0, 0, "order") for a, b in pairwise(names)]
     return [*found, Dependence(names[-1], fresh[0], 1, 1, "order")]
 
 
