@@ -59,8 +59,8 @@ STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspeci
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
-SOLVED_WORK = 6.0
-"""Units of the solver's deterministic work for a loop."""
+SOLVED_WORK = 2.0
+"""Units of the solver's deterministic work for a loop; 0: it is not asked."""
 WARP = 32
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
@@ -266,7 +266,9 @@ class Emitter:
     ) -> list[EmittedKernel]:
         """The kernel by the solver's schedules, where the generators' are longer than they must."""
         mine = [one for one in made if one.consumers == consumers]
-        if self._effort == "quick" or self.mode != "specialized" or any(one.short for one in mine):
+        if self._effort == "quick" or self.mode != "specialized" or not SOLVED_WORK:
+            return []
+        if any(one.short for one in mine):
             return []
         limit = max([n for n in stages if n <= SOLVED_STAGES], default=SOLVED_STAGES)
         try:
@@ -321,10 +323,7 @@ class Emitter:
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
             if known is None and work is not None:
-                wiring = self._apart(wiring, consumers)
-                analysis = schedule(
-                    wiring.loop, room, "exact", seed=self._seed, max_stages=stages, work_limit=work
-                )
+                wiring, analysis = self._solve(wiring, consumers, room, stages, work)
             elif known is None:
                 analysis = schedule(
                     wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
@@ -339,11 +338,29 @@ class Emitter:
             analyses.append(analysis)
         return self._written(ready, (consumers, looped, analyses), depth, placed.values())
 
-    def _apart(self, wiring: LoopWiring, consumers: int) -> LoopWiring:
-        """The loop, with one iteration at a time in registers that have no room for two."""
+    def _solve(
+        self, wiring: LoopWiring, consumers: int, room: Machine, stages: int, work: float
+    ) -> tuple[LoopWiring, ScheduleResult]:
+        """A loop by the solver: one iteration at a time where registers have no room for two.
+
+        Where that makes it longer than need be, it is solved without: registers may yet do.
+        """
+
+        def solved(one: LoopWiring) -> ScheduleResult:
+            return schedule(
+                one.loop, room, "exact", seed=self._seed, max_stages=stages,
+                objective="ii", work_limit=work,
+            )  # fmt: skip
+
         compute = self.machine.agents_of_products()
         agents = self.machine.replicas_of_products(consumers)
-        return one_at_a_time(wiring, agents, compute.registers, compute.warps * WARP)
+        apart = one_at_a_time(wiring, agents, compute.registers, compute.warps * WARP)
+        found = solved(apart)
+        if apart is wiring or (found.proof is not None and found.proof.optimal):
+            return apart, found
+        free = solved(wiring)
+        longer = (free.ii or 0) < (found.ii or 0) or not found.success
+        return (wiring, free) if longer and free.success else (apart, found)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop."""

@@ -49,9 +49,9 @@ def _registers(ops: list[Op], wiring: LoopWiring, threads: int) -> int:
         operation = wiring.operations[op.name]
         row = opcode(op.kind)
         if row.accumulator is not None:
-            sums += _held(operation.results[0].type, threads)
+            sums += sum(_held(value.type, threads) for value in operation.results)
             factors += _held(operation.operands[0].type, threads)
-        elif not row.view and not row.awaits:
+        elif _computes(op) and not op.facts.accumulates:
             widest = max([widest, *(_held(value.type, threads) for value in operation.results)])
     return sums + factors + widest if widest else 0
 
@@ -77,7 +77,7 @@ def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
 
 def _adds(operation: Operation) -> bool:
     """Whether a product adds to what is there."""
-    return bool(operation.integers("groups")[2])
+    return any(operation.integers("groups")[2:3])
 
 
 def _computes(op: Op) -> bool:
