@@ -30,7 +30,7 @@ def spread(b: Builder, row: Value) -> Value:
 
 def loaded(b: Builder, at: Value, type: Tile) -> Value:
     """The first numbers of an array as a tile."""
-    addresses = Tile(type.shape, at.type)
+    addresses = Tile(type.shape, Pointer(F32))
     many = b.op("tile.splat", (at,), addresses)
     count = Tile((type.elements,), Scalar("i32"))
     steps = b.op("tile.range", (), count, start=0, end=type.elements)
@@ -41,7 +41,7 @@ def loaded(b: Builder, at: Value, type: Tile) -> Value:
 
 def stored(b: Builder, at: Value, tile: Value) -> None:
     """A tile as the first numbers of an array."""
-    addresses = Tile(WIDE.shape, at.type)
+    addresses = Tile(WIDE.shape, Pointer(F32))
     many = b.op("tile.splat", (at,), addresses)
     steps = b.op("tile.range", (), Tile((128,), Scalar("i32")), start=0, end=128)
     steps = b.op("tile.reshape", (steps,), Tile(WIDE.shape, Scalar("i32")))
