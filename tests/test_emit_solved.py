@@ -8,12 +8,13 @@ from unittest.mock import patch
 import pytest
 
 from gluon_cases import holds, shipped
-from stretto import schedule
 from stretto.api import emitting
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.iterations import one_at_a_time
+from stretto.api.shortening import shortened
 from stretto.emit.gluon.steps import steps_of
 from stretto.loop import Dependence
+from stretto.machine import load_machine
 from stretto.materialize.program import Issue, Position
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.verify import verify
@@ -79,19 +80,12 @@ def orders(wiring: LoopWiring) -> list[Dependence]:
     return [d for d in wiring.loop.stated if d.kind == "order"]
 
 
-def test_where_registers_have_room_for_two_iterations_nothing_is_asked() -> None:
-    """64 x 64 scores, twice, 64 x 128 sums and narrow scores: 32 + 32 + 64 + 16 of 240."""
+def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
     wiring = loop_of(2)
-    assert one_at_a_time(wiring, AGENTS, 240, 128) is wiring
-    assert one_at_a_time(wiring, AGENTS, 32 + 32 + 64 + 16 + 48, 128) is wiring
-
-
-def test_where_they_have_not_the_next_product_comes_behind_all_arithmetic() -> None:
-    wiring = loop_of(2)
-    narrow = one_at_a_time(wiring, AGENTS, 32 + 32 + 64 + 16 + 47, 128)
+    apart = one_at_a_time(wiring, AGENTS)
     for agent in AGENTS:
         mine = {op.name: op for op in wiring.loop.ops if op.agent == agent}
-        asked = [d for d in orders(narrow) if d.src in mine]
+        asked = [d for d in orders(apart) if d.src in mine]
         (behind,) = [d for d in asked if d.distance]
         assert mine[behind.dst].kind == "async.wgmma"
         assert mine[behind.src].facts.accumulates  # the sums that products add to come last
@@ -102,14 +96,24 @@ def test_where_they_have_not_the_next_product_comes_behind_all_arithmetic() -> N
 
 def test_a_product_without_arithmetic_has_nothing_to_wait_for() -> None:
     (loop,) = Emitter(shipped("triton/matmul_descriptors")).lowered(2).loops
-    assert one_at_a_time(loop.wiring, AGENTS, 1, 128) is loop.wiring
+    assert one_at_a_time(loop.wiring, AGENTS) is loop.wiring
 
 
-def test_the_solver_keeps_iterations_apart_where_it_is_told_to() -> None:
-    wiring = one_at_a_time(loop_of(2), AGENTS, 1, 128)
-    found = schedule(wiring.loop, "h200", "exact", max_stages=3, objective="ii", work_limit=2)
+def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
+    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    found = shortened(wiring.loop, machine, 1024, 1306, max_stages=3, work=2.0, seed=0)
+    assert found is not None
+    assert 1024 <= (found.ii or 0) < 1306
+    assert found.bounds is not None
+    assert found.bounds.mii < (found.ii or 0)  # of the loop itself, not of the II asked for
+    assert not verify(found.problem.loop, machine, found)
     for d in orders(wiring):
         assert found.starts[d.dst] + d.distance * (found.ii or 0) >= found.starts[d.src] + d.latency
+
+
+def test_where_no_shorter_schedule_is_found_there_is_none() -> None:
+    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    assert shortened(wiring.loop, machine, 100, 103, max_stages=3, work=1.0, seed=0) is None
 
 
 # Where steps begin ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of
 from stretto.api.read_write import is_mlir, read_input
+from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
@@ -60,8 +61,7 @@ STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspeci
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
-"""Units of the solver's deterministic work for a loop; 0: it is not asked."""
-WARP = 32
+"""Units of the solver's deterministic work for an II; 0: it is not asked."""
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
@@ -272,7 +272,7 @@ class Emitter:
             return []
         limit = max([n for n in stages if n <= SOLVED_STAGES], default=SOLVED_STAGES)
         try:
-            found = self._emitted(consumers, limit, depth, agents, SOLVED_WORK)
+            found = self._emitted(consumers, limit, depth, agents, solve=True)
         except (EmitError, KernelError):
             return []
         if found is None or any(found.schedules == other.schedules for other in made):
@@ -308,9 +308,10 @@ class Emitter:
         stages: int,
         depth: int | None,
         placed: Mapping[str, str],
-        work: float | None = None,
+        *,
+        solve: bool = False,
     ) -> EmittedKernel | None:
-        """The kernel by schedules of so many stages; by the solver's, where it is given work."""
+        """The kernel by schedules of so many stages, of the generators or of the solver."""
         ready = self.lowered(consumers)
         if placed:
             agents = self.machine.replicas_of_products(consumers)
@@ -322,8 +323,8 @@ class Emitter:
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            if known is None and work is not None:
-                wiring, analysis = self._solve(wiring, consumers, room, stages, work)
+            if known is None and solve:
+                wiring, analysis = self._solve(wiring, consumers, room, stages)
             elif known is None:
                 analysis = schedule(
                     wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
@@ -339,28 +340,20 @@ class Emitter:
         return self._written(ready, (consumers, looped, analyses), depth, placed.values())
 
     def _solve(
-        self, wiring: LoopWiring, consumers: int, room: Machine, stages: int, work: float
+        self, wiring: LoopWiring, consumers: int, room: Machine, stages: int
     ) -> tuple[LoopWiring, ScheduleResult]:
-        """A loop by the solver: one iteration at a time where registers have no room for two.
-
-        Where that makes it longer than need be, it is solved without: registers may yet do.
-        """
-
-        def solved(one: LoopWiring) -> ScheduleResult:
-            return schedule(
-                one.loop, room, "exact", seed=self._seed, max_stages=stages,
-                objective="ii", work_limit=work,
-            )  # fmt: skip
-
-        compute = self.machine.agents_of_products()
-        agents = self.machine.replicas_of_products(consumers)
-        apart = one_at_a_time(wiring, agents, compute.registers, compute.warps * WARP)
-        found = solved(apart)
-        if apart is wiring or (found.proof is not None and found.proof.optimal):
-            return apart, found
-        free = solved(wiring)
-        longer = (free.ii or 0) < (found.ii or 0) or not found.success
-        return (wiring, free) if longer and free.success else (apart, found)
+        """A loop by the solver, one iteration at a time; by the generators, unless it is shorter."""
+        generated = schedule(
+            wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
+        )
+        apart = one_at_a_time(wiring, self.machine.replicas_of_products(consumers))
+        if apart is wiring or generated.bounds is None or generated.ii is None:
+            return wiring, generated
+        found = shortened(
+            apart.loop, room, generated.bounds.mii, generated.ii,
+            max_stages=stages, work=SOLVED_WORK, seed=self._seed,
+        )  # fmt: skip
+        return (wiring, generated) if found is None else (apart, found)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop."""
