@@ -342,7 +342,7 @@ class Emitter:
     def _solve(
         self, wiring: LoopWiring, consumers: int, room: Machine, stages: int
     ) -> tuple[LoopWiring, ScheduleResult]:
-        """A loop by the solver, one iteration at a time; by the generators, unless it is shorter."""
+        """A loop by the solver, one iteration at a time, where that is shorter."""
         generated = schedule(
             wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
         )
@@ -353,7 +353,9 @@ class Emitter:
             apart.loop, room, generated.bounds.mii, generated.ii,
             max_stages=stages, work=SOLVED_WORK, seed=self._seed,
         )  # fmt: skip
-        return (wiring, generated) if found is None else (apart, found)
+        if found is None:
+            return wiring, generated
+        return apart, replace(found, bounds=generated.bounds)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop."""
