@@ -437,10 +437,9 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
         return
     near, far = ceilings["far_memory"], ceilings.get("cross_cluster", ceilings["far_memory"])
     incoming: list[list[tuple[int, int]]] = [[] for _ in loop.ops]
-    for dependence in loop.dependences:
-        if dependence.distance == 0:
-            dst = loop.index[dependence.dst]
-            incoming[dst].append((loop.index[dependence.src], dependence.latency))
+    for src, dst, latency, distance in loop.edges:
+        if distance == 0:
+            incoming[dst].append((src, latency))
     start = [0] * len(loop.ops)
     crosses = [bool(op.facts.cluster) for op in loop.ops]
     for i in order:
@@ -460,10 +459,10 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
 
 def _long_iteration(loop: Loop) -> Iterator[Fault]:
     """Operations that take too long one after the other, each until all it starts is ready."""
-    longest = {op.name: op.completion for op in loop.ops}
-    for dependence in loop.dependences:
-        longest[dependence.src] = max(longest[dependence.src], dependence.latency)
-    total = sum(longest.values())
+    longest = [op.completion for op in loop.ops]
+    for src, _, latency, _ in loop.edges:
+        longest[src] = max(longest[src], latency)
+    total = sum(longest)
     if total > ITERATION_CYCLES:
         told = f"one after the other, the operations take {total:,} cycles"
         limit = f"at most {ITERATION_CYCLES:,} are allowed"

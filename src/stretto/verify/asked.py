@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.loop import Dependence, DependenceKind, Loop, Op, Storage
+from stretto.making import quickly
 
 
 def stated_and_flows(loop: Loop) -> tuple[Dependence, ...]:
@@ -97,6 +98,7 @@ def groups(loop: Loop) -> tuple[dict[str, int], ...]:
 # Storages ---------------------------------------------------------------------------------
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Touch:
     """What one operation does to one instance of a storage."""
