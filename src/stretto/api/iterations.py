@@ -7,6 +7,7 @@
 Side by side they need registers for both, and compilers see arithmetic in pieces that they would
 have merged. So the loop says: what a group of warps computes in an iteration comes in the order of
 the text, sums that products add to last, and the next iteration's first product behind all of it.
+Products that add to such sums are issued before the next iteration's are waited for.
 """
 
 from __future__ import annotations
@@ -40,7 +41,15 @@ def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
     if not fresh or not names:
         return []
     found = [Dependence(a, b, 0, 0, "order") for a, b in pairwise(names)]
-    return [*found, Dependence(names[-1], fresh[0], 1, 1, "order")]
+    found.append(Dependence(names[-1], fresh[0], 1, 1, "order"))
+    waits = [op.name for op in ops if opcode(op.kind).awaits and _awaited(op, wiring) in fresh]
+    adding = [op.name for op in products if op.name not in fresh]
+    return found + [Dependence(a, b, 1, 1, "order") for a in adding for b in waits]
+
+
+def _awaited(op: Op, wiring: LoopWiring) -> str:
+    """The product that an operation waits for."""
+    return wiring.made[wiring.operations[op.name].operands[0]][0]
 
 
 def _adds(operation: Operation) -> bool:
