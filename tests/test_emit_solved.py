@@ -86,8 +86,9 @@ def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
     for agent in AGENTS:
         mine = {op.name: op for op in wiring.loop.ops if op.agent == agent}
         asked = [d for d in orders(apart) if d.src in mine]
-        (behind,) = [d for d in asked if d.distance]
-        assert mine[behind.dst].kind == "async.wgmma"
+        (behind,) = [d for d in asked if d.distance and mine[d.dst].kind == "async.wgmma"]
+        (before,) = [d for d in asked if d.distance and d is not behind]
+        assert (mine[before.src].kind, mine[before.dst].kind) == ("async.wgmma", "async.wgmma_wait")
         assert mine[behind.src].facts.accumulates  # the sums that products add to come last
         chain = [d.src for d in asked if not d.distance] + [behind.src]
         assert len(set(chain)) == len(chain) > 5
