@@ -178,6 +178,10 @@ class Plan:
             return self.copier
         return self.multiplier if on_its_own(operation) else self.first
 
+    def is_read(self, value: Value) -> bool:
+        """Whether anybody wants a value."""
+        return any(value in op.operands for op in self.kernel.walk())
+
     def root(self, value: Value) -> Value:
         """The buffer that a value in shared memory lies in."""
         while value in self.maker:
