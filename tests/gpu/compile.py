@@ -124,9 +124,9 @@ def main(python: str) -> int:
         folder = Path(text)
         with Pool(WORKERS) as pool:
             every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
-            for name, text, machine in ATOMICS:
+            for name, kernel, machine in ATOMICS:
                 file = folder / f"{name}.ttir"
-                file.write_text(text)
+                file.write_text(kernel)
                 every.append((name, file, machine, None))
             names = pool.starmap(written, [(*one, folder) for one in every])
         with ThreadPoolExecutor(WORKERS) as threads:

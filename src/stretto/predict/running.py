@@ -15,6 +15,7 @@ from stretto.kernel import Kernel
 from stretto.materialize import Program
 from stretto.predict import engine
 from stretto.predict.flow import Costing, Flow
+from stretto.predict.instructions import Instruction
 
 TRIPS = 32
 """Trips of a loop that are run; more are told from the last of them."""
@@ -44,7 +45,7 @@ def run(
     return watch(subject, costing, trips, resident, watched=False)[0]
 
 
-Programs = dict[str, tuple[int, Sequence[engine.Instruction]]]
+Programs = dict[str, tuple[int, Sequence[Instruction]]]
 """Of each agent: its warps, and what it does."""
 
 
@@ -76,13 +77,13 @@ def watch(
 
 
 def pace(outcome: engine.Outcome, loop: int) -> float:
-    """Cycles of a step of a loop, in the second half of those that were run."""
+    """Cycles of a step of a loop, in the last third of those that were run: of one turn of it."""
     found = 0.0
     for steps in outcome.steps.values():
         times = steps.get(loop, [])
         if len(times) >= 4:
-            half = len(times) // 2
-            found = max(found, (times[-1] - times[half]) / (len(times) - 1 - half))
+            some = max(1, len(times) // 3)
+            found = max(found, (times[-1] - times[-1 - some]) / some)
     return found
 
 

@@ -21,7 +21,7 @@ from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import sources
 from stretto.predict.engine import Outcome
-from stretto.predict.flow import Costing
+from stretto.predict.flow import Costing, products_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
@@ -106,6 +106,8 @@ class _Whole:
         costs, copies = sources(
             subject.kernel,
             subject.emitted.score,
+            lambda loop: products_of(subject.programs[loop].loop, machine),
+            self._turns,
             self._timings,
             self._blocks,
             self._numbers,
@@ -144,6 +146,14 @@ class _Whole:
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
+
+    def _turns(self, loop: int | None) -> int:
+        """How often a loop goes round in the first block, with those around it."""
+        turns = 1
+        for part, trips in zip(self._loops, self._trips(0), strict=True):
+            if isinstance(part, Around) or part.number == loop:
+                turns *= trips
+        return turns
 
     # One block -----------------------------------------------------------------------------------
 
