@@ -312,6 +312,8 @@ class AgentWriter:
             self._combine(operation)
         elif kind in (SUM_WRITE, SUM_READ) or opcode(kind).accumulator is not None:
             self._multiply(operation)
+        elif all(isinstance(result.type, Token) for result in operation.results):
+            raise EmitError(f"`{kind}` has no Gluon yet", operation)
 
     def _combine(self, operation: Operation) -> None:
         result, shown = operation.result, self.atomic(operation, self.value)
