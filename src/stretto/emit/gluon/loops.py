@@ -22,7 +22,8 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.atomics import ATOMIC
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
-from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
+from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
