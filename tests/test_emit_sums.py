@@ -193,6 +193,48 @@ def test_a_sum_begins_with_what_the_kernel_says(
         near(launched(source, inputs, (1,), 0.5), {"c_ptr": wanted}, 0.1)
 
 
+def alone(text: str) -> str:
+    """One product instead of a loop of them."""
+    head, _, loop = text.partition("    %c = scf.for")
+    steps, _, end = loop.partition("    }\n")
+    lines = [x.strip() for x in steps.splitlines()[1:-1]]
+    body = "\n".join(lines).replace("%k", "%zero").replace("%total", "%first")
+    return head + body.replace("%next", "%c") + "\n" + end
+
+
+def twice(text: str) -> str:
+    """A second loop that goes on where the first ends."""
+    head, _, loop = text.partition("    %c = scf.for")
+    steps, _, end = loop.partition("    }\n")
+    again = "    %d = scf.for" + steps.replace("%total = %first", "%total = %c") + "    }\n"
+    return head + "    %c = scf.for" + steps + "    }\n" + again + end.replace("f %c :", "f %d :")
+
+
+def perhaps(text: str) -> str:
+    """Only where there is something to add."""
+    text = text.replace("    %c = scf.for", "    scf.if %go {\n    %c = scf.for")
+    text = text.replace("    scf.if", "    %go = arith.cmpi sgt, %K, %zero : i32\n    scf.if")
+    return text.replace("    tt.return", "    }\n    tt.return")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [alone, twice, perhaps])
+def test_a_sum_grows_wherever_it_stands(
+    shape: Callable[[str], str], mode: EmitMode, tmp_path: Path
+) -> None:
+    file = begun(tmp_path, 128, 0.0)
+    file.write_text(shape(file.read_text()))
+    source = emit(file, "b200", mode=mode).source
+    for depth in (64,) if shape is alone else (0, 64, 192):
+        rng = np.random.default_rng(depth)
+        a = rng.standard_normal((128, max(depth, 1))).astype(np.float16)
+        b = rng.standard_normal((max(depth, 1), 64)).astype(np.float16)
+        wanted = (1 + (shape is twice)) * (a[:, :depth].astype(np.float64) @ b[:depth])
+        inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "K": depth}
+        inputs["c_ptr"] = np.zeros((128, 64), np.float16)
+        near(launched(source, inputs, (1,), 0.3), {"c_ptr": wanted}, 0.2)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_sums_that_are_filled_are_begun_again(mode: EmitMode, tmp_path: Path) -> None:
     file = tmp_path / "persistent.ttir"
