@@ -297,6 +297,7 @@ class Emulator:
         self._copies, self._products = Late(seed, naps), Late(seed + 1, naps)
         self._naps, self._rng = naps, random.Random(seed)
         self._sums: list[TensorMemory] = []
+        self._alone = threading.Lock()
         self.events: list[tuple[str, str]] = []
         """What was begun or done, and by whom, in this order."""
         self._modules = self._fake()
@@ -483,6 +484,24 @@ class Emulator:
         on = np.broadcast_to(True if mask is None else np.asarray(mask), offsets.shape)
         pointer.array.reshape(-1)[offsets[on]] = data[on]
 
+    def _atomic(self, change: Any) -> Any:
+        def run(pointer: Pointer, *values: Any, sem: str, scope: str) -> Reg:
+            if sem not in ("relaxed", "acquire", "release", "acq_rel") or scope != "gpu":
+                raise EmulationError(f"an atomic operation that is {sem}, {scope}")
+            data = pointer.array.reshape(-1)
+            offsets, *parts = np.broadcast_arrays(pointer.offsets, *map(np.asarray, values))
+            on = parts.pop() if len(parts) > change.__code__.co_argcount - 1 else True
+            found = np.zeros(offsets.shape, data.dtype)
+            with self._alone:
+                for at in np.ndindex(offsets.shape):
+                    if np.broadcast_to(on, offsets.shape)[at]:
+                        found[at] = data[offsets[at]]
+                        data[offsets[at]] = change(found[at], *(part[at] for part in parts))
+            self.nap()
+            return reg(found)
+
+        return run
+
     def _fake(self) -> dict[str, types.ModuleType]:
         gl: Any = types.ModuleType("language")
         dtypes = {
@@ -516,6 +535,8 @@ class Emulator:
         gl.allocate_shared_memory = self._allocate
         gl.warp_specialize = self._specialize
         gl.load, gl.store = self._load, self._store
+        gl.atomic_add = self._atomic(lambda old, new: old + new)
+        gl.atomic_cas = self._atomic(lambda old, seen, new: new if old == seen else old)
         gl.constexpr = lambda x: x
         for name in ("NVMMADistributedLayout", "DotOperandLayout", "SliceLayout", "BlockedLayout"):
             setattr(gl, name, lambda *_: None)

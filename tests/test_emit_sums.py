@@ -53,14 +53,16 @@ def test_a_product_of_any_trip_count(mode: EmitMode) -> None:
         gemm(made(GEMM, mode).source, trips)
 
 
-def persistent(source: str, trips: int, naps: float = 0.0, tiles: int = 3) -> None:
+def persistent(
+    source: str, trips: int, naps: float = 0.0, tiles: int = 3, first: float = 0.0
+) -> None:
     """Some tiles by one block, so that sums are begun again."""
     columns = 128 * tiles
     rng = np.random.default_rng(trips)
     depth = max(1, 64 * trips - 24)
     a, b = (rng.standard_normal((n, depth)).astype(np.float16) for n in (128, columns))
     used = depth if trips else 0
-    wanted = a[:, :used].astype(np.float64) @ b[:, :used].astype(np.float64).T
+    wanted = first + a[:, :used].astype(np.float64) @ b[:, :used].astype(np.float64).T
     inputs = {"a_desc": a, "b_desc": b, "c_desc": np.full((128, columns), np.nan, np.float16)}
     after = launched(source, {**inputs, "M": 128, "N": columns, "K": used}, (1,), naps)
     near(after, {"c_desc": wanted}, 0.1)
@@ -191,6 +193,58 @@ def test_a_sum_begins_with_what_the_kernel_says(
         near(launched(source, inputs, (1,), 0.5), {"c_ptr": wanted}, 0.1)
 
 
+def alone(text: str) -> str:
+    """One product instead of a loop of them."""
+    head, _, loop = text.partition("    %c = scf.for")
+    steps, _, end = loop.partition("    }\n")
+    lines = [x.strip() for x in steps.splitlines()[1:-1]]
+    body = "\n".join(lines).replace("%k", "%zero").replace("%total", "%first")
+    return head + body.replace("%next", "%c") + "\n" + end
+
+
+def twice(text: str) -> str:
+    """A second loop that goes on where the first ends."""
+    head, _, loop = text.partition("    %c = scf.for")
+    steps, _, end = loop.partition("    }\n")
+    again = "    %d = scf.for" + steps.replace("%total = %first", "%total = %c") + "    }\n"
+    return head + "    %c = scf.for" + steps + "    }\n" + again + end.replace("f %c :", "f %d :")
+
+
+def perhaps(text: str) -> str:
+    """Only where there is something to add."""
+    text = text.replace("    %c = scf.for", "    scf.if %go {\n    %c = scf.for")
+    text = text.replace("    scf.if", "    %go = arith.cmpi sgt, %K, %zero : i32\n    scf.if")
+    return text.replace("    tt.return", "    }\n    tt.return")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [alone, twice, perhaps])
+def test_a_sum_grows_wherever_it_stands(
+    shape: Callable[[str], str], mode: EmitMode, tmp_path: Path
+) -> None:
+    file = begun(tmp_path, 128, 0.0)
+    file.write_text(shape(file.read_text()))
+    source = emit(file, "b200", mode=mode).source
+    for depth in (64,) if shape is alone else (0, 64, 192):
+        rng = np.random.default_rng(depth)
+        a = rng.standard_normal((128, max(depth, 1))).astype(np.float16)
+        b = rng.standard_normal((max(depth, 1), 64)).astype(np.float16)
+        wanted = (1 + (shape is twice)) * (a[:, :depth].astype(np.float64) @ b[:depth])
+        inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "K": depth}
+        inputs["c_ptr"] = np.zeros((128, 64), np.float16)
+        near(launched(source, inputs, (1,), 0.3), {"c_ptr": wanted}, 0.2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sums_that_are_filled_are_begun_again(mode: EmitMode, tmp_path: Path) -> None:
+    file = tmp_path / "persistent.ttir"
+    text = shipped("triton/matmul_persistent").read_text()
+    file.write_text(text.replace("dense<0.000000e+00>", "dense<1.500000e+00>"))
+    source = emit(file, "b200", mode=mode).source
+    for trips in (0, 1, 3):
+        persistent(source, trips, 0.5, tiles=5, first=1.5)
+
+
 # Refusals -----------------------------------------------------------------------------------------
 
 
@@ -214,6 +268,11 @@ def test_rows_that_tensor_memory_does_not_have_are_refused(tmp_path: Path) -> No
 def test_threads_hand_no_tile_to_another_agent() -> None:
     told = refused(shipped("triton/matmul_pointers"))
     assert "to another agent, which has no Gluon yet (--mode unspecialized has one group" in told
+
+
+def test_a_store_that_has_no_gluon_is_not_left_out() -> None:
+    told = refused(shipped("triton/x").parents[1] / "gemm.mlir")
+    assert "gemm.mlir:27:3: error: `store` has no Gluon yet" in told
 
 
 def test_there_is_one_consumer() -> None:

@@ -25,6 +25,9 @@ from typing import Any
 from stretto.api.emitting import EmitMode, emit
 from stretto.api.kernels import import_kernel
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from atomic_kernels import GATHERED, SPLIT_K
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 WORKERS = 2
@@ -48,6 +51,7 @@ BLACKWELL: dict[str, EmitMode] = {
     "cutile/matmul_bias_silu.tileirbc": "unspecialized",
 }
 """Kernels that are compiled for tensor memory as well, each in one mode."""
+ATOMICS = (("atomics-loop", GATHERED, "h200"), ("atomics-split-k", SPLIT_K, "b200"))
 TARGETS = {"h200": 90, "b200": 100}
 TURNS = (
     '{src = "scores_2", dst = "scores_3", latency = 0, distance = 0, kind = "order"}',
@@ -120,6 +124,10 @@ def main(python: str) -> int:
         folder = Path(text)
         with Pool(WORKERS) as pool:
             every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
+            for name, kernel, machine in ATOMICS:
+                file = folder / f"{name}.ttir"
+                file.write_text(kernel)
+                every.append((name, file, machine, None))
             names = pool.starmap(written, [(*one, folder) for one in every])
         with ThreadPoolExecutor(WORKERS) as threads:
             for found in threads.map(compiled, repeat(python), names, repeat(folder)):

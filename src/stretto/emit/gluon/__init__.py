@@ -1,9 +1,11 @@
 """Programs as Gluon source: one function an agent, and a host side that launches them.
 
 ordering     whether global memory is read and written in order
-plan         rings, tiles and descriptors that the kernel needs
+plan         rings, tiles, sums and descriptors that the kernel needs
+rings        who fills shared memory, who reads it
 sums         who adds to tensor memory, who reads it
 turns        who waits for another agent's turn
+atomics      atomic operations
 layouts      which thread holds which element
 expressions  operations as Gluon writes them
 adding       one agent's part in sums

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stretto.emit.gluon.adding import SumWriter
+from stretto.emit.gluon.atomics import ADDS, ATOMIC, atomic
 from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
@@ -26,7 +27,6 @@ from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, 
 from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
 from stretto.kernel.lowering.written import (
-    ATOMICS,
     COPY,
     LOAD,
     STORE,
@@ -39,7 +39,7 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
 
 _SILENT = frozenset(("assume", "assert", "token", "scf.yield", "tile.return", "alloc_tensor"))
-_UNSUPPORTED = frozenset((*ATOMICS.values(), COPY, "barrier", "scf.while"))
+_UNSUPPORTED = frozenset((COPY, "barrier", "scf.while"))
 
 
 class AgentWriter:
@@ -177,6 +177,8 @@ class AgentWriter:
             return self.assign(value, f"{self.buffer(made.operands[0])}.load({layout})", layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
+        if kind in ATOMIC:
+            raise EmitError("another agent has what it found there", made, "ask for one consumer")
         if made.regions or kind in _UNSUPPORTED:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
@@ -307,15 +309,32 @@ class AgentWriter:
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
             )
-        elif kind == SUM_WRITE:
+        elif kind in ATOMIC:
+            self._combine(operation)
+        elif kind in (SUM_WRITE, SUM_READ) or opcode(kind).accumulator is not None:
+            self._multiply(operation)
+        elif all(isinstance(result.type, Token) for result in operation.results):
+            raise EmitError(f"`{kind}` has no Gluon yet", operation)
+
+    def _combine(self, operation: Operation) -> None:
+        result, shown = operation.result, self.atomic(operation, self.value)
+        self.beat("work", operation)
+        if self.plan.is_read(result):
+            self.bind(result, self.assign(result, shown.text, shown.layout))
+        else:
+            self.say(shown.text)
+
+    def _multiply(self, operation: Operation) -> None:
+        """A product outside of loops, or what a sum begins with, or the sum itself."""
+        if kind_of(operation) == SUM_WRITE:
             self.sums.fill(operation)
-        elif kind == SUM_READ:
+        elif kind_of(operation) == SUM_READ:
             self.sums.read(operation)
         elif on_its_own(operation):
             with self.sums.products(operation):
                 factors = [self.buffer(value) for value in operation.operands[:2]]
                 self.sums.add(operation, factors, "0")
-        elif opcode(kind).accumulator is not None:
+        else:
             self._product(operation)
 
     def descriptor(self, view: Value, buffer: Value) -> str:
@@ -348,6 +367,27 @@ class AgentWriter:
         shown = [whole(value(v), operation, i) for i, v in enumerate((address, data, *mask))]
         texts = [in_layout(one, layout) for one in shown]
         self.say(f"gl.store({', '.join(texts)})")
+
+    def atomic(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
+        """Registers combined with what is at addresses: what was there before."""
+        result, operands = operation.result, operation.operands
+        shown = [whole(value(v), operation, i) for i, v in enumerate(operands)]
+        if len(shown) == 3 and shown[2] == Shown("True") and kind_of(operation) == ADDS:
+            shown.pop()
+        if not isinstance(result.type, Tile):
+            return Shown(atomic(operation, [one.text for one in shown]))
+        layout = self.layouts.of(operands[0])
+        texts = [self._in(one, v, layout) for one, v in zip(shown, operands, strict=False)]
+        found = Shown(atomic(operation, texts), layout)
+        home = self.layouts.of(result)
+        return Shown(in_layout(found, home), home)
+
+    @staticmethod
+    def _in(shown: Shown, value: Value, layout: Layout) -> str:
+        """A tile in a layout, also where it is a number everywhere."""
+        if shown.layout is not None or not isinstance(value.type, Tile):
+            return in_layout(shown, layout)
+        return f"gl.full({list(value.type.shape)}, {shown.text}, {dtype(value.type)}, {layout})"
 
     def loaded(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
         """Addresses to registers."""
@@ -506,6 +546,6 @@ class AgentWriter:
         return any(
             op.name in ("scf.for", "scf.while")
             or on_its_own(op)
-            or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMICS.values())
+            or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMIC)
             for op in region.walk()
         )

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stretto.emit.gluon.agent import AgentWriter
+from stretto.emit.gluon.atomics import ATOMIC
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
-from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
+from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.steps import Steps, steps_of
 from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
@@ -639,6 +641,10 @@ class LoopWriter:
         elif kind == LOAD:
             shown = a.loaded(operation, self._by_value(way, i, operation))
             a.say(f"{self._variable(operation.results[0])} = {shown.text}")
+        elif kind in ATOMIC:
+            shown, result = a.atomic(operation, self._by_value(way, i, operation)), operation.result
+            read = a.plan.is_read(result)
+            a.say(f"{self._variable(result)} = {shown.text}" if read else shown.text)
         elif kind == TMA_STORE:
             view = operation.operands[1]
             numbers = [

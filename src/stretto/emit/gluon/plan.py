@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
+from stretto.emit.gluon.rings import Ring, rings_of
 from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
 from stretto.emit.gluon.turns import Turn, find_turns
@@ -24,7 +25,6 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.machine import Machine
 from stretto.materialize import Program
-from stretto.materialize.program import Issue, Pipe
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
@@ -63,41 +63,6 @@ class Worker:
     def copies(self) -> bool:
         """Whether it issues copies, and no more."""
         return not self.computes and not self.multiplies
-
-
-@dataclass
-class Ring:
-    """Copies of a tile in shared memory that iterations take in turn."""
-
-    name: str
-    shape: tuple[int, ...]
-    element: str
-    bytes: int
-    depth: int
-    producer: str
-    """The agent that fills it."""
-    consumers: tuple[str, ...]
-    """The agents that read it."""
-    by_tma: bool
-    answered: bool = False
-    """Whether products read it that say themselves when they are done: who fills it waits."""
-    exact: bool = False
-    """Whether orders between agents are kept because it has no slot more."""
-
-    @property
-    def full(self) -> bool:
-        """Whether somebody has to be told that a slot is full."""
-        return self.by_tma
-
-    @property
-    def own(self) -> bool:
-        """Whether the agent that fills it reads it as well."""
-        return self.producer in self.consumers
-
-    @property
-    def free(self) -> bool:
-        """Whether somebody has to be told that a slot is free."""
-        return self.answered or any(agent != self.producer for agent in self.consumers)
 
 
 @dataclass(frozen=True)
@@ -178,6 +143,10 @@ class Plan:
             return self.copier
         return self.multiplier if on_its_own(operation) else self.first
 
+    def is_read(self, value: Value) -> bool:
+        """Whether anybody wants a value."""
+        return any(value in op.operands for op in self.kernel.walk())
+
     def root(self, value: Value) -> Value:
         """The buffer that a value in shared memory lies in."""
         while value in self.maker:
@@ -238,7 +207,9 @@ def make_plan(
     taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
     for loop in loops:
         used: set[str] = set()
-        for ring in _rings_of(plan, loop):
+        agent_of = _agents(plan, loop.program)
+        operations = loop.wiring.operations
+        for ring in rings_of(loop.program, operations, loop.operation, agent_of):
             key = (ring.name, ring.shape, ring.element, ring.producer, ring.consumers)
             shared = [] if ring.exact else taken.get(key, [])
             known = next((r for r in shared if r.name not in used and not r.exact), None)
@@ -251,10 +222,7 @@ def make_plan(
                 known.depth = max(known.depth, ring.depth)
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
-        agent_of = _agents(plan, loop.program)
-        plan.turns[loop.operation] = find_turns(
-            loop.program, loop.wiring.operations, agent_of, names.give
-        )
+        plan.turns[loop.operation] = find_turns(loop.program, operations, agent_of, names.give)
     return plan
 
 
@@ -384,90 +352,3 @@ def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) ->
             operation in around,
             len(readers),
         )
-
-
-def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
-    program = loop.program
-    agent_of = _agents(plan, program)
-    found: list[Ring] = []
-    for ring in program.rings:
-        if ring.space != STAGING or ring.fixed or ring.storage is None:
-            continue
-        pipes = [pipe for pipe in program.pipes if pipe.ring == ring.name and not pipe.trivial]
-        writers = [op for op in program.loop.ops if ring.storage in op.writes]
-        if not writers:
-            continue  # it comes from outside
-        if len(writers) != 1 or any(c.distance for pipe in pipes for c in pipe.consumers):
-            told = f"ring `{ring.name}` is filled or read in a way that has no Gluon yet"
-            raise EmitError(told, loop.operation)
-        (writer,) = writers
-        by_tma = writer.kind == TMA_LOAD
-        operation = loop.wiring.operations[writer.name]
-        buffer = operation.operands[-1].type
-        assert isinstance(buffer, Buffer)
-        reading = {
-            i.op: loop.wiring.operations[i.op]
-            for agent in program.agents
-            for i in agent.stream.kernel
-            if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
-        }
-        readers = {agent_of[op] for op in reading}
-        if not by_tma and readers != {agent_of[writer.name]}:
-            told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
-            hint = "--mode unspecialized has one group of warps do both"
-            raise EmitError(f"{told}, which has no Gluon yet", operation, hint)
-        _require_handed_back(operation, pipes, agent_of[writer.name], readers)
-        found.append(
-            Ring(
-                ring.storage,
-                buffer.shape,
-                buffer.element.element,
-                ring.bytes,
-                ring.depth,
-                agent_of[writer.name],
-                tuple(sorted(readers)),
-                by_tma,
-                _answered(ring.storage, reading, agent_of),
-                _ordered(program, agent_of),
-            )
-        )
-    return found
-
-
-def _ordered(program: Program, agent_of: Mapping[str, str]) -> bool:
-    """Whether a loop has an order between agents that only the depth of a ring may keep."""
-    held = {
-        (mutex.holder, waiter.op, waiter.distance)
-        for mutex in program.mutexes
-        for waiter in mutex.waiters
-    }
-    rings = {ring.storage for ring in program.rings}
-    derived = [
-        d
-        for d in program.loop.dependences
-        if d.kind != "flow" and not (d.kind == "anti" and d.via in rings)
-    ]
-    return any(
-        agent_of[d.src] != agent_of[d.dst] and (d.src, d.dst, d.distance) not in held
-        for d in (*derived, *program.loop.stated)
-    )
-
-
-def _answered(storage: str, reading: Mapping[str, Operation], agent_of: Mapping[str, str]) -> bool:
-    """Whether products that say themselves when they are done read a ring."""
-    products = [name for name, operation in reading.items() if on_its_own(operation)]
-    agents = {agent_of[name] for name in products}
-    for name, operation in reading.items():
-        if agent_of[name] in agents and name not in products:
-            told = f"`{name}` reads ring `{storage}` beside products of the same agent"
-            raise EmitError(f"{told}, which has no Gluon yet", operation)
-    return bool(products)
-
-
-def _require_handed_back(
-    writer: Operation, pipes: Sequence[Pipe], producer: str, readers: set[str]
-) -> None:
-    for pipe in pipes:
-        if not pipe.reused and readers != {producer}:
-            told = f"pipe `{pipe.name}` never hands its slots back, which has no Gluon yet"
-            raise EmitError(told, writer)

@@ -50,7 +50,6 @@ _RENAMED = {
     "tt.mulhiui": "arith.mulhiui",
     "tt.load": "tile.load",
     "tt.store": "tile.store",
-    "tt.atomic_cas": "tile.atomic_cas",
     "tt.make_tensor_descriptor": "tile.view",
     "tt.descriptor_load": "tile.view_load",
     "tt.descriptor_gather": "tile.view_gather",
@@ -70,6 +69,8 @@ _PREDICATES = {
 """As words; the generic form has their numbers."""
 _ATOMIC = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
 """Kinds of read-modify-write by their numbers, which begin at 1."""
+_SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
+_SCOPES = ("gpu", "cta", "sys")
 _REDUCED = ("none", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 _PADDING = {1: "zero", 2: "nan", "pad_zero": "zero", "pad_nan": "nan"}
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -79,6 +80,18 @@ _TAILS = 64
 """How often blocks after a branch may be written out."""
 
 Handler = Callable[["FunctionTranslator", RawOperation], None]
+
+
+def _ordered(raw: RawOperation) -> dict[str, Attribute]:
+    """What an atomic operation says of the memory around it, and who is to see that."""
+    found: dict[str, Attribute] = {}
+    for name, ours, words in (("sem", "semantics", _SEMANTICS), ("scope", "scope", _SCOPES)):
+        said = raw.attributes.get(name)
+        if isinstance(said, int) and 0 < said <= len(words):
+            said = words[said - 1]
+        if isinstance(said, str) and said in words:
+            found[ours] = said
+    return found
 
 
 class FunctionTranslator:
@@ -386,7 +399,12 @@ class FunctionTranslator:
         if isinstance(addresses.type, Tile) and rest[1:] and isinstance(rest[1].type, Scalar):
             # One bit for all of a tile.
             rest[1] = self._builder.op("tile.splat", rest[1:2], like(addresses.type, Scalar("i1")))
-        self._write(raw, "tile.atomic_rmw", (addresses, *rest), raw.types, {"kind": kind})
+        said = {"kind": kind, **_ordered(raw)}
+        self._write(raw, "tile.atomic_rmw", (addresses, *rest), raw.types, said)
+
+    def exchange(self, raw: RawOperation) -> None:
+        """Another value, where one is as expected."""
+        self._write(raw, "tile.atomic_cas", self._operands(raw), raw.types, _ordered(raw))
 
     def view(self, raw: RawOperation) -> None:
         """A descriptor: an address, sizes and strides."""
@@ -514,6 +532,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.cat": FunctionTranslator.cat,
     "tt.fp_to_fp": FunctionTranslator.convert,
     "tt.clampf": FunctionTranslator.clamp,
+    "tt.atomic_cas": FunctionTranslator.exchange,
     "tt.atomic_rmw": FunctionTranslator.atomic,
     "tt.make_tensor_descriptor": FunctionTranslator.view,
     "tt.descriptor_store": FunctionTranslator.view_store,

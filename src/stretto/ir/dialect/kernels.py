@@ -209,6 +209,8 @@ class AtomicRmwOp(IRDLOperation):
     value = operand_def(NUMBERS)
     mask = opt_operand_def(NUMBERS)
     kind = prop_def(base(StringAttr))
+    semantics = opt_prop_def(base(StringAttr))
+    scope = opt_prop_def(base(StringAttr))
     result = result_def(NUMBERS)
 
     irdl_options = (_SEGMENTS, ParsePropInAttrDict())
@@ -232,6 +234,8 @@ class AtomicCasOp(IRDLOperation):
     expected = operand_def(NUMBERS)
     value = operand_def(NUMBERS)
     mask = opt_operand_def(NUMBERS)
+    semantics = opt_prop_def(base(StringAttr))
+    scope = opt_prop_def(base(StringAttr))
     result = result_def(NUMBERS)
 
     irdl_options = (_SEGMENTS, ParsePropInAttrDict())

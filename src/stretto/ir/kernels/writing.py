@@ -264,6 +264,8 @@ _ATTRIBUTES: dict[str, Callable[[tree.Operation, tree.Attribute], Attribute]] = 
     "cluster": _order,
     "padding": _text,
     "kind": _text,
+    "semantics": _text,
+    "scope": _text,
     "message": _text,
 }
 
