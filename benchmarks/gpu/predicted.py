@@ -3,11 +3,11 @@
     python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [-o ROWS.jsonl]    (needs Triton)
     python benchmarks/gpu/predicted.py --rows ROWS.jsonl --plot predicted.svg     (does not)
 
-Each kernel is emitted anew, the very one that was measured is predicted at the clock it ran at,
-and a line is printed: cycles an iteration of its first loop, and time. Then how far off each family
-is, and how far the one that the model ranks first is from the best that was measured; for that, all
-are predicted at the machine's own clock, as whoever has not run them would. What spills registers
-is told, but not ranked: whoever has Triton has it compiled before.
+Each kernel is emitted anew, the very one that was measured is predicted at the clock that it ran
+at, and a line is printed: cycles an iteration of its first loop, and time. Then how far off each
+family is, and how far the one that is ranked first is from the best that was measured; for that,
+all are predicted at the machine's own clock, as whoever has not run them would. What spills
+registers is told, but not ranked: whoever has Triton has it compiled before.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def told(row):
     return (
         f"{row['name']:36s} {row['cycles']:7.0f} predicted {row['predicted_cycles']:7.0f} "
         f"{off:+6.1%}   {row['ms']:.3f} ms predicted {row['predicted_ms']:.3f}   "
-        + (f"spills {row['spilled']} bytes" if row["spilled"] else row["bound"])
+        + (f"spills {row['spilled']} bytes" if row.get("spilled", 0) else row["bound"])
     )
 
 
@@ -136,7 +136,7 @@ def families_of(rows):
 def summary(rows):
     """Of each family: how far off, and how good the one is that is ranked first."""
     for name, some in families_of(rows).items():
-        kept = [row for row in some if not row["spilled"]]
+        kept = [row for row in some if not row.get("spilled", 0)]
         spills = f", {len(some) - len(kept)} spill" if len(kept) < len(some) else ""
         if not kept:
             yield f"{name}: {len(some)}{spills}"

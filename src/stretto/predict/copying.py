@@ -59,14 +59,15 @@ def sources(
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
     # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what
     # fits into the cache is found there.
-    cached = late = costs.latency["l2"]
+    source, cached = "l2", costs.latency["l2"]
+    late = cached
     if timings.l2 < sum(
         beat.bytes * turns(loop) * blocks / known[beat.operation]
         for loop, beats in groups
         for beat in beats
         if loop is not None and beat.operation
     ):
-        late += (costs.latency["hbm"] - cached) * clock / timings.memory
+        source, late = "hbm", cached + (costs.latency["hbm"] - cached) * clock / timings.memory
     for loop, beats in groups:
         copies = [(beat.operation, beat.bytes) for beat in beats if beat.operation]
         rate = {
@@ -82,7 +83,7 @@ def sources(
                 narrow = timings.narrow if row_bytes(op) < WIDE else 1.0
                 rate[op] = min(apart * narrow, once(known[op], timings, clock))
         for op, _ in copies:
-            name = f"hbm, shared by {known[op]:.0f} at {rate[op]:.1f}"
+            name = f"{source}, shared by {known[op]:.0f} at {rate[op]:.1f}"
             found[op], latency[name], rates[name] = name, late, rate[op]
     return replace(costs, latency=latency, rate=rates), found
 

@@ -60,7 +60,9 @@ class Costing:
     _parts: dict[tuple[int, str], blocks.Part] = field(
         default_factory=dict[tuple[int, str], blocks.Part]
     )
-    _outside: dict[tuple[object, ...], Op] = field(default_factory=dict[tuple[object, ...], Op])
+    _products: dict[tuple[int, str], Product] = field(
+        default_factory=dict[tuple[int, str], Product]
+    )
 
     def inside(self, number: int, op: str) -> blocks.Part:
         """An operation of a loop that runs by a program."""
@@ -136,6 +138,12 @@ class Costing:
 
     def product(self, number: int, op: str) -> Product:
         """Its cycles of the tensor core and of the agent that issues it; what it reads."""
+        key = (number, op)
+        if key not in self._products:
+            self._products[key] = self._product(number, op)
+        return self._products[key]
+
+    def _product(self, number: int, op: str) -> Product:
         loop = self.programs[number].loop
         values = {value.name: value for value in loop.values}
         found = loop.op(op)

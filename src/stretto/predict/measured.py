@@ -28,7 +28,7 @@ from stretto.predict.whole import FIRST, Watched
 
 Clocks = Sequence[Sequence[float]]
 """Of each step, the clocks of its marks."""
-WORK = ("beside", "meeting", "lag", "arrive")
+WORK = ("elements", "meeting", "lag", "beside", "special", "late", "arrive", "settle")
 """Timings by which work is predicted, beside the machine's rows of its operations."""
 SHOWN = 4
 """Steps of the first block that are kept as they were."""
@@ -252,8 +252,6 @@ class _Rows:
                 return self._copies(ring)
             case "free":
                 return ("arrive", "wake")
-            case "products" if predicted <= costs.settle + NOTICED:
-                return ("settle", "product_latency")
             case "products":
                 return ("product_latency",)
             case "product":
@@ -267,6 +265,7 @@ class _Rows:
                 for beat in loop.kernel if isinstance(loop, LoopScore) else ():
                     if beat.kind == "copy" and beat.thing == ring and beat.operation is not None:
                         known = self._costing.sources.get(beat.operation, "hbm")
-                        source = known.partition(",")[0]  # `hbm, shared by 4` is one of its own
-                        return (f"copy_latency_{source}", f"copy_rate_{source}")
+                        source, _, shared = known.partition(",")  # `hbm, shared by 4 ...`
+                        rate = "copy_rate_shared" if shared else f"copy_rate_{source}"
+                        return (f"copy_latency_{source}", rate)
         return ("wake",)
