@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any, cast
 
 from stretto.errors import DocumentError
+from stretto.machine.thread_timings import loads_from
 
 HUNDREDTHS = 100
 ISSUE = 64
@@ -62,7 +63,8 @@ class Results:
 
 def timings_from(results: Results) -> dict[str, Figure]:
     """The timings that microbenchmarks tell."""
-    return {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
+    own = {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
+    return {**own, **loads_from(results)}
 
 
 def _barriers(results: Results) -> dict[str, Figure]:

@@ -19,13 +19,15 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
-from stretto.predict.copying import sources
+from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
+from stretto.predict.threads import Threads, memory_of, registers_of
 from stretto.predict.timings import timings_of
+from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
 
 WARP = 32
@@ -35,6 +37,8 @@ BLOCKS = 32
 """Blocks that an SM may have at a time."""
 RESERVED = 1024
 """Bytes of shared memory that CUDA takes of each block."""
+REGISTERS, GRAIN = 255, 8
+"""Of a thread at most, and by how many they are given out."""
 FIRST = 0
 """The loop in which kernels read clocks."""
 
@@ -102,7 +106,10 @@ class _Whole:
         self._loops = loops_of(subject.emitted.score[0].parts)
         self._require_trips(given)
         self._runs: dict[Trips, tuple[Outcome, float]] = {}
+        self._lengths: dict[Trips, tuple[float, Outcome]] = {}
+        self._memory = memory_of(machine, self._clock)
         self._resident = self._residents()
+        self._threads = self._loading()
         costs, copies = sources(
             subject.kernel,
             subject.emitted.score,
@@ -143,7 +150,33 @@ class _Whole:
             limits.append((budget.bytes + RESERVED) // (emitted.smem + RESERVED))
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
+        elif self._memory is not None:
+            limits.append(self._timings.registers // (self._registers * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
+
+    @property
+    def _registers(self) -> int:
+        """Of a thread of a kernel of one agent, by our count."""
+        emitted = self._subject.emitted
+        if self._memory is None or len(emitted.score) > 1:
+            return 0
+        found = registers_of(emitted.score[0], self._subject.programs, self._memory)
+        return min(REGISTERS, -(-int(found) // GRAIN) * GRAIN)
+
+    def _loading(self) -> Threads | None:
+        """The kernel as one whose threads load, if it is such, and its machine tells of those."""
+        scores = self._subject.emitted.score
+        if len(scores) > 1 or self._memory is None or loads(scores[0].parts):
+            return None
+        wave = range(min(self._blocks, self._timings.sms))
+        touched = accesses(self._subject.kernel, wave, self._numbers)
+        if all(access.stores for access in touched.values()):
+            return None
+        pipes = (self._timings.pipes.arithmetic, self._timings.pipes.special)
+        return Threads(
+            scores[0], self._subject.programs, touched, self._memory, self._machine, pipes,
+            self._resident,
+        )  # fmt: skip
 
     # One block -----------------------------------------------------------------------------------
 
@@ -153,6 +186,8 @@ class _Whole:
 
     def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
         """Cycles of a block, those outside of steady parts, and the run that tells them."""
+        if self._threads is not None:
+            return self._loaded(self._threads, trips)
         most = tuple(TRIPS if isinstance(p, LoopScore) else TURNS for p in self._loops)
         short = tuple(min(pair) for pair in zip(trips, most, strict=True))
         outcome, before = self._run(short)
@@ -168,6 +203,19 @@ class _Whole:
         if turns > ran:
             cycles += (outcome.cycles - before + left) * (turns - ran)
         return cycles, max(0.0, cycles - steady * turns), outcome
+
+    def _loaded(self, threads: Threads, trips: Trips) -> tuple[float, float, Outcome]:
+        """The same where threads load."""
+        if trips not in self._lengths:
+            turns = dict(zip(map(_key, self._loops), trips, strict=True))
+            self._lengths[trips] = threads.length(lambda part: turns[_key(part)])
+        cycles, outcome = self._lengths[trips]
+        steady = sum(
+            pace(outcome, loop.number) * max(0, n - loop.first)
+            for loop, n in zip(self._loops, trips, strict=True)
+            if isinstance(loop, LoopScore)
+        )
+        return cycles, max(0.0, cycles - steady), outcome
 
     def _run(self, short: Trips) -> tuple[Outcome, float]:
         """A run of so many trips, and the cycles of one with a turn around less."""
@@ -290,3 +338,7 @@ class _Whole:
             program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
             bound_of(cycles, units, spent),
         )  # fmt: skip
+
+
+def _key(loop: LoopScore | Around) -> object:
+    return loop.number if isinstance(loop, LoopScore) else id(loop)
