@@ -120,8 +120,10 @@ def _groups(loop: Loop, analysis: ScheduleAnalysis) -> Iterator[str]:
             gids = gids.union(*(joined[name] for name in more))
             grown = bool(more)
         for name in sorted(reached):
-            if stage[name] > stage[op.name]:
-                yield f"`{op.name}` in stage {stage[op.name]}, `{name}` in stage {stage[name]}"
+            wide = loop.op(name).constraint.stage_offset - op.constraint.stage_offset
+            if stage[name] > stage[op.name] + wide:
+                told = f"`{op.name}` in stage {stage[op.name]}, `{name}` in stage {stage[name]}"
+                yield f"{told}, which should be {wide} apart"
 
 
 # Time ---------------------------------------------------------------------------------------

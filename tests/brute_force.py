@@ -14,7 +14,7 @@ member to the latest end (the longest duration, when offsets agree), with the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, count
+from itertools import combinations, count, permutations
 
 from stretto.loop import Dependence, Loop, Op, Storage, Use
 from stretto.machine import Machine
@@ -36,7 +36,8 @@ def legal_schedules(
     machine = machine.with_slots(loop.slots)
     if horizon is None:
         horizon = complete_horizon(loop, ii)
-    if not _dependences_allow(loop, ii, horizon):
+    end = horizon if max_stages is None else min(horizon, max_stages * ii)
+    if not _dependences_allow(loop, ii, end):
         return
     for fused in fusions(loop, machine) if fuse else iter([()]):
         grouped = {name for group in fused for name in group}
@@ -68,13 +69,14 @@ def optimum(
 def complete_horizon(loop: Loop, ii: int) -> int:
     """If any schedule is legal at this II, one is that starts everything before this cycle.
 
-    A run of empty stages longer than any dependence asks for (and longer than any distance, so
-    that nothing reaches back over it) can be shortened: lifetimes do not grow, nothing else
-    changes.
+    A run of empty stages longer than any dependence asks for (and longer than any distance or
+    offset, so that nothing reaches back over it) can be shortened: lifetimes do not grow, nothing
+    else changes.
     """
     latency = max((d.latency for d in loop.dependences), default=0)
     distance = max((d.distance for d in loop.dependences), default=0)
-    gap = max(-(-(latency + ii - 1) // ii), distance + 1)
+    offset = max(op.constraint.stage_offset for op in loop.ops)
+    gap = max(-(-(latency + ii - 1) // ii), distance + 1, offset + 1)
     return ((len(loop.ops) - 1) * gap + 1) * ii
 
 
@@ -83,17 +85,31 @@ def _touches(op: Op) -> bool:
 
 
 def _dependences_allow(loop: Loop, ii: int, horizon: int) -> bool:
-    """Whether dependences alone can be met: push starts up until they rest or run away."""
+    """Whether dependences and stages alone can be met: push starts up until they rest or run away.
+
+    Two of a group, moved by their offsets, are less than an II apart.
+    """
+    asked = [op.constraint for op in loop.ops]
+    depth = {op.name: op.constraint.max_depth for op in loop.ops}
+    last = {
+        name: horizon - 1 if most is None else min(horizon, (most + 1) * ii) - 1
+        for name, most in depth.items()
+    }
+    steps = [(d.src, d.dst, d.latency - ii * d.distance) for d in loop.dependences]
+    for a, b in permutations((name for group in loop.groups for name in group), 2):
+        if any(a in group and b in group for group in loop.groups):
+            wide = asked[loop.index[b]].stage_offset - asked[loop.index[a]].stage_offset
+            steps.append((a, b, ii * wide - ii + 1))
     start = {op.name: 0 for op in loop.ops}
     moved = True
     while moved:
         moved = False
-        for d in loop.dependences:
-            least = start[d.src] + d.latency - ii * d.distance
-            if start[d.dst] < least:
-                start[d.dst] = least
+        for src, dst, gain in steps:
+            least = start[src] + gain
+            if start[dst] < least:
+                start[dst] = least
                 moved = True
-                if least >= horizon:
+                if least > last[dst]:
                     return False
     return True
 
@@ -297,7 +313,8 @@ def _first_stages(
 ) -> dict[str, int] | None:
     """Stages below which nothing can stand, once cycles are chosen; None: no choice at all."""
     stage = dict.fromkeys(cycle, 0)
-    together = [*units, *loop.groups]
+    together = [dict.fromkeys(unit, 0) for unit in units]
+    together += [{n: loop.op(n).constraint.stage_offset for n in group} for group in loop.groups]
     for _ in count():
         before = dict(stage)
         for d in loop.dependences:
@@ -306,8 +323,8 @@ def _first_stages(
             ):
                 stage[d.dst] += 1
         for group in together:
-            deepest = max(stage[name] for name in group)
-            stage.update(dict.fromkeys(group, deepest))
+            deepest = max(stage[name] - offset for name, offset in group.items())
+            stage.update({name: deepest + offset for name, offset in group.items()})
         if any(stage[name] > last[name] for name in stage):
             return None
         if stage == before:
@@ -330,7 +347,8 @@ def _legal_so_far(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, in
         if any(wanted is not None and wanted != has for wanted, has in told):
             return False
     for group in loop.groups:
-        if len({starts[name] // ii for name in group if name in starts}) > 1:
+        offsets = {name: loop.op(name).constraint.stage_offset for name in group if name in starts}
+        if len({starts[name] // ii - offset for name, offset in offsets.items()}) > 1:
             return False
     for budget in machine.budgets:
         if budget.bytes is None or budget.space == "register":

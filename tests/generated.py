@@ -95,6 +95,14 @@ def _op(draw: st.DrawFn, machine: Machine, index: int, max_duration: int) -> Op:
     )
 
 
+def _behind(draw: st.DrawFn, op: Op) -> Op:
+    asked = op.constraint
+    if asked.gid is None and asked.leader_gid is None:
+        return op
+    offset = draw(st.sampled_from([0, 0, 1, 2]))
+    return replace(op, constraint=replace(asked, stage_offset=offset))
+
+
 def _with_values(draw: st.DrawFn, ops: list[Op]) -> tuple[list[Op], list[Value]]:
     """Give each operation a result and let later (or next-iteration) ones read it."""
     values = [Value("live_in", TileType((4,), "f32"))]
@@ -138,12 +146,21 @@ def _with_storages(draw: st.DrawFn, ops: list[Op]) -> tuple[list[Op], list[Stora
 
 @st.composite
 def problems(
-    draw: st.DrawFn, max_ops: int = 5, max_duration: int = 4, fusion: bool = True
+    draw: st.DrawFn,
+    max_ops: int = 5,
+    max_duration: int = 4,
+    fusion: bool = True,
+    offsets: bool = False,
 ) -> Problem:
-    """A resolved loop that passes `check()` on a small machine of its own."""
+    """A resolved loop that passes `check()` on a small machine of its own.
+
+    With `offsets`, members of groups stand stages apart: it may have no schedule.
+    """
     machine = draw(machines(fusion=fusion))
     n = draw(st.integers(1, max_ops))
     ops = [_op(draw, machine, i, max_duration) for i in range(n)]
+    if offsets:
+        ops = [_behind(draw, op) for op in ops]
     ops, values = _with_values(draw, ops)
     ops, storages = _with_storages(draw, ops)
     stated: list[Dependence] = []

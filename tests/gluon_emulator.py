@@ -4,8 +4,10 @@
     mbarriers       counts, bytes and phases; more arrivals than the count are an error
     TMA             copies land late, some after a nap, in another thread
     products        read their operands when they are waited for, not when they are issued;
-                    what is in flight cannot be computed with
-    shared memory   holds nonsense until it is written
+                    what is in flight cannot be computed with; those of tensor memory run in
+                    another thread, late, and arrive on barriers themselves
+    shared memory   holds nonsense until it is written; tensor memory too, and what products
+                    still add to there can be neither read nor written
     a loop variable after its loop is undefined, as it is in Triton
 
 It knows nothing of Stretto: it runs the text.
@@ -143,6 +145,38 @@ class Shared:
         return reg(self.array.copy())
 
 
+class TensorMemory:
+    """Tiles in tensor memory, or one of them."""
+
+    def __init__(self, array: Any, flying: list[int], emulator: Any, at: int = 0) -> None:
+        self.array, self.flying, self.emulator, self.at = array, flying, emulator, at
+
+    def index(self, i: Any) -> TensorMemory:
+        number = int(i)
+        if self.array.ndim != 3 or not 0 <= number < len(self.array):
+            raise EmulationError(f"copy {number} of {self.array.shape}")
+        return TensorMemory(self.array[number], self.flying, self.emulator, number)
+
+    def _require(self, what: str) -> None:
+        warps = self.emulator._local.warps
+        if self.array.ndim != 2 or warps not in (4, 8):
+            raise EmulationError(f"{self.array.shape} is {what} by {warps} warps")
+        self.emulator.nap()
+        if self.flying[self.at]:
+            raise EmulationError(f"a sum is {what} while products add to it")
+
+    def store(self, value: Any) -> None:
+        self._require("written")
+        if np.shape(value) != self.array.shape:
+            raise EmulationError(f"{np.shape(value)} into {self.array.shape}")
+        self.array[...] = value
+
+    def load(self, layout: Any = None) -> Reg:
+        del layout
+        self._require("read")
+        return reg(self.array.copy())
+
+
 class Barrier:
     """An mbarrier."""
 
@@ -228,8 +262,8 @@ class Descriptor:
         self.base[flat[inside]] = np.asarray(tile)[inside]
 
 
-class Copies(threading.Thread):
-    """Where TMA copies wait until they land."""
+class Late(threading.Thread):
+    """Where TMA copies wait until they land, or products until they run: one after the other."""
 
     def __init__(self, seed: int, naps: float) -> None:
         super().__init__(daemon=True)
@@ -256,8 +290,9 @@ class Emulator:
 
     def __init__(self, source: str, seed: int = 0, naps: float = 0.0) -> None:
         self._local = threading.local()
-        self._copies = Copies(seed, naps)
+        self._copies, self._products = Late(seed, naps), Late(seed + 1, naps)
         self._naps, self._rng = naps, random.Random(seed)
+        self._sums: list[TensorMemory] = []
         self._modules = self._fake()
         tree = _Undefining().visit(ast.parse(source))
         ast.fix_missing_locations(tree)
@@ -281,8 +316,10 @@ class Emulator:
                 self.space["launch"](*args, **named, grid=grid)
         finally:
             self._copies.todo.put(None)
-        if self._copies.failed is not None:
-            raise self._copies.failed
+            self._products.todo.put(None)
+        for late in (self._copies, self._products):
+            if late.failed is not None:
+                raise late.failed
 
     # What the source imports ---------------------------------------------------------------------
 
@@ -302,7 +339,11 @@ class Emulator:
                         emulator._local.at = tuple(reversed(at))
                         emulator._local.grid = sizes
                         emulator._local.pending = []
+                        emulator._local.warps = num_warps
+                        emulator._sums = []
                         function(*made, num_warps=num_warps)
+                        if any(any(one.flying) for one in emulator._sums):
+                            raise EmulationError("products are in flight at the end")
 
                 return run
 
@@ -313,8 +354,10 @@ class Emulator:
             raise EmulationError("partitions, warps and registers do not fit together")
         errors: list[BaseException] = []
         at, grid = self._local.at, self._local.grid
+        of = [self._local.warps, *warps]
 
-        def go(function: Any, args: Any) -> None:
+        def go(function: Any, args: Any, number: int) -> None:
+            self._local.warps = of[number]
             self._local.at, self._local.grid, self._local.pending = at, grid, []
             try:
                 with np.errstate(all="ignore"):  # each thread has its own
@@ -325,7 +368,7 @@ class Emulator:
                 errors.append(error)
 
         threads = [
-            threading.Thread(target=go, args=part, name=f"partition {n}", daemon=True)
+            threading.Thread(target=go, args=(*part, n), name=f"partition {n}", daemon=True)
             for n, part in enumerate(parts)
         ]
         for thread in threads:
@@ -349,9 +392,40 @@ class Emulator:
         made = tuple(d.value if isinstance(d, Flight) and d.value is not None else d for d in deps)
         return made[0] if len(made) == 1 else made
 
+    def _allocate_tensor(self, dtype: Any, shape: Any, layout: Any) -> TensorMemory:
+        rows, columns = layout
+        if list(shape[-2:]) != [rows, columns] or rows not in (64, 128) or columns > 256:
+            raise EmulationError(f"{shape} in blocks of {rows} x {columns}")
+        copies = shape[0] if len(shape) == 3 else 1
+        made = TensorMemory(np.full(shape, np.nan, dtype.numpy), [0] * copies, self)
+        self._sums.append(made)
+        if sum(len(one.flying) * one.array.shape[-1] for one in self._sums) > 512:
+            raise EmulationError("tensor memory has 512 columns")
+        return made
+
+    def _add(self, a: Any, b: Any, total: Any, use_acc: Any = True) -> None:
+        left, right, into, adds = a.array, b.array, total.array, bool(use_acc)
+        if into.ndim != 2 or not isinstance(a, Shared) or not isinstance(total, TensorMemory):
+            raise EmulationError("a product takes tiles in shared memory, its sum is elsewhere")
+
+        def job() -> None:
+            made = np.asarray(left, dtype=np.float32) @ np.asarray(right, dtype=np.float32)
+            into[...] = into + made if adds else made
+            total.flying[total.at] -= 1
+
+        total.flying[total.at] += 1
+        self._products.todo.put(job)
+
+    def _commit(self, barrier: Barrier) -> None:
+        self._products.todo.put(barrier.arrive)
+
     def _arrive(self, barrier: Barrier, count: int = 1) -> None:
         barrier.arrive(count)
-        if self._rng.random() < self._naps:  # others go ahead meanwhile
+        self.nap()
+
+    def nap(self) -> None:
+        """Others go ahead meanwhile."""
+        if self._rng.random() < self._naps:
             time.sleep(3 * NAP)
 
     @staticmethod
@@ -447,6 +521,13 @@ class Emulator:
             fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma, warpgroup_mma=self._mma,
             warpgroup_mma_init=self._init, warpgroup_mma_wait=self._wait,
         )  # fmt: skip
+        blackwell: Any = types.ModuleType("blackwell")
+        blackwell.__dict__.update(
+            fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma,
+            TensorMemoryLayout=lambda block, **_: tuple(block),
+            allocate_tensor_memory=self._allocate_tensor,
+            tcgen05_mma=self._add, tcgen05_commit=self._commit,
+        )  # fmt: skip
         gluon: Any = types.ModuleType("gluon")
         gluon.jit, gluon.language = self._jit, gl
         experimental: Any = types.ModuleType("experimental")
@@ -461,6 +542,7 @@ class Emulator:
             f"{base}.gluon.language": gl,
             f"{base}.gluon.language.nvidia": types.ModuleType("nvidia"),
             f"{base}.gluon.language.nvidia.hopper": hopper,
+            f"{base}.gluon.language.nvidia.blackwell": blackwell,
             f"{base}.gluon.nvidia": types.ModuleType("nvidia"),
             f"{base}.gluon.nvidia.hopper": host,
         }

@@ -83,6 +83,14 @@ PINNED = Loop(
     ),
     stated=(Dependence("a0", "a1", 2),),
 )
+BEHIND = Loop(
+    "one a stage behind its group",
+    (
+        Op("a0", "a", uses=(Use("a", 2),), latency=2, constraint=Constraint(gid=0)),
+        Op("b1", "b", uses=(Use("b", 2),), latency=2, constraint=Constraint(gid=0, stage_offset=1)),
+    ),
+    stated=(Dependence("a0", "b1", 2),),
+)
 FUSING = replace(TINY, slots=(Slot(1, "a", 1, fusion_cap=2), Slot(2, "b", 1, fusion_cap=2)))
 _circle = (Dependence("a0", "b2", 0), Dependence("b3", "a1", 0))
 HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
@@ -90,6 +98,7 @@ HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
     for loop in (
         _fusible("three alike, two may fuse", kinds="aaa"),
         PINNED,
+        BEHIND,
         _fusible("one encloses the other", kinds="aa", a1="a0"),
         _fusible("one waits for the other", Dependence("a0", "a1", 0), kinds="aa"),
         _fusible("two pairs in a circle", *_circle, kinds="aabb"),
@@ -218,6 +227,7 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "fusion: joint holds": {BY_VERIFIER: 33, LOOSE: 33},
     "slot: round the circle": {BY_VERIFIER: 3, LOOSE: 3},
     "symmetry: groups": {STRICT: 14},
+    "group: offsets": {BY_VERIFIER: "one a stage behind its group"},
     "symmetry: twins": {STRICT: 1},
     "horizon": {STRICT: 4},
     "lifetimes": {STRICT: 1},
@@ -229,6 +239,7 @@ _GENERATED: dict[str, dict[str, Case]] = {
     "knots": {BY_VERIFIER: "a knot of a ring"},
     "depth": {BY_VERIFIER: 17},
     "group": {BY_VERIFIER: 88},
+    "group: offsets": {BY_VERIFIER: "one a stage behind its group"},
     "slot": {BY_VERIFIER: "three alike, two may fuse"},
     "pool": {BY_VERIFIER: 1},
     "dependence": {BY_VERIFIER: "behind an updater"},
@@ -237,6 +248,7 @@ _GENERATED: dict[str, dict[str, Case]] = {
     "fusion: joint holds": {BY_VERIFIER: 38, BY_THEMSELVES: 154},
 }
 
+FLAT = "Members of a group stand in one stage, whatever their offsets."
 CAPS = silent(f"{MODEL}.Model._caps")
 BOTH_CAPS = "model: caps, and dependences of capped rings"
 
@@ -322,6 +334,7 @@ def _constraints() -> Iterator[Mutant]:
             property(lambda problem: tuple(op.completion + 1 for op in problem.loop.ops)),
         ),
     )
+    yield _exact("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _exact(
         "knots", "No schedule ties a knot in one cycle.", silent("stretto.exact.case.knot")
     )
@@ -349,6 +362,7 @@ def _generating() -> Iterator[Mutant]:
         "No operations share a stage.",
         _problem(group=lambda problem: (None,) * problem.size, members=lambda _: ()),
     )
+    yield _generator("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _generator("slot", "Every slot is unlimited.", _tables(_roomy))
     yield _generator("pool", "Every pool has plenty.", _tables(_plentiful))
     yield _generator(

@@ -332,13 +332,18 @@ def _without_stated(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return original(replace(args[0], stated=()))
 
 
-def _by_gid_alone(_: object) -> Callable[[Loop], tuple[tuple[str, ...], ...]]:
-    def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
-        members: dict[int, list[str]] = {}
+def _side_by_side(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    return tuple(dict.fromkeys(members, 0) for members in original(*args))
+
+
+def _by_gid_alone(_: object) -> Callable[[Loop], tuple[dict[str, int], ...]]:
+    def groups(loop: Loop) -> tuple[dict[str, int], ...]:
+        members: dict[int, dict[str, int]] = {}
         for op in loop.ops:
-            if op.constraint.gid is not None:
-                members.setdefault(op.constraint.gid, []).append(op.name)
-        return tuple(tuple(names) for names in members.values() if len(names) > 1)
+            asked = op.constraint
+            if asked.gid is not None:
+                members.setdefault(asked.gid, {})[op.name] = asked.stage_offset
+        return tuple(names for names in members.values() if len(names) > 1)
 
     return groups
 
@@ -393,6 +398,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "depth: max_depth": {BY_HAND: "deep", ACCEPTS: 27},
     "depth: max_stages": {BY_HAND: "max stages", ACCEPTS: 0},
     "group: leaders": {BY_HAND: "gid", ACCEPTS: 76},
+    "group: offsets": {BY_HAND: "stage offset", ACCEPTS: 69, REFUSES: 69},
     "capped rings: cap and order": {ACCEPTS: 9},
     "storage: budgets": {BY_HAND: "over budget", ACCEPTS: 32},
     "storage: published space": {BY_HAND: "space"},
@@ -635,6 +641,11 @@ def _holding() -> Iterator[Mutant]:
         "group: leaders",
         "leader_gid joins nothing.",
         changed(f"{VERIFY}.place.groups", _by_gid_alone),
+    )
+    yield _mutant(
+        "group: offsets",
+        "Members of a group stand in one stage, whatever their offsets.",
+        around(f"{VERIFY}.place.groups", _side_by_side),
     )
 
 

@@ -32,6 +32,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
+from tiny_loops import with_offsets
 
 TILE = TileType((128,), "f32")
 OWN_SLOT = "own"
@@ -72,7 +73,8 @@ class _Draft:
         self.pools = [Pool(f"p{i}", rng.randint(1, 4)) for i in range(rng.choice([0, 0, 1, 2]))]
         size = rng.randint(9, 14) if rng.random() < 0.08 else rng.randint(2, 8)
         kinds = ("a",) if self.fusing else rng.choice([("a",), ("a", "b")])
-        self.ops = [self._op(i, rng.choice(kinds)) for i in range(size)]
+        ops = [self._op(i, rng.choice(kinds)) for i in range(size)]
+        self.ops = with_offsets(random.Random(f"offsets {name}"), ops, 0.3)
         self.values: dict[str, Value] = {}
         self.back: dict[str, int] = {}
         """Iterations between a value and the instance of the storage it lives in."""
@@ -551,6 +553,8 @@ def _of_ops(loop: Loop) -> Iterator[str]:
             yield "gid"
         if constraint.leader_gid is not None:
             yield "leader_gid"
+        if constraint.stage_offset and any(op.name in group for group in loop.groups):
+            yield "stage_offset"
         if constraint.max_depth is not None:
             yield "max_depth"
         if constraint.pending:

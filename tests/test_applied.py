@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from stretto.ir import read_schedules, write_schedule
 from stretto.ir.diagnostics import MlirError
 from stretto.loop import Demand, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot, load_machine
-from stretto.problem import apply, compile_loop
-from stretto.resources.table import ConflictError
+from stretto.problem import Compiled, apply, compile_loop
+from stretto.resources.table import ConflictError, ReservationTable
 from stretto.solution import SCHEMA, TableRow
 from stretto.solution.json import analysis_to_json, parse_schedules
-from stretto.solve import prepare, schedule_prepared
+from stretto.solve import prepare, schedule_prepared, scheduling
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -166,6 +167,27 @@ def test_a_word_that_is_none_is_told_at_its_place(word: str) -> None:
     text = write_schedule(loop, schedule_prepared(prepare(loop)))
     with pytest.raises(MlirError, match=r"error: `nv_tile\.aws\.table\[0\]\.word` is"):
         read_schedules("k.mlir", text.replace('"0x48c00"', word))
+
+
+def test_a_table_is_made_and_verified_when_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ready = prepare(FOUR, load_machine("blackwell", {}))
+    asked: list[int] = []
+
+    def shifted(
+        problem: Compiled, ii: int, starts: list[int], fused: list[list[int]]
+    ) -> ReservationTable:
+        asked.append(ii)
+        return apply(problem, ii, [start + len(asked) - 1 for start in starts], fused)
+
+    monkeypatch.setattr(scheduling, "apply", shifted)
+    right, wrong = schedule_prepared(ready), schedule_prepared(ready)
+    assert not asked
+    assert right.table == right.table[:] == pickle.loads(pickle.dumps(right)).table
+    assert len(asked) == 1
+    with pytest.raises(scheduling.IllegalScheduleError, match="the reservation table says"):
+        len(wrong.table)
 
 
 def test_a_table_of_other_starts_is_refused() -> None:

@@ -304,7 +304,7 @@ def test_machines_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(document["slots"]) == 24
     assert {"slots", "pools", "budgets", "encodings"} <= set(document)
     listed = Run(capsys, "machines", "--json").json("machines")
-    assert [m["name"] for m in listed["machines"]] == ["b200-pipes", "blackwell", "h200"]
+    assert [m["name"] for m in listed["machines"]] == ["b200", "b200-pipes", "blackwell", "h200"]
     Run(capsys, "machines", "b200-pipes", "--json").json("machine")
 
 
@@ -382,7 +382,7 @@ BAD_INPUTS: list[tuple[bytes, str]] = [
     (b"\xef\xbb\xbfmodule {\n}", ": error: has no loop that can be read"),
     (
         b'{"schema":"stretto.loop/1","name":"l","machine":"turing","ops":[{"name":"a","kind":"k"}]}',
-        ": $.machine: error: no machine `turing`; known: b200-pipes, blackwell, h200",
+        ": $.machine: error: no machine `turing`; known: b200, b200-pipes, blackwell, h200",
     ),
 ]
 
@@ -410,7 +410,7 @@ def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "Is a directory" in folder.err
     machine = Run(capsys, "bounds", FOUR_OP, "--machine", "turing", "--json")
     assert machine.code == 1
-    known = "known: b200-pipes, blackwell, h200; or the path of a .toml file"
+    known = "known: b200, b200-pipes, blackwell, h200; or the path of a .toml file"
     assert machine.json("error")["errors"] == [f"error: no machine `turing`; {known}"]
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
@@ -25,7 +26,7 @@ from stretto.solution import Schedule
 from stretto.solution.views import analyse, stage_count
 from stretto.verify import verify
 from time_indexed import time_indexed
-from tiny_loops import Tiny, tiny_problem
+from tiny_loops import Tiny, tiny_apart, tiny_problem
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"
 CHUNKS = 8
@@ -33,6 +34,8 @@ SEEDS = range(3000) if DEEP else range(200)
 MAX_OPS = 6 if DEEP else 5
 LIMIT = 40
 """No loop of the generator needs a larger II."""
+SOON = 7
+"""The last II at which loops that may have no schedule are looked at."""
 
 
 def case_of(tiny: Tiny) -> Case:
@@ -67,6 +70,20 @@ def test_the_optimum_is_that_of_brute_force(k: int) -> None:
             assert [o.optimal for o in answer.objectives] == [True], f"seed {seed}"
             if answer.schedule.ii <= 6 and len(tiny.loop.ops) <= 4:
                 check_later_objectives(seed, tiny, answer.schedule.ii)
+
+
+def test_offsets_of_groups_are_those_of_brute_force() -> None:
+    """Within small IIs: many of them have no schedule at all."""
+    found = Counter[int | None]()
+    for seed in range(400 if DEEP else 60):
+        tiny = tiny_apart(seed)
+        answer = optimize(case_of(tiny), 1, SOON, None, up_to("ii"), Limits())
+        best = optimum(tiny.loop, tiny.machine, tiny.fuse, SOON, tiny.max_stages)
+        assert (None if answer.schedule is None else answer.schedule.ii) == best, f"seed {seed}"
+        assert answer.schedule is None or legal(tiny, answer.schedule), f"seed {seed}"
+        found[best] += 1
+    assert 10 < found[None] < 50 or DEEP
+    assert len(found) > 4
 
 
 def check_later_objectives(seed: int, tiny: Tiny, ii: int) -> None:

@@ -146,7 +146,9 @@ def without(tiny: Tiny, dropped: Reason) -> Tiny:
         case "group":
             names = loop.groups[dropped.number]
             ops = tuple(
-                replace(o, constraint=replace(o.constraint, gid=None)) if o.name in names else o
+                replace(o, constraint=replace(o.constraint, gid=None, stage_offset=0))
+                if o.name in names
+                else o
                 for o in loop.ops
             )
             loop = replace(loop, ops=ops)

@@ -449,12 +449,13 @@ def test_a_pipeline_is_a_capped_ring(machine: str) -> None:
 def test_constraints_and_costs_that_are_stated() -> None:
     loop = body(
         "{ %a = arith.addf %x, %y {tileas.schedule.constraint.gid = 1, "
+        "tileas.schedule.constraint.stage_offset = 3, "
         "tileas.schedule.constraint.pending, tileas.schedule.constraint.max_depth = 2, "
         'stretto.uses = [{slot = "tma", duration = 3}], stretto.latency = 5} : f32 }',
         attributes="tileas.schedule.constraint.force_serial_execution, stretto.dependences = "
         '[{src = "a", dst = "a", latency = 9, distance = 1, kind = "order"}]',
     )
-    assert op(loop, "a").constraint == Constraint(gid=1, max_depth=2, pending=True)
+    assert op(loop, "a").constraint == Constraint(gid=1, stage_offset=3, max_depth=2, pending=True)
     assert op(loop, "a").uses == (Use("tma", 3),)
     assert op(loop, "a").latency == 5
     assert loop.force_serial

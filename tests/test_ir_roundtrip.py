@@ -243,7 +243,7 @@ def test_everything_at_once() -> None:
         latency=limits.CYCLES,
         encoding="tma_load",
         facts=Facts(bounds=(-1, 1), cluster=False),
-        constraint=Constraint(gid=0, leader_gid=3, max_depth=2, pending=True),
+        constraint=Constraint(gid=0, leader_gid=3, stage_offset=4, max_depth=2, pending=True),
     )
     view = Op("view", "transpose", operands=(Operand("out"),), results=("seen",), parent="load")
     loop = one(

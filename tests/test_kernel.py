@@ -24,6 +24,7 @@ from stretto.problem.contract import contracted, idle
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import verify
+from tiny_loops import with_offsets
 
 needs_compiled = pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
 
@@ -134,6 +135,7 @@ def crowd(seed: int) -> tuple[Loop, Machine]:
         )
         for i in range(30)
     ]
+    ops = with_offsets(random.Random(f"offsets {seed}"), ops)
     stated = [
         Dependence(f"o{rng.randrange(i)}", f"o{i}", rng.randint(0, 6), 0, "order")
         for i in range(1, 30)

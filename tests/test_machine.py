@@ -36,8 +36,22 @@ def b200() -> Machine:
     return load_machine("b200-pipes", {})
 
 
-def test_three_targets_ship() -> None:
-    assert machine_names() == ("b200-pipes", "blackwell", "h200")
+def test_four_targets_ship() -> None:
+    assert machine_names() == ("b200", "b200-pipes", "blackwell", "h200")
+
+
+def test_the_b200_has_the_pipes_of_another_and_agents_of_its_own(b200: Machine) -> None:
+    """The rows cost what they cost there, and hold the issue slot of whoever has the work."""
+    machine = load_machine("b200", {})
+    agents = {agent.name: agent.issues for agent in machine.agents}
+    assert agents == {"copy": ("tma",), "product": ("mma",), "compute": ("simt",)}
+    for row in machine.encodings:
+        alone = b200.encoding(row.name)
+        pipes = [use for use in row.uses if use.slot not in agents]
+        assert [use.duration for use in pipes] == [use.duration for use in alone.uses]
+        assert [use.slot for use in pipes] == [use.slot for use in alone.uses]
+        assert len([use for use in row.uses if use.slot in agents]) == bool(row.uses)
+        assert row.latency == alone.latency
 
 
 def test_blackwell_slots(blackwell: Machine) -> None:
@@ -193,7 +207,7 @@ def test_users_own_machine() -> None:
 
 def test_no_such_machine() -> None:
     with pytest.raises(
-        MachineError, match="no machine `turing`; known: b200-pipes, blackwell, h200"
+        MachineError, match="no machine `turing`; known: b200, b200-pipes, blackwell, h200"
     ):
         load_machine("turing")
     with pytest.raises(DocumentError, match=r"^gone\.toml: error: cannot be read: No such file"):

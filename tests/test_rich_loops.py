@@ -53,6 +53,7 @@ WANTED = {
     "register view",
     "group",
     "leader_gid",
+    "stage_offset",
     "max_depth",
     "pending",
     "nest",

@@ -157,6 +157,9 @@ GROUP = (
     .op("read", constraint=Constraint(gid=4, leader_gid=3))
 )
 
+# A member that stands one stage behind the rest of its group.
+BEHIND = GROUP.op("read", constraint=Constraint(gid=4, leader_gid=3, stage_offset=1)).at(read=23)
+
 # Members of unlike duration and offset: one hold from 1 to 9, and 3 cycles left of 11.
 UNLIKE = replace(
     FUSED.op("read0", uses=(Use("tp_smem_rd", 5, offset=2),))
@@ -202,6 +205,7 @@ LEGAL = {
     "ring": RING,
     "pool": POOL,
     "group": GROUP,
+    "behind": BEHIND,
     "wrapped": BASE.at(read=10),
     "stages": BASE.at(write=23, read=24),
     "capped": replace(
@@ -440,6 +444,16 @@ BROKEN: dict[str, tuple[str, Given, list[str]]] = {
         ],
     ),
     "leader": ("group", GROUP.at(read=15), ["`read` in stage 1 (start 15)"]),
+    "stage offset": (
+        "group",
+        BEHIND.at(read=8),
+        [
+            "one group must, but for their offsets, share a stage at II 15",
+            "`load` in stage 0 (start 0)",
+            "`read` in stage 0 (start 8, stage_offset 1)",
+        ],
+    ),
+    "stage offset too far": ("group", BEHIND.at(read=38), ["`read` in stage 2 (start 38"]),
     "all apart": (
         "group",
         GROUP.at(write=23, read=38),

@@ -36,7 +36,8 @@ def time_indexed(
         model.add(start[d.dst] - start[d.src] >= d.latency - ii * d.distance)
     for group in loop.groups:
         for name in group[1:]:
-            model.add(stage[name] == stage[group[0]])
+            wide = _offset(loop, name) - _offset(loop, group[0])
+            model.add(stage[name] == stage[group[0]] + wide)
     _rows(model, loop, machine, ii, x)
     _memory(model, loop, machine, ii, start)
     solver = cp_model.CpSolver()
@@ -48,12 +49,17 @@ def time_indexed(
     return "found" if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "undecided"
 
 
+def _offset(loop: Loop, name: str) -> int:
+    return loop.op(name).constraint.stage_offset
+
+
 def _enough_stages(loop: Loop, ii: int) -> int:
     """Every operation as far behind the one before it as any rule can ask, all in a row."""
     latest = max((d.latency for d in loop.dependences), default=0)
     longest = max((_done(op) for op in loop.ops), default=0)
     distance = max((r.distance for op in loop.ops for r in op.reads), default=0)
-    return len(loop.ops) * (-(-max(latest, longest) // ii) + distance + 1)
+    offset = max(op.constraint.stage_offset for op in loop.ops)
+    return len(loop.ops) * (-(-max(latest, longest) // ii) + distance + 1 + offset)
 
 
 def _done(op: Op) -> int:

@@ -54,6 +54,29 @@ def tiny_problem(seed: int, max_ops: int = 5) -> Tiny:
     return Tiny(loop, machine, rng.random() < 0.7, rng.choice([None, None, None, 1, 2]))
 
 
+def tiny_apart(seed: int, max_ops: int = 4) -> Tiny:
+    """A tiny problem in which members of groups stand stages apart; it may have no schedule."""
+    tiny, rng = tiny_problem(seed, max_ops), random.Random(f"apart {seed}")
+    ops = list(tiny.loop.ops)
+    for i in rng.sample(range(len(ops)), 2):
+        ops[i] = replace(ops[i], constraint=replace(ops[i].constraint, gid=0))
+    while not any(op.constraint.stage_offset for op in ops):
+        ops = with_offsets(rng, ops)
+    return replace(tiny, loop=replace(tiny.loop, ops=tuple(ops)))
+
+
+def with_offsets(rng: random.Random, ops: list[Op], share: float = 0.5) -> list[Op]:
+    """In a share of the loops, some members of groups stand stages behind the others."""
+    if rng.random() >= share:
+        return ops
+    return [
+        replace(op, constraint=replace(op.constraint, stage_offset=rng.choice([0, 0, 1, 2])))
+        if op.constraint.gid is not None or op.constraint.leader_gid is not None
+        else op
+        for op in ops
+    ]
+
+
 def _machine(rng: random.Random) -> Machine:
     slots = tuple(
         Slot(i + 1, f"s{i}", rng.choice([1, 1, 1, 2, 3]), fusion_cap=rng.choice([1, 2, 3]))

@@ -34,6 +34,8 @@ UNITS = 1_000_000_000
 """An occupancy of a slot, units drawn from a pool."""
 DISTANCE = 10_000
 """Iterations that a dependence, an operand or a read reaches back."""
+STAGES = 1_000
+"""Stages that one member of a group stands behind another."""
 
 USES_SEARCHED = 256
 """Uses of one operation; a loop with more in one goes to the serial generator."""

@@ -1,6 +1,7 @@
 """Every shipped kernel, emitted and compiled: `python compile.py PYTHON` (`make test-gpu`).
 
     examples/*/KERNEL ──► Gluon (here) ──► cubin for sm_90 (by PYTHON, which has Triton)
+    examples/*/matmul* ─► Gluon for b200 ─► cubin for sm_100
 
 No GPU is needed. A kernel that spills registers, or of which ptxas says that it serialized products
 (C7510 and its neighbours), fails, but for those of `EXCUSED`.
@@ -21,7 +22,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from stretto.api.emitting import emit
+from stretto.api.emitting import EmitMode, emit
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -38,16 +39,33 @@ EXCUSED = {
 """Kernels that may spill, or of which ptxas may complain, and why."""
 
 
-def kernels() -> dict[str, Path]:
-    """What is compiled, by name."""
+BLACKWELL: dict[str, EmitMode] = {
+    "triton/matmul_descriptors.ttir": "specialized",
+    "triton/matmul_persistent.ttir": "specialized",
+    "triton/matmul_fused.ttir": "specialized",
+    "triton/matmul_pointers.ttir": "unspecialized",
+    "cutile/matmul_bias_silu.tileirbc": "unspecialized",
+}
+"""Kernels that are compiled for tensor memory as well, each in one mode."""
+TARGETS = {"h200": 90, "b200": 100}
+
+
+def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
+    """What is compiled: a name, the kernel, the machine, and the mode if one is asked for."""
     files = [*EXAMPLES.glob("triton/*.ttir"), *EXAMPLES.glob("cutile/*.tileirbc")]
-    found = {f"{file.parent.name}-{file.stem}": file for file in sorted(files)}
-    return {n: f for n, f in found.items() if n not in DUPLICATES}
+    found: list[tuple[str, Path, str, EmitMode | None]] = []
+    for file in sorted(files):
+        name = f"{file.parent.name}-{file.stem}"
+        if name not in DUPLICATES:
+            found.append((name, file, "h200", None))
+    for name, mode in BLACKWELL.items():
+        found.append((f"b200-{Path(name).stem}", EXAMPLES / name, "b200", mode))
+    return found
 
 
-def written(name: str, kernel: Path, folder: Path) -> str:
+def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder: Path) -> str:
     """One kernel's source and what it takes, in a folder."""
-    made = emit(kernel).emitted
+    made = emit(kernel, machine, mode=mode).emitted
     (folder / f"{name}.py").write_text(made.source, encoding="utf-8")
     meta = {
         "kernel": f"{made.name}_kernel",
@@ -55,6 +73,7 @@ def written(name: str, kernel: Path, folder: Path) -> str:
         "descriptors": made.descriptors,
         "warps": made.warps,
         "maxnreg": made.maxnreg,
+        "capability": TARGETS[machine],
     }
     (folder / f"{name}.json").write_text(json.dumps(meta), encoding="utf-8")
     return name
@@ -84,7 +103,7 @@ def main(python: str) -> int:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with Pool(WORKERS) as pool:
-            names = pool.starmap(written, [(n, f, folder) for n, f in kernels().items()])
+            names = pool.starmap(written, [(*one, folder) for one in kernels()])
         with ThreadPoolExecutor(WORKERS) as threads:
             for found in threads.map(compiled, repeat(python), names, repeat(folder)):
                 name, why = found["name"], wrong(found)

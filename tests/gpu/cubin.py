@@ -1,4 +1,4 @@
-"""Compiles emitted kernels to cubins for sm_90, without a GPU; one JSON line a kernel.
+"""Compiles emitted kernels to cubins, without a GPU; one JSON line a kernel.
 
 `python cubin.py NAME...`: NAME.py is the source, NAME.json what it takes. Run by Triton's Python.
 """
@@ -20,6 +20,7 @@ from triton.experimental.gluon._runtime import GluonASTSource
 
 import triton
 
+PRODUCTS = ("wgmma.mma_async", "tcgen05.mma.")
 ELEMENTS = {"f16": gl.float16, "bf16": gl.bfloat16, "f32": gl.float32}
 
 
@@ -49,16 +50,18 @@ def source_of(path, meta):
 def compiled(path, meta):
     """What ptxas says of a kernel."""
     options = {"num_warps": meta["warps"]}
+    capability = meta.get("capability", 90)
     if meta["maxnreg"]:
         options["maxnreg"] = meta["maxnreg"]
-    made = triton.compile(source_of(path, meta), target=GPUTarget("cuda", 90, 32), options=options)
+    target = GPUTarget("cuda", capability, 32)
+    made = triton.compile(source_of(path, meta), target=target, options=options)
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "kernel.ptx"
         text.write_text(made.asm["ptx"])
         command = [
-            get_ptxas(90).path,
+            get_ptxas(capability).path,
             "-v",
-            "--gpu-name=sm_90a",
+            f"--gpu-name=sm_{capability}a",
             text,
             "-o",
             Path(folder) / "kernel.cubin",
@@ -69,7 +72,7 @@ def compiled(path, meta):
         "registers": [int(n) for n in re.findall(r"Used (\d+) registers", said)],
         "spilled": sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", said)),
         "remarks": sorted(set(re.findall(r"C75\d\d", said))),
-        "products": made.asm["ptx"].count("wgmma.mma_async"),
+        "products": sum(made.asm["ptx"].count(name) for name in PRODUCTS),
         "smem": made.metadata.shared,
     }
 

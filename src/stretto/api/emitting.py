@@ -51,6 +51,8 @@ SCHEMA = "stretto.emitted/1"
 GROUP_ROWS = 64
 """Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
+SUM_COLUMNS = 128
+"""Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
 BARRIERS = 1024
@@ -509,7 +511,9 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
         if op in inside or not op.results or op.operands:
             continue
         buffer = op.results[0]
-        if isinstance(buffer.type, Buffer) and not any(roots.get(v, v) is buffer for v in read):
+        if not isinstance(buffer.type, Buffer) or buffer.type.space != STAGING:
+            continue
+        if not any(roots.get(v, v) is buffer for v in read):
             taken += Tile(buffer.type.shape, buffer.type.element).elements * (
                 buffer.type.element.bits // 8
             )
@@ -527,27 +531,34 @@ def _workers(
     mode: EmitMode,
     asked: Iterable[str],
 ) -> list[Worker]:
-    compute = machine.agents_of_products()
-    rows = [
-        op.results[0].type.shape[0]
+    multiply = machine.agents_of_products()
+    compute = machine.agent_for("simt") or multiply
+    made = [
+        op.results[0].type
         for op in ready.kernel.walk()
         if op.name == f"nv_tileas.{machine.products[0].opcode}"
-        and isinstance(op.results[0].type, Tile)
     ]
+    rows = [type.shape[0] for type in made if isinstance(type, Tile)]
+    sums = [type.shape[1] for type in made if isinstance(type, Buffer)]
     least = min(rows, default=GROUP_ROWS)
     if least < GROUP_ROWS:
         told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
         raise EmitError(told, hint=f"a group of warps multiplies {GROUP_ROWS}: larger tiles")
     groups = max(1, min(2, least // GROUP_ROWS)) if len(agents) == 1 else 1
+    if max(sums, default=0) > SUM_COLUMNS:
+        groups = 2
     warps = groups * GROUP_WARPS
     if mode == "unspecialized":
         stated = ready.kernel.warps or GROUP_WARPS
-        return [Worker("all", max(warps, stated) if rows else stated, 255)]
-    found = [Worker(name, warps, compute.registers) for name in agents]
+        if sums:  # one group of four warps reads tensor memory, or two
+            stated = min(stated, 2 * GROUP_WARPS)
+        return [Worker("all", max(warps, stated) if made else stated, 255)]
+    computing = agents if compute is multiply else [compute.name]
+    found = [Worker(name, warps, compute.registers) for name in computing]
     copy = machine.agent_for("tma")
-    wanted = {*asked, "" if copy is None else copy.name}
+    wanted = {*asked, multiply.name, "" if copy is None else copy.name}
     found += [
-        Worker(agent.name, agent.warps, agent.registers, computes=False)
+        Worker(agent.name, agent.warps, agent.registers, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]

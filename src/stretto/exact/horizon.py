@@ -11,7 +11,7 @@ asks one stage to be at least another plus a constant:
 - storage: stage[writer] >= stage[accessor]
   + ceil((completion + II × distance - II × depth + cycle[accessor] - cycle[writer]) / II),
   since an instance must be dead when its place in the ring comes round
-- group and fusion: both ways at least 0
+- group: both ways at least the difference of the offsets; fusion: both ways at least 0
 - depth: stage[op] at most a constant, in starts counted from the first one
 - pin: stage[op] at least and at most a constant
 
@@ -91,9 +91,14 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
         for i, distance in ring.accessors:
             for writer in ring.writers:
                 yield i, writer, _ceil(case.problem.completion[i] + ii * distance - ii + ii - 1, ii)
-    together = [*case.problem.members, *(c.members for c in case.classes)]
-    for members in together:
+    ahead = case.problem.ahead
+    for members in case.problem.members:
         for a, b in combinations(members, 2):
+            case.deadline.check()
+            yield a, b, ahead[a] - ahead[b]
+            yield b, a, ahead[b] - ahead[a]
+    for c in case.classes:
+        for a, b in combinations(c.members, 2):
             case.deadline.check()
             yield a, b, 0
             yield b, a, 0

@@ -5,7 +5,7 @@
     dependence   start[dst] >= start[src] + latency - II × distance
     slot, pool   Σ of the holders in every modulo cycle <= capacity              (circular.py)
     depth        start[i] - origin <= (max_depth[i] + 1) × II - 1
-    group        stage[i] = stage[j]
+    group        stage[i] - offset[i] = stage[j] - offset[j]
     storage      ring × II >= start[a] + completion[a] + II × distance - start[w]
                  Σ bytes × ring <= budget
     fusion       one leader a member, one hold a group                            (fusion.py)
@@ -224,10 +224,11 @@ class Model:
                 self.cp.add(start - self.origin <= self.stages * self.ii - 1)
 
     def _group(self) -> None:
-        """``stage[i] = stage[j]``."""
+        """``stage[i] - offset[i] = stage[j] - offset[j]``."""
+        ahead = self.case.problem.ahead
         for k, members in enumerate(self.case.problem.members):
             for i, j in pairwise(members):
-                constraint = self.cp.add(self.stage[i] == self.stage[j])
+                constraint = self.cp.add(self.stage[i] + ahead[i] == self.stage[j] + ahead[j])
                 self.enforce(constraint, Reason("group", number=k))
 
     def _pin(self) -> None:

@@ -152,9 +152,12 @@ def _apart(case: Case, reason: Reason) -> Change:
     changed = case
     for name in names:
         op = changed.loop.op(name)
-        changed = _with_op(changed, op, replace(op.constraint, gid=None, leader_gid=None))
+        alone = replace(op.constraint, gid=None, leader_gid=None, stage_offset=0)
+        changed = _with_op(changed, op, alone)
     told = ", ".join(f"`{name}`" for name in names)
-    return Change(reason, 1, lambda _: changed, lambda _: f"{told} need not share a stage")
+    offset = any(case.loop.op(name).constraint.stage_offset for name in names)
+    what = "stand in stages of their own choice" if offset else "need not share a stage"
+    return Change(reason, 1, lambda _: changed, lambda _: f"{told} {what}")
 
 
 def _freed(case: Case, reason: Reason) -> Change:

@@ -13,16 +13,17 @@ cost vector: bank pressure, then structural distance. Work is counted in moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stretto.generate.kernel.board import NEVER, Board, Worth
+from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
 from stretto.generate.kernel.moving import Moving
 from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.making import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
@@ -186,48 +187,54 @@ class Rows:
     nodes: list[tuple[tuple[int, int], ...]]
     """By node: (operation, offset from the node's start); those of the core first."""
     fitted: int
-    links: dict[tuple[int, int], int]
+    links: Links
     """Between nodes of the core."""
-    segments: list[list[tuple[int, int, int, int]]]
+    segments: Sequence[Sequence[tuple[int, int, int, int]]]
+
+    @cached_property
+    def home(self) -> tuple[list[int], list[int]]:
+        """By operation: its node; and its offset there."""
+        node, offset = [0] * self.problem.size, [0] * self.problem.size
+        for n, ops in enumerate(self.nodes):
+            for i, off in ops:
+                node[i], offset[i] = n, off
+        return node, offset
 
     def board(self) -> Board:
         """As rows of numbers."""
-        problem, ii = self.problem, self.ii
-        home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
-        every: dict[tuple[int, int], int] = {}
-        for src, dst, latency, distance in problem.between.edges:
-            (a, off_a), (b, off_b) = home[src], home[dst]
-            if a != b:
-                _widen(every, a, b, latency - ii * distance + off_a - off_b)
+        problem, ii, rank, (node, offset) = self.problem, self.ii, self.problem.rank, self.home
+        done = [off + end for off, end in zip(offset, problem.completion, strict=True)]
         rooms = problem.rooms
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
         registers = problem.machine.budget(REGISTERS)
-        first, last = self._first(), [_last(problem, ops, ii) for ops in self.nodes]
+        first, last = self._first(), self._last()
         for i in problem.pinned:
             low, high = _pin(problem, i, ii)
-            n, off = home[i]
+            n, off = node[i], offset[i]
             first[n], last[n] = max(first[n], low - off), min(last[n], high - off)
-        rank = problem.rank
+        every = self._every()
         return Board(
             ii=ii,
-            arcs=[(a, b, gain) for (a, b), gain in self.links.items()],
-            every=[(a, b, gain) for (a, b), gain in every.items()],
-            order=sorted(range(len(self.nodes)), key=lambda n: rank[self.nodes[n][0][0]]),
-            segments=[*self.segments, *([] for _ in self.nodes[self.fitted :])],
+            arcs=self.links,
+            every=every,
+            order=sorted(
+                range(len(self.nodes)), key=[rank[ops[0][0]] for ops in self.nodes].__getitem__
+            ),
+            segments=[*self.segments, *([()] * (len(self.nodes) - self.fitted))],
             limits=self.core.limits,
             fitted=self.fitted,
             first=first,
             last=last,
             reach=self._reach(every),
             pinned=bool(problem.pinned),
-            groups=[[home[i] for i in members] for members in problem.members],
-            writers=[[home[w] for w in room.writers] for room in kept],
+            groups=[
+                [(node[i], offset[i] + ii * problem.ahead[i]) for i in members]
+                for members in problem.members
+            ],
+            writers=[[(node[i], offset[i]) for i in room.writers] for room in kept],
             accessors=[
-                [
-                    (home[i][0], home[i][1] + problem.completion[i] + ii * distance)
-                    for i, distance in room.accessors
-                ]
+                [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
                 for room in kept
             ],
             room_bytes=[room.bytes for room in kept],
@@ -246,28 +253,53 @@ class Rows:
             ),
         )
 
+    def _every(self) -> Links:
+        ii, (node, offset), found = self.ii, self.home, Links()
+        found.widen(
+            len(self.nodes),
+            [
+                (node[src], node[dst], latency - ii * distance + offset[src] - offset[dst])
+                for src, dst, latency, distance in self.problem.between.edges
+            ],
+        )
+        return found
+
     def _first(self) -> list[int]:
         """By node: the first start that what was folded away before it leaves it."""
-        lead = {i: n for n, ops in enumerate(self.core.nodes) for i in ops}
         floors = self.core.floors(self.ii)
+        if not any(floors):
+            return [0] * len(self.nodes)
+        lead = {i: n for n, ops in enumerate(self.core.nodes) for i in ops}
         found = [max(floors[lead[i]] - off for i, off in ops) for ops in self.nodes[: self.fitted]]
         return [max(0, first) for first in found] + [0] * (len(self.nodes) - self.fitted)
 
-    def _reach(self, every: dict[tuple[int, int], int]) -> list[int]:
+    def _last(self) -> list[int]:
+        """By node: the last start that depth limits leave it."""
+        limits, ii = self.problem.max_stage, self.ii
+        found = [NEVER] * len(self.nodes)
+        if self.problem.staged:
+            for n, ops in enumerate(self.nodes):
+                for i, off in ops:
+                    stage = limits[i]
+                    if stage is not None:
+                        found[n] = min(found[n], (stage + 1) * ii - 1 - off)
+        return found
+
+    def _reach(self, every: Links) -> list[int]:
         """By node: from its start to the last one in it, or folded away behind it."""
-        found = [max(off for _, off in ops) for ops in self.nodes]
-        for (src, dst), gain in reversed(every.items()):
-            if dst >= self.fitted:
-                found[src] = max(found[src], gain + found[dst])
+        found = [max([off for _, off in ops]) for ops in self.nodes]
+        if self.fitted < len(self.nodes):
+            for src, dst, gain in reversed(list(every)):
+                if dst >= self.fitted:
+                    found[src] = max(found[src], gain + found[dst])
         return found
 
     def cycles(self) -> tuple[list[int], list[int]]:
         """Nodes that are told their cycle, and the cycles."""
-        home = {op: (n, off) for n, ops in enumerate(self.nodes) for op, off in ops}
         nodes: list[int] = []
         cycles: list[int] = []
         for i in self.problem.pinned:
-            asked, (n, off) = self.problem.loop.ops[i].constraint, home[i]
+            asked, n, off = self.problem.loop.ops[i].constraint, self.home[0][i], self.home[1][i]
             cycle = asked.start if asked.start is not None else asked.cycle
             if cycle is not None:
                 nodes.append(n)
@@ -292,10 +324,11 @@ class Rows:
         if overflow(problem, ii, found) or problem.unmet(ii, found):
             return before
         better = Partial.of(problem, ii, found, before.fused.values(), IMPROVE)
-        moved = Counter(new - old for new, old in zip(found, before.whole(), strict=True))
+        shifts = [new - old for new, old in zip(found, before.whole(), strict=True)]
+        moved = Counter(shifts)
         common = max(moved, key=lambda shift: (moved[shift], -shift))
-        for i, (new, old) in enumerate(zip(found, before.whole(), strict=True)):
-            if new - old == common:
+        for i, shift in enumerate(shifts):
+            if shift == common:
                 better.seated_by[i] = before.seated_by[i]
         return better
 
@@ -305,63 +338,73 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
     ii = placement.ii
     if core is None or set(core.fused()) != set(placement.fused.values()):
         core = core_of(problem, placement.fused.values())
-    links: dict[tuple[int, int], int] = {}
-    for src, steps in enumerate(core.succs):
-        for dst, latency, distance in steps:
-            if src != dst:
-                _widen(links, src, dst, latency - ii * distance)
-    tied = _tied(core, links)
-    nodes: list[tuple[tuple[int, int], ...]] = []
-    segments: list[list[tuple[int, int, int, int]]] = []
-    home: dict[int, tuple[int, int]] = {}
+    links = Links()
+    links.widen(
+        core.size,
+        [
+            (src, dst, latency - ii * distance)
+            for src, steps in enumerate(core.succs)
+            for dst, latency, distance in steps
+        ],
+    )
     held = core.segments(ii)
-    for members in tied:
-        nodes.append(tuple((i, off) for n, off in members for i in core.nodes[n]))
-        segments.append(
+    gone = [((i, 0),) for i in core.rest.gone]
+    tied = _tied(core, links)
+    if len(tied) == core.size:  # everybody is a node
+        nodes = [tuple([(i, 0) for i in ops]) for ops in core.nodes]
+        segments = [[(c, offset % ii, n, amount) for c, offset, n, amount in row] for row in held]
+        return Rows(problem, core, ii, nodes + gone, core.size, links, segments)
+    joined: list[tuple[tuple[int, int], ...]] = []
+    pieces: list[list[tuple[int, int, int, int]]] = []
+    home = [(0, 0)] * core.size
+    for number, members in enumerate(tied):
+        joined.append(tuple((i, off) for n, off in members for i in core.nodes[n]))
+        pieces.append(
             [
                 (column, (offset + off) % ii, length, amount)
                 for n, off in members
                 for column, offset, length, amount in held[n]
             ]
         )
-        home.update((n, (len(nodes) - 1, off)) for n, off in members)
-    between: dict[tuple[int, int], int] = {}
-    for (src, dst), gain in links.items():
-        (a, off_a), (b, off_b) = home[src], home[dst]
-        if a != b:
-            _widen(between, a, b, gain + off_a - off_b)
-    fitted = len(nodes)
-    nodes += [((i, 0),) for i in core.rest.gone]
-    return Rows(problem, core, ii, nodes, fitted, between, segments)
+        for n, off in members:
+            home[n] = (number, off)
+    between = Links()
+    between.widen(
+        len(joined),
+        [
+            (home[src][0], home[dst][0], gain + home[src][1] - home[dst][1])
+            for src, dst, gain in links
+        ],
+    )
+    return Rows(problem, core, ii, joined + gone, len(joined), between, pieces)
 
 
-def _widen(links: dict[tuple[int, int], int], src: int, dst: int, gain: int) -> None:
-    known = links.get((src, dst))
-    if known is None or gain > known:
-        links[src, dst] = gain
-
-
-def _tied(core: Core, links: dict[tuple[int, int], int]) -> Iterable[list[tuple[int, int]]]:
+def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
     """Nodes of the core that recurrences without slack tie to each other, each with its offset.
 
     Around such a recurrence every dependence is tight whatever the schedule; so these are what
     tight dependences of the earliest starts connect both ways.
     """
+    around = {n for members in core.recurrences for n in members}
+    turning = [link for link in links if link[0] in around and link[1] in around]
     early = [0] * core.size
-    moved = True
+    moved = bool(turning)
     while moved:
         moved = False
-        for (src, dst), gain in links.items():
+        for src, dst, gain in turning:
             if early[src] + gain > early[dst]:
                 early[dst] = early[src] + gain
                 moved = True
     tight: list[list[int]] = [[] for _ in early]
-    for (src, dst), gain in links.items():
+    for src, dst, gain in turning:
         if early[src] + gain == early[dst]:
             tight[src].append(dst)
-    for members in sorted(map(sorted, strong_components(tight))):
+    found: list[list[tuple[int, int]]] = []
+    together = strong_components(tight) if turning else [[n] for n in range(core.size)]
+    for members in sorted(map(sorted, together)):
         low = min(early[n] for n in members)
-        yield [(n, early[n] - low) for n in members]
+        found.append([(n, early[n] - low) for n in members])
+    return found
 
 
 def _pin(problem: Problem, i: int, ii: int) -> tuple[int, int]:
@@ -373,13 +416,3 @@ def _pin(problem: Problem, i: int, ii: int) -> tuple[int, int]:
     if asked.start is not None:
         low, high = max(low, asked.start), min(high, asked.start)
     return low, high
-
-
-def _last(problem: Problem, ops: Sequence[tuple[int, int]], ii: int) -> int:
-    """The last start that depth limits leave a node."""
-    found = NEVER
-    for i, off in ops:
-        stage = problem.max_stage[i]
-        if stage is not None:
-            found = min(found, (stage + 1) * ii - 1 - off)
-    return found

@@ -244,7 +244,7 @@ class _Hunt:
             shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.worth))
             self.best = self.refiner.tightened(shorter)
         if self.problem.wants(IMPROVE):
-            self.best = improve(self.problem, self.best)
+            self.best = improve(self.problem, self.best, self.refiner.heart(self.best))
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""

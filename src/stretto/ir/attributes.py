@@ -47,6 +47,7 @@ SCHEDULE = "nv_tile.aws."
 CONSTRAINTS = (
     "gid",
     "leader_gid",
+    "stage_offset",
     "max_depth",
     "pending",
     "same_depth",

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from stretto.errors import listed
-from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, UNITS
+from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, STAGES, UNITS
 from stretto.loop.loop import Fault, Loop, Place, topological_order
 from stretto.loop.parts import DEPENDENCE_KINDS, Access, Op
 from stretto.machine import Machine
@@ -35,6 +35,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_stated(loop),
         *_wrong_numbers(loop),
         *_parents(loop),
+        *_offsets(loop),
     ]
     if machine is not None:
         machine = machine.with_slots(loop.slots)
@@ -233,6 +234,17 @@ def _stated(loop: Loop) -> Iterator[Fault]:
                 yield Fault(loop.at("constraint", "before", j, op=i), "unknown-op", message)
 
 
+def _offsets(loop: Loop) -> Iterator[Fault]:
+    for i, op in enumerate(loop.ops):
+        asked = op.constraint
+        if asked.stage_offset and asked.gid is None and asked.leader_gid is None:
+            message = (
+                f"`{op.name}` has stage_offset {told_number(asked.stage_offset)}, and no gid or "
+                "leader_gid: it stands behind nobody"
+            )
+            yield Fault(loop.at("constraint", "stage_offset", op=i), "no-group", message)
+
+
 def _parents(loop: Loop) -> Iterator[Fault]:
     parent = {op.name: op.parent for op in loop.ops}
     circular = _circular(parent)
@@ -271,6 +283,7 @@ _MOST = {
     "duration": CYCLES,
     "offset": CYCLES,
     "distance": DISTANCE,
+    "stage_offset": STAGES,
     "occupancy": UNITS,
     "units": UNITS,
 }
@@ -304,6 +317,7 @@ def _all_numbers(loop: Loop) -> Iterator[_Number]:
         yield "stage", asked.stage, i, ("constraint", "stage"), ""
         yield "cycle", asked.cycle, i, ("constraint", "cycle"), ""
         yield "max_depth", asked.max_depth, i, ("constraint", "max_depth"), ""
+        yield "stage_offset", asked.stage_offset, i, ("constraint", "stage_offset"), ""
         for j, operand in enumerate(op.operands):
             part = f"operand `{operand.value}`"
             yield "latency", operand.latency, i, ("operands", j, "latency"), part
@@ -423,10 +437,9 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
         return
     near, far = ceilings["far_memory"], ceilings.get("cross_cluster", ceilings["far_memory"])
     incoming: list[list[tuple[int, int]]] = [[] for _ in loop.ops]
-    for dependence in loop.dependences:
-        if dependence.distance == 0:
-            dst = loop.index[dependence.dst]
-            incoming[dst].append((loop.index[dependence.src], dependence.latency))
+    for src, dst, latency, distance in loop.edges:
+        if distance == 0:
+            incoming[dst].append((src, latency))
     start = [0] * len(loop.ops)
     crosses = [bool(op.facts.cluster) for op in loop.ops]
     for i in order:
@@ -446,10 +459,10 @@ def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fa
 
 def _long_iteration(loop: Loop) -> Iterator[Fault]:
     """Operations that take too long one after the other, each until all it starts is ready."""
-    longest = {op.name: op.completion for op in loop.ops}
-    for dependence in loop.dependences:
-        longest[dependence.src] = max(longest[dependence.src], dependence.latency)
-    total = sum(longest.values())
+    longest = [op.completion for op in loop.ops]
+    for src, _, latency, _ in loop.edges:
+        longest[src] = max(longest[src], latency)
+    total = sum(longest)
     if total > ITERATION_CYCLES:
         told = f"one after the other, the operations take {total:,} cycles"
         limit = f"at most {ITERATION_CYCLES:,} are allowed"

@@ -59,21 +59,19 @@ def derive_dependences(
 
     def add(dependence: Dependence) -> None:
         key = (dependence.src, dependence.dst, dependence.distance, dependence.kind)
-        known = found.get(key)
-        if known is None or known.latency < dependence.latency:
+        known = found.setdefault(key, dependence)
+        if known.latency < dependence.latency:
             found[key] = dependence
 
     for dependence in stated:
         add(dependence)
-    names = {op.name for op in ops}
-    for op in ops:
-        for after in names.intersection(op.constraint.before) - {op.name}:
-            add(Dependence(op.name, after, 1, 0, "order"))
-    homes = {value.name: value.storage for value in values}
-    through: set[tuple[str, str, int, str | None]] = set()
-    for dependence in _flows(ops):
+    flows = _flows(ops)
+    for dependence in (*_before(ops), *flows):
         add(dependence)
-        through.add((dependence.src, dependence.dst, dependence.distance, homes[dependence.via]))
+    if not storages:
+        return tuple(found.values())
+    homes = {value.name: value.storage for value in values}
+    through = {(d.src, d.dst, d.distance, homes[d.via]) for d in flows}
     through.update(_through_views(ops, values))
     touched = _accessors(ops, reads)
     for storage in storages:
@@ -96,15 +94,29 @@ def _follows(late: Dependence, found: Mapping[_Key, Dependence]) -> bool:
     return any(d is not None and d.latency >= late.latency for d in near)
 
 
-def _flows(ops: Sequence[Op]) -> Iterable[Dependence]:
-    producer = {result: op for op in ops for result in op.results}
+def _before(ops: Sequence[Op]) -> Iterable[Dependence]:
+    """What operations are told to stand before."""
     for op in ops:
+        if op.constraint.before:
+            known = {other.name for other in ops}
+            for after in op.constraint.before:
+                if after in known and after != op.name:
+                    yield Dependence(op.name, after, 1, 0, "order")
+
+
+def _flows(ops: Sequence[Op]) -> list[Dependence]:
+    producer = {result: op for op in ops for result in op.results}
+    found: list[Dependence] = []
+    for op in ops:
+        name = op.name
         for operand in op.operands:
             src = producer.get(operand.value)
-            if src is None:
-                continue
-            latency = src.ready if operand.latency is None else operand.latency
-            yield Dependence(src.name, op.name, latency, operand.distance, "flow", operand.value)
+            if src is not None:
+                latency = src.ready if operand.latency is None else operand.latency
+                found.append(
+                    Dependence(src.name, name, latency, operand.distance, "flow", operand.value)
+                )
+    return found
 
 
 def _through_views(

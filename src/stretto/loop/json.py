@@ -226,6 +226,7 @@ def _constraint(row: Cursor) -> Constraint:
         "",
         gid=natural,
         leader_gid=natural,
+        stage_offset=natural,
         max_depth=natural,
         pending=Cursor.boolean,
         same_depth=natural,

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.errors import StrettoError
 from stretto.limits import FAULTS_TOLD
 from stretto.loop.derive import derive_dependences, effective_reads, storage_views
 from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value
+from stretto.making import cached_property
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,20 @@ class Loop:
         return derive_dependences(self.ops, self.values, self.storages, self.stated, self.reads)
 
     @cached_property
+    def edges(self) -> tuple[tuple[int, int, int, int], ...]:
+        """The dependences by program position: (source, destination, latency, distance)."""
+        index = self.index
+        return tuple(
+            [(index[d.src], index[d.dst], d.latency, d.distance) for d in self.dependences]
+        )
+
+    @cached_property
     def _order(self) -> tuple[int, ...] | Fault:
         return _sorted(self)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Operations that must share a stage: disjoint sets over gid and leader_gid."""
+        """Operations of one stage, but for offsets: disjoint sets over gid and leader_gid."""
         root: dict[int, int] = {}
 
         def find(gid: int) -> int:
@@ -172,10 +180,8 @@ def topological_order(loop: Loop) -> tuple[int, ...] | Fault:
 def _sorted(loop: Loop) -> tuple[int, ...] | Fault:
     successors: list[list[int]] = [[] for _ in loop.ops]
     waiting = [0] * len(loop.ops)
-    index = loop.index
-    for dependence in loop.dependences:
-        if dependence.distance == 0:
-            src, dst = index[dependence.src], index[dependence.dst]
+    for src, dst, _, distance in loop.edges:
+        if distance == 0:
             successors[src].append(dst)
             waiting[dst] += 1
     # Operations come out in rounds, program order inside a round, whatever was ready first.

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from stretto.limits import NUMBER_DIGITS
+from stretto.making import cached_property, quickly
 from stretto.vocabulary.spaces import Space
 
 _SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
@@ -68,7 +69,7 @@ class TileType:
     @property
     def bytes(self) -> int:
         """Its size, packed."""
-        return -(-self.elements * self.bits // 8)
+        return _packed(self.shape, self.element)
 
     def __str__(self) -> str:
         return "x".join([*map(str, self.shape), self.element])
@@ -86,6 +87,12 @@ class TileType:
         if sum(map(len, shape)) > NUMBER_DIGITS:
             raise ValueError(f"the sizes of a tile have at most {NUMBER_DIGITS:,} digits together")
         return TileType(tuple(dimensions), element)
+
+
+@lru_cache(maxsize=1024)
+def _packed(shape: tuple[int, ...], element: str) -> int:
+    tile = TileType(shape, element)
+    return -(-tile.elements * tile.bits // 8)
 
 
 DependenceKind = Literal["flow", "anti", "output", "memory", "order"]
@@ -173,6 +180,7 @@ class Operand:
     """Cycles after the producer's start; None: the producer's latency."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Access:
     """A read of a storage: this iteration's instance, or the one `distance` before."""
@@ -230,7 +238,9 @@ class Constraint:
 
     gid: int | None = None
     leader_gid: int | None = None
-    """Operations joined through gid and leader_gid share a stage."""
+    """Operations joined through gid and leader_gid share a stage, but for their offsets."""
+    stage_offset: int = 0
+    """Stages that it stands behind the members of its group whose offset is 0."""
     max_depth: int | None = None
     """The last stage it may stand in."""
     pending: bool = False
@@ -318,6 +328,7 @@ class Op:
         return max(self.ready, self.vector.end)
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """``start[dst] >= start[src] + latency - II * distance``."""

@@ -17,12 +17,12 @@ Operations that are fused hold once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
+from stretto.making import cached_property
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
 from stretto.problem.holds import Claim, Hold, Holds, Room, Rooms
@@ -185,7 +185,7 @@ class Compiled:
 
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """Operations of each leader group, which share a stage."""
+        """Operations of each leader group, whose stages differ by their offsets."""
         return tuple(tuple(self.index[name] for name in names) for names in self.loop.groups)
 
     @cached_property
@@ -196,6 +196,24 @@ class Compiled:
             for i in members:
                 found[i] = number
         return tuple(found)
+
+    @cached_property
+    def ahead(self) -> tuple[int, ...]:
+        """Stages that each operation stands before the last of its group; with its own stage, it
+        comes to the same for all members.
+        """
+        found = [0] * self.size
+        for members in self.members:
+            offsets = [self.loop.ops[i].constraint.stage_offset for i in members]
+            for i, offset in zip(members, offsets, strict=True):
+                found[i] = max(offsets) - offset
+        return tuple(found)
+
+    def scattered(self, ii: int, starts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Groups whose members stand apart by other than their offsets."""
+        for members in self.members:
+            if len({starts[i] // ii + self.ahead[i] for i in members}) > 1:
+                yield members
 
 
 def compile_loop(

@@ -13,11 +13,11 @@ here depends on an II or a start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
+from stretto.making import cached_property
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 ColumnKind = Literal["slot", "pool"]
@@ -133,8 +133,7 @@ class Holds:
 # Storages: who writes an instance, who still reads it, what there is room for ------------
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """Something of which each iteration has an instance, by its accessors."""
 
     name: str
@@ -142,13 +141,23 @@ class Room:
     bytes: int
     writers: tuple[int, ...]
     readers: tuple[Reader, ...]
+    accessors: tuple[Reader, ...]
+    """(operation, distance) of all that write (distance 0) or read an instance, each once."""
     cap: int | None = None
     """Copies at most."""
 
-    @cached_property
-    def accessors(self) -> tuple[Reader, ...]:
-        """(operation, distance) of all that write (distance 0) or read an instance, each once."""
-        return tuple(dict.fromkeys([*((w, 0) for w in self.writers), *self.readers]))
+    @staticmethod
+    def of(
+        name: str,
+        space: str,
+        bytes: int,
+        writers: tuple[int, ...],
+        readers: tuple[Reader, ...],
+        cap: int | None = None,
+    ) -> Room:
+        """The room of these writers and readers."""
+        touching = tuple(dict.fromkeys([*[(w, 0) for w in writers], *readers]))
+        return Room(name, space, bytes, writers, readers, touching, cap)
 
 
 @dataclass(frozen=True)
@@ -164,7 +173,7 @@ class Rooms:
         index, writers = self.loop.index, self.loop.storage_writers
         readers = self.loop.storage_readers
         return tuple(
-            Room(
+            Room.of(
                 s.name,
                 s.space,
                 s.bytes,
@@ -220,11 +229,11 @@ class Rooms:
         loop = self.loop
         found: list[Room] = []
         for value in loop.values:
-            producer = loop.producers.get(value.name)
-            if value.register_bytes and producer is not None:
+            producer, size = loop.producers.get(value.name), value.register_bytes
+            if size and producer is not None:
                 readers = tuple((loop.index[name], d) for name, d in loop.readers[value.name])
                 by = (loop.index[producer],)
-                found.append(Room(value.name, REGISTERS, value.register_bytes, by, readers))
+                found.append(Room.of(value.name, REGISTERS, size, by, readers))
         return tuple(found)
 
     @cached_property

@@ -68,6 +68,7 @@ class ExplanationReport(Told):
             entry |= {"dependence": d.kind, "via": d.via}
         elif reason.kind == "group":
             entry["ops"] = list(case.loop.groups[reason.number])
+            entry["offsets"] = [case.loop.op(op).constraint.stage_offset for op in entry["ops"]]
         elif reason.name:
             entry["name"] = reason.name
         if reason.kind == "slot":
@@ -218,7 +219,18 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
         case "stages":
             return f"at most {counted(case.max_stages or 0, 'stage')}"
         case "group":
-            return f"{', '.join(case.loop.groups[reason.number])} share a stage"
+            return _group(case, reason.number)
+
+
+def _group(case: Case, number: int) -> str:
+    """``rescale_o and pv share a stage`` or ``..., pv 1 later``."""
+    names = case.loop.groups[number]
+    offsets = {name: case.loop.op(name).constraint.stage_offset for name in names}
+    first = min(offsets.values())
+    later = [
+        f", {name} {offset - first} later" for name, offset in offsets.items() if offset > first
+    ]
+    return f"{', '.join(names)} share a stage{''.join(later)}"
 
 
 def _pin(case: Case, name: str) -> str:

@@ -21,11 +21,12 @@ Whole sentences are their reports' own; these are the parts they share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 from stretto.loop import Note, Use
+from stretto.making import quickly
 
 SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""
@@ -37,6 +38,7 @@ BoundName = Literal["resource", "recurrence", "fine", "dependence"]
 BOUND_NAMES: tuple[BoundName, ...] = get_args(BoundName)
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one operation (or one fused group) contributes to a bound."""
@@ -120,6 +122,7 @@ class Schedule:
     """Groups that share one hold."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where one operation stands."""
@@ -136,6 +139,7 @@ class Placement:
     """start mod II as published; None: not stated."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class StorageUse:
     """What a schedule makes of one storage."""
@@ -158,6 +162,7 @@ class SpaceUse:
     """None: unlimited, or not stated by the machine."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """Some cycles in a row of the populated reservation table, in which the same is held."""
@@ -171,6 +176,49 @@ class TableRow:
     """Slot and how much of it is held, all iterations in flight together."""
     drawn: tuple[tuple[str, int], ...] = ()
     """Pool and the units drawn from it."""
+
+
+class LateTable(Sequence[TableRow]):
+    """Rows of a table that are made when somebody first looks at them; equal to a tuple of them.
+
+    Pickled, it is that tuple.
+    """
+
+    __slots__ = ("_make", "_rows")
+
+    def __init__(self, make: Callable[[], tuple[TableRow, ...]]) -> None:
+        self._make: Callable[[], tuple[TableRow, ...]] | None = make
+        self._rows: tuple[TableRow, ...] = ()
+
+    @property
+    def rows(self) -> tuple[TableRow, ...]:
+        """All of them; who made them is forgotten."""
+        if self._make is not None:
+            self._rows = self._make()
+            self._make = None
+        return self._rows
+
+    @overload
+    def __getitem__(self, index: int) -> TableRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TableRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> TableRow | tuple[TableRow, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self.rows == (other.rows if isinstance(other, LateTable) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.rows)
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
+
+    def __reduce__(self) -> tuple[type[tuple[TableRow, ...]], tuple[tuple[TableRow, ...]]]:
+        return tuple, (self.rows,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +307,7 @@ class ScheduleAnalysis:
     storages: tuple[StorageUse, ...] = ()
     memory: tuple[SpaceUse, ...] = ()
     pressure: Pressure | None = None
-    table: tuple[TableRow, ...] = ()
+    table: Sequence[TableRow] = ()
     """The populated reservation table, cycle by cycle; empty where it is not stated."""
     bounds: Bounds | None = None
     proof: Proof | None = None

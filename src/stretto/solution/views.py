@@ -313,7 +313,7 @@ def analyse(
     schedule: Schedule,
     *,
     seated_by: Mapping[str, tuple[str, str]] | None = None,
-    table: tuple[TableRow, ...] = (),
+    table: Sequence[TableRow] = (),
     bounds: Bounds | None = None,
     proof: Proof | None = None,
     generator: str = "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,9 @@ from stretto.loop import Note, Place
 from stretto.machine import SPACES
 from stretto.problem import apply, compile_loop
 from stretto.resources.prepare import Prepared
-from stretto.resources.table import ConflictError
 from stretto.solution import (
     Bounds,
+    LateTable,
     Objective,
     Proof,
     Refusal,
@@ -34,7 +34,7 @@ from stretto.solution import (
     spilling,
 )
 from stretto.solution.views import analyse
-from stretto.verify import Violation, verify
+from stretto.verify import Violation, verify, verify_table
 
 if TYPE_CHECKING:
     from stretto.generate.ladder.serial import SerialResult
@@ -255,7 +255,6 @@ class Job:
             machine,
             schedule,
             seated_by=seated_by,
-            table=self._table(schedule),
             bounds=self.bounds,
             proof=proof or known(schedule.ii, mii, refused),
             generator=chosen.generator,
@@ -263,21 +262,25 @@ class Job:
             refused=refused,
             warnings=(*self.notes, *(Note(loop.at(), text) for text in warnings)),
         )
-        analysis = replace(analysis, warnings=(*analysis.warnings, *self._not_last(analysis)))
         violations = verify(loop, machine, analysis, max_stages=self.problem.options.max_stages)
         if violations:
             raise IllegalScheduleError(loop.name, chosen.generator, violations)
-        return analysis
+        return replace(
+            analysis,
+            warnings=(*analysis.warnings, *self._not_last(analysis)),
+            table=LateTable(partial(self._table, analysis)),
+        )
 
-    def _table(self, schedule: Schedule) -> tuple[TableRow, ...]:
-        """The reservation table that a schedule populates; none where it does not fit one."""
-        problem = self.problem
+    def _table(self, analysis: ScheduleAnalysis) -> tuple[TableRow, ...]:
+        """The reservation table that a schedule populates, verified."""
+        problem, schedule = self.problem, analysis.schedule
         starts = [schedule.starts[name] for name in problem.names]
         fused = [[problem.index[name] for name in group] for group in schedule.fused]
-        try:
-            return apply(problem, schedule.ii, starts, fused).steps()
-        except ConflictError:
-            return ()  # the verifier says why
+        rows = apply(problem, schedule.ii, starts, fused).steps()
+        violations = verify_table(problem.loop, problem.machine, replace(analysis, table=rows))
+        if violations:
+            raise IllegalScheduleError(problem.loop.name, analysis.generator, violations)
+        return rows
 
 
 def known(ii: int, mii: int, refused: tuple[Refusal, ...]) -> Proof:

@@ -124,6 +124,7 @@ def pinned_loop(loop: Loop, places: Places, ii: int) -> Loop:
                     op.constraint,
                     gid=None,
                     leader_gid=None,
+                    stage_offset=0,
                     max_depth=places.of[op.name][0],
                     same_depth=None,
                     structural=None,

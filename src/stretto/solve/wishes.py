@@ -69,26 +69,20 @@ def _families(loop: Loop, family: str) -> Iterator[tuple[int, list[str]]]:
 
 def hardened(loop: Loop, ii: int) -> Loop:
     """The loop with its wishes as constraints that every schedule of this II keeps to."""
-    root = {op.name: op.name for op in loop.ops}
-
-    def leader(name: str) -> str:
-        while root[name] != name:
-            root[name] = root[root[name]]
-            name = root[name]
-        return name
-
-    together = [*loop.groups, *(names for _, names in _families(loop, "same_depth"))]
-    for names in together:
-        for a, b in pairwise(names):
-            root[leader(b)] = leader(a)
-    grouped = {name for names in together for name in names}
+    offset = {op.name: op.constraint.stage_offset for op in loop.ops}
+    bands = [{name: offset[name] for name in names} for names in loop.groups]
+    for _, names in _families(loop, "same_depth"):
+        bands = _joined(bands, dict.fromkeys(names, 0))
+    band = {name: number for number, names in enumerate(bands) for name in names}
+    stages = {name: stage for names in bands for name, stage in names.items()}
     ops = tuple(
         replace(
             op,
             constraint=replace(
                 op.constraint,
-                gid=loop.index[leader(op.name)] if op.name in grouped else None,
+                gid=band.get(op.name),
                 leader_gid=None,
+                stage_offset=stages.get(op.name, 0),
                 same_depth=None,
                 structural=None,
             ),
@@ -96,6 +90,20 @@ def hardened(loop: Loop, ii: int) -> Loop:
         for op in loop.ops
     )
     return replace(loop, ops=ops, stated=(*loop.stated, *_in_order(loop, ii)))
+
+
+def _joined(bands: list[dict[str, int]], names: dict[str, int]) -> list[dict[str, int]]:
+    """Bands, each with the offsets of its members, and one more, which unites those it meets.
+
+    Where a member would have to stand in two stages, the bands that were there count.
+    """
+    for band in [band for band in bands if band.keys() & names.keys()]:
+        shared = next(name for name in names if name in band)
+        by = names[shared] - band[shared]
+        names = {**names, **{name: stage + by for name, stage in band.items()}}
+    low = min(names.values())
+    apart = [band for band in bands if not band.keys() & names.keys()]
+    return [*apart, {name: stage - low for name, stage in names.items()}]
 
 
 def _in_order(loop: Loop, ii: int) -> Iterator[Dependence]:

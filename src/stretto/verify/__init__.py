@@ -20,7 +20,7 @@ from stretto.solution import ScheduleAnalysis
 from stretto.verify import dependence, fusion, order, place, pool, slot, storage, table
 from stretto.verify.layout import RULES, Layout, Rule, Violation
 
-__all__ = ["RULES", "Rule", "Violation", "verify"]
+__all__ = ["RULES", "Rule", "Violation", "verify", "verify_table"]
 
 Validator = Callable[[Layout], Iterator[Violation]]
 
@@ -67,3 +67,8 @@ def verify(
     has_ii = analysis.ii is not None and analysis.ii >= 1
     validators = VALIDATORS if has_ii else WITHOUT_II
     return tuple(violation for validator in validators for violation in validator(laid))
+
+
+def verify_table(loop: Loop, machine: Machine, analysis: ScheduleAnalysis) -> tuple[Violation, ...]:
+    """What is wrong with the table of an analysis that is verified otherwise."""
+    return tuple(table.table(Layout(loop, machine.with_slots(loop.slots), analysis)))

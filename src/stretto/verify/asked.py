@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.loop import Dependence, DependenceKind, Loop, Op, Storage
+from stretto.making import quickly
 
 
 def stated_and_flows(loop: Loop) -> tuple[Dependence, ...]:
@@ -63,8 +64,8 @@ def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:
     return found
 
 
-def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
-    """Operations that must share a stage: all that a chain of common group numbers joins."""
+def groups(loop: Loop) -> tuple[dict[str, int], ...]:
+    """Operations that a chain of common group numbers joins, each with its offset from a stage."""
     numbers = {
         op.name: (asked.gid, asked.leader_gid)
         for op in loop.ops
@@ -75,7 +76,7 @@ def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
         for number in both:
             asking.setdefault(number, []).append(name)
     asking.pop(None, None)
-    found: list[tuple[str, ...]] = []
+    found: list[dict[str, int]] = []
     seen: set[str] = set()
     for name in numbers:
         if name in seen:
@@ -88,13 +89,16 @@ def groups(loop: Loop) -> tuple[tuple[str, ...], ...]:
                 front += near
         seen.update(joined)
         if len(joined) > 1:
-            found.append(tuple(sorted(joined, key=lambda other: loop.index[other])))
+            found.append(
+                {op.name: op.constraint.stage_offset for op in loop.ops if op.name in joined}
+            )
     return tuple(found)
 
 
 # Storages ---------------------------------------------------------------------------------
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Touch:
     """What one operation does to one instance of a storage."""

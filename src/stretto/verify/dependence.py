@@ -19,6 +19,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
 from stretto.loop import Dependence, DependenceKind, Op, Storage
+from stretto.making import quickly
 from stretto.verify.asked import Touch
 from stretto.verify.layout import Layout, Violation, kept_of, listed
 
@@ -42,6 +43,7 @@ def dependence(laid: Layout) -> Iterator[Violation]:
 # One copy of a storage --------------------------------------------------------------------
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A touch in one iteration, in absolute time."""
@@ -63,6 +65,7 @@ class Turn:
         return self.begin + self.op.completion
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class _Copy:
     """All that happens to one copy, in the order of the sequential program."""

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Literal, get_args
 
 from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.machine import Machine
+from stretto.making import cached_property, quickly
 from stretto.solution import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
@@ -56,6 +56,7 @@ class Violation:
         }
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Span:
     """Something that one iteration holds for a while; times are those of iteration 0."""
@@ -66,6 +67,7 @@ class Span:
     amount: int = 1
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Running:
     """A span as consecutive iterations have it at one time."""
@@ -230,6 +232,7 @@ class Layout:
 # Copies -----------------------------------------------------------------------------------
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What was counted of one storage.

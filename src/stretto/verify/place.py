@@ -33,15 +33,17 @@ def depth(laid: Layout) -> Iterator[Violation]:
 
 
 def group(laid: Layout) -> Iterator[Violation]:
-    """Operations of one leader group share a stage."""
+    """Operations of one leader group share a stage, each so far behind it as its offset says."""
     for members in groups(laid.loop):
-        placed = [name for name in members if name in laid.starts]
-        if len({laid.stage(name) for name in placed}) > 1:
+        placed = {name: offset for name, offset in members.items() if name in laid.starts}
+        if len({laid.stage(name) - offset for name, offset in placed.items()}) > 1:
             where = ", ".join(
-                f"`{name}` in stage {laid.stage(name)} (start {laid.starts[name]})"
-                for name in placed
+                f"`{name}` in stage {laid.stage(name)} (start {laid.starts[name]}"
+                + (f", stage_offset {offset})" if offset else ")")
+                for name, offset in placed.items()
             )
-            message = f"one group must share a stage at II {laid.ii}: {where}"
+            but = ", but for their offsets," if any(placed.values()) else ""
+            message = f"one group must{but} share a stage at II {laid.ii}: {where}"
             detail = tuple((name, laid.stage(name)) for name in placed)
             yield Violation("group", message, tuple(placed), detail)
 

@@ -10,7 +10,7 @@ every row are all that need a look. A table that is not published is not missed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from stretto.machine.machine import WORD_BITS
 from stretto.solution import TableRow
@@ -45,7 +45,7 @@ def table(laid: Layout) -> Iterator[Violation]:
 
 def _compare(
     laid: Layout,
-    rows: tuple[TableRow, ...],
+    rows: Sequence[TableRow],
     rule: Rule,
     counted: Mapping[str, list[Span]],
     said: list[dict[str, int]],
@@ -87,7 +87,7 @@ def changes(laid: Layout, spans: list[Span]) -> dict[int, int]:
     return found
 
 
-def _words(laid: Layout, rows: tuple[TableRow, ...]) -> Iterator[Violation]:
+def _words(laid: Layout, rows: Sequence[TableRow]) -> Iterator[Violation]:
     """Words, where stated, have the bits of the slots that are held."""
     bits = {slot.name: slot.id - 1 for slot in laid.machine.slots}
     fits = all(bit < WORD_BITS for bit in bits.values())

@@ -77,6 +77,8 @@ SPACES = Spaces(
 )
 STAGING: Space = "smem"
 """Where tiles land that come from global memory, and where they leave from."""
+TENSOR: Space = "tmem"
+"""Where products add up that do not leave their sums in registers."""
 FOREIGN: dict[str, Space] = {word: row.name for row in SPACES.values() for word in row.foreign}
 """Spaces by what other people's dialects call them."""
 MEMORIES: tuple[Space, ...] = tuple(row.name for row in SPACES.values() if row.budgeted)

@@ -2,8 +2,10 @@
 
 ordering     whether global memory is read and written in order
 plan         rings, tiles and descriptors that the kernel needs
+sums         who adds to tensor memory, who reads it
 layouts      which thread holds which element
 expressions  operations as Gluon writes them
+adding       one agent's part in sums
 agent        one agent's part of the kernel
 trips        how often a loop goes round
 loops        prologue, kernel and epilogue of a loop

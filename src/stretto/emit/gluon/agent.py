@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from stretto.emit.gluon.adding import SumWriter
 from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
 from stretto.emit.gluon.layouts import Layout, Layouts
 from stretto.emit.gluon.plan import (
@@ -18,6 +19,7 @@ from stretto.emit.gluon.plan import (
     SharedTile,
     Worker,
 )
+from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, on_its_own
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
@@ -56,10 +58,13 @@ class AgentWriter:
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
         outside = {name for name, _ in plan.named.values()}
         outside |= {d.name for d in plan.descriptors.values()}
-        for name in [r.name for r in plan.shared_rings()] + [t.name for t in plan.tiles.values()]:
+        for one in (*plan.shared_rings(), *plan.tiles.values(), *plan.sums.values()):
+            name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()}
         self.names = Names(RESERVED | outside)
+        self.sums = SumWriter(self)
+        """What it does with sums in tensor memory."""
         self._scopes: list[dict[Value, Shown]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
@@ -84,14 +89,15 @@ class AgentWriter:
             elif self.worker.name in (ring.producer, *ring.consumers):
                 self.say(f"{ring.name}_slot = 0")
                 self.say(f"{ring.name}_phase = 0")
+        self.sums.begin()
         for tile in self.plan.tiles.values():
-            if tile.repeated and tile.loaded:
+            if tile.repeated and tile.loaded and not self.worker.multiplies:
                 mine = self.copies_only or len(self.plan.workers) == 1
                 self.say(f"{tile.name}_phase = {1 if mine and len(self.plan.workers) > 1 else 0}")
         self.region(self.plan.kernel.body)
         if self.stores:
             self.say("tma.store_wait(0)")
-            self._beat("drain", None)
+            self.beat("drain", None)
         self.clocks(Tracer.end)
 
     @property
@@ -103,9 +109,10 @@ class AgentWriter:
         """Something that was just written."""
         self._score.append(part)
 
-    def _beat(
+    def beat(
         self, kind: BeatKind, operation: Operation | None, thing: str = "", bytes: int = 0
     ) -> None:
+        """What was just written, for whoever asks what the program does."""
         name = "" if operation is None else kind_of(operation)
         self._score.append(Beat(kind, name, thing, bytes=bytes, operation=operation))
 
@@ -169,7 +176,7 @@ class AgentWriter:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
         if isinstance(value.type, Tile):
-            self._beat("work", made)
+            self.beat("work", made)
         return self.assign(value, shown.text, shown.layout)
 
     def _work_tile(self, operation: Operation, value: Value) -> Shown:
@@ -215,7 +222,7 @@ class AgentWriter:
         if tile.loaded and not any(tile.name in waited for waited in self._waited):
             phase = f"{tile.name}_phase" if tile.repeated else "0"
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
-            self._beat("full", None, tile.name)
+            self.beat("full", None, tile.name)
             self._waited[-1].add(tile.name)
         self._read[tile.name] = tile
         return self.take(tile.name) + self.views(value)
@@ -248,7 +255,8 @@ class AgentWriter:
         kind = kind_of(operation)
         if kind == "scf.for":
             if operation in self.plan.loops:
-                self._looped(self, operation)
+                with self.sums.products(operation):
+                    self._looped(self, operation)
             else:
                 self._for(operation)
         elif kind == "scf.if":
@@ -270,13 +278,13 @@ class AgentWriter:
             at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
             descriptor = self.descriptor(view, buffer)
             self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
-            self._beat("store", operation)
+            self.beat("store", operation)
             self.stores = True
         elif kind == SMEM_WRITE:
             tile = self.plan.tiles[self.plan.root(operation.result)]
             if tile.repeated:
                 self.say("tma.store_wait(0)")
-                self._beat("drain", None)
+                self.beat("drain", None)
             source, shaped = operation.operands[0], ""
             while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
                 source = made.operands[0]
@@ -284,16 +292,24 @@ class AgentWriter:
                 shaped = f".reshape({list(source.type.shape)})"
             text = self.tile(source, self.layouts.of(source))
             self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
-            self._beat("work", operation)
+            self.beat("work", operation)
         elif kind == STORE:
             self.store(operation, self.value)
-            self._beat("work", operation)
+            self.beat("work", operation)
         elif kind == LOAD:
             shown = self.loaded(operation, self.value)
-            self._beat("work", operation)
+            self.beat("work", operation)
             self.bind(
                 operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
             )
+        elif kind == SUM_WRITE:
+            self.sums.fill(operation)
+        elif kind == SUM_READ:
+            self.sums.read(operation)
+        elif on_its_own(operation):
+            with self.sums.products(operation):
+                factors = [self.buffer(value) for value in operation.operands[:2]]
+                self.sums.add(operation, factors, "0")
         elif opcode(kind).accumulator is not None:
             self._product(operation)
 
@@ -308,13 +324,13 @@ class AgentWriter:
         full = self.take(f"{tile.name}_full")
         if tile.repeated and len(self.plan.workers) > 1:
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
-            self._beat("free", None, tile.name)
+            self.beat("free", None, tile.name)
         at = ", ".join(self.value(v).text for v in coordinates)
         self.say(f"mbarrier.expect({full}, {tile.bytes})")
         self.say(
             f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
         )
-        self._beat("copy", operation, tile.name, tile.bytes)
+        self.beat("copy", operation, tile.name, tile.bytes)
 
     def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
         """Registers to addresses."""
@@ -352,8 +368,8 @@ class AgentWriter:
         else:
             text = self.tile(total, layout)
         shown = self.assign(result, f"warpgroup_mma({left}, {self.buffer(b)}, {text})", layout)
-        self._beat("product", operation)
-        self._beat("settle", operation)
+        self.beat("product", operation)
+        self.beat("settle", operation)
         self.bind(result, shown)
 
     def factor(self, value: Value, layout: Layout, shown: Callable[[Value], Shown]) -> str:
@@ -376,7 +392,7 @@ class AgentWriter:
     def _for(self, operation: Operation) -> None:
         lower, upper, step, *begun = operation.operands
         (body,) = operation.regions
-        if self.copies_only and not any(kind_of(op) == TMA_LOAD for op in body.walk()):
+        if self.copies_only and not any(self._has_work(op) for op in body.walk()):
             return
         index, *arguments = body.arguments
         carried: list[tuple[int, str]] = []
@@ -408,8 +424,8 @@ class AgentWriter:
                     continue
                 if tile.name in self._read and len(self.plan.workers) > 1:
                     self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
-                    self._beat("arrive", None, tile.name)
-                if tile.name in self._read or self.copies_only or len(self.plan.workers) == 1:
+                    self.beat("arrive", None, tile.name)
+                if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                     self.say(f"{tile.name}_phase ^= 1")
             self.leave()
         self._score = [*before, Around(lower, upper, step, tuple(self._score))]
@@ -433,7 +449,13 @@ class AgentWriter:
     def _wanted(self, value: Value, body: Region) -> bool:
         if not self.copies_only:
             return True
-        return any(value in op.operands for op in body.walk() if kind_of(op) == TMA_LOAD)
+        return any(value in op.operands for op in body.walk() if self._has_work(op))
+
+    def _has_work(self, operation: Operation) -> bool:
+        """Whether it is what an agent without tiles in registers is there for."""
+        if self.worker.multiplies:
+            return on_its_own(operation)
+        return kind_of(operation) == TMA_LOAD
 
     def _carried(self, value: Value, like: Value) -> str:
         if isinstance(like.type, Tile):
@@ -478,6 +500,7 @@ class AgentWriter:
         """Whether an agent has anything to do in a region."""
         return any(
             op.name in ("scf.for", "scf.while")
+            or on_its_own(op)
             or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMICS.values())
             for op in region.walk()
         )

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from stretto.emit.gluon.sums import SUM_READ
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Pointer, Tile
+from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.vocabulary.opcodes import opcode
 
 THREADS = 32
@@ -99,10 +100,35 @@ class Slice:
         return f"gl.SliceLayout({self.dimension}, {self.parent})"
 
 
-Layout = Product | Rows | Slice
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """As four warps, or eight, read a tile out of tensor memory: a thread has a row of it."""
+
+    rows: int
+    columns: int
+    warps: int
+
+    @property
+    def name(self) -> str:
+        """The constant that holds it."""
+        return f"lanes_{self.rows}_{self.columns}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it: two threads share a row where there are 64."""
+        groups = self.warps // 4
+        beside = 2 if self.rows == 64 else 1
+        size = [1, self.columns // (groups * beside)]
+        return f"gl.BlockedLayout({size}, [{THREADS // beside}, {beside}], [4, {groups}], [0, 1])"
 
 
-def root(layout: Layout) -> Product | Rows:
+Layout = Product | Rows | Lanes | Slice
+
+
+def root(layout: Layout) -> Product | Rows | Lanes:
     """The layout that a slice is one of."""
     while isinstance(layout, Slice):
         layout = layout.parent
@@ -120,6 +146,9 @@ class Layouts:
             row = opcode(kind_of(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
+            elif kind_of(operation) == SUM_READ:
+                rows, columns = shape_of(operation.result.type)
+                self._of[operation.result] = Lanes(rows, columns, warps)
             elif kind_of(operation) == LOAD and isinstance(operation.results[0].type, Tile):
                 # In rows: neighbouring threads read neighbouring elements, and each is held once.
                 self._of[operation.results[0]] = self._rows(operation.results[0].type)
@@ -137,7 +166,7 @@ class Layouts:
         """The layout of a tile in registers."""
         return self._of[value]
 
-    def roots(self) -> list[Product | Rows]:
+    def roots(self) -> list[Product | Rows | Lanes]:
         """Those that others are slices of, each once."""
         found = dict.fromkeys(root(layout) for layout in self._of.values())
         return sorted(found, key=lambda layout: layout.name)

@@ -22,6 +22,7 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
@@ -258,8 +259,9 @@ class LoopWriter:
         pending: list[tuple[str, int]] = []
         for _ in range(self._stream.last + 2 if self._stream else 0):
             for i in self._issues:
-                row = opcode(kind_of(self._wiring.operations[i.op]))
-                if row.accumulator is not None:
+                operation = self._wiring.operations[i.op]
+                row = opcode(kind_of(operation))
+                if row.accumulator is not None and not on_its_own(operation):
                     pending.append((i.op, 0))
                 elif row.awaits:
                     target = self._awaited(i)
@@ -511,9 +513,14 @@ class LoopWriter:
         for ring, reads in touched:
             if reads and ring.free and self._first_and_last(ring)[1] == i.op:
                 slot, _ = self._positions[ring.name, way.stages[i.op]]
-                if kind_of(self._wiring.operations[i.op]) == SMEM_READ:
+                free = f"{a.take(f'{ring.name}_free')}.index({slot})"
+                operation = self._wiring.operations[i.op]
+                if on_its_own(operation):
+                    a.say(f"tcgen05_commit({free})")
+                    continue
+                if kind_of(operation) == SMEM_READ:
                     a.say("fence_async_shared()")
-                a.say(f"mbarrier.arrive({a.take(f'{ring.name}_free')}.index({slot}), count=1)")
+                a.say(f"mbarrier.arrive({free}, count=1)")
                 self._beat("arrive", i, way, ring.name)
 
     # Operations ----------------------------------------------------------------------------------
@@ -535,6 +542,10 @@ class LoopWriter:
             self._mark("behind", i, "copy")
             ring = next(r for r, reads in self._touched(i) if not reads)
             self._beat("copy", i, way, ring.name, bytes=ring.bytes)
+        elif on_its_own(operation):
+            factors = self._shared(way, i, 0), self._shared(way, i, 1)
+            a.sums.add(operation, factors, way.iteration(way.stages[i.op]))
+            self._beat("product", i, way)
         elif row.accumulator is not None:
             self._product(way, i, operation)
             self._mark("behind", i, "product")
@@ -545,18 +556,7 @@ class LoopWriter:
             self._mark("behind", i, "products")
             self._beat("settle", i, way, self._awaited(i), len(way.pending))
         elif kind == SMEM_WRITE:
-            ring = next(r for r, reads in self._touched(i) if not reads)
-            slot, _ = self._positions[ring.name, way.stages[i.op]]
-            shown = whole(self._operand(way, i, 0), operation, 0)
-            source = operation.operands[0]
-            stores = [
-                j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE
-            ]
-            if any((ring, True) in self._touched(j) for j in stores):
-                a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
-            text = in_layout(shown, a.layouts.of(source))
-            a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
-            a.say("fence_async_shared()")
+            self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
             layout = a.layouts.of(operation.result)
             text = f"{self._shared(way, i, 0)}.load({layout})"
@@ -581,6 +581,19 @@ class LoopWriter:
             shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
             made = computed(operation, shown, a.layouts)
             a.say(f"{self._variable(operation.result)} = {made.text}")
+
+    def _put_in_slot(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Registers to a slot of a ring."""
+        a = self._a
+        ring = next(r for r, reads in self._touched(i) if not reads)
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        shown = whole(self._operand(way, i, 0), operation, 0)
+        stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
+        if any((ring, True) in self._touched(j) for j in stores):
+            a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
+        text = in_layout(shown, a.layouts.of(operation.operands[0]))
+        a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
+        a.say("fence_async_shared()")
 
     def _by_value(self, way: Way, i: Issue, operation: Operation):
         def shown(value: Value) -> Shown:

@@ -3,6 +3,7 @@
 Plan ── agents      copy, compute, compute.1: a function each
      ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
      ├─ tiles       q_tile: one copy, filled once for all
+     ├─ sums        total: in tensor memory, where products add up there
      └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
+from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
@@ -23,7 +25,7 @@ from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
+from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
@@ -46,12 +48,19 @@ class Worker:
     warps: int
     registers: int
     computes: bool = True
-    """Whether it has tiles in registers; else it issues copies, and no more."""
+    """Whether it has tiles in registers; else it issues copies or products, and no more."""
+    multiplies: bool = False
+    """Whether it issues products, and no more."""
 
     @property
     def function(self) -> str:
         """What its function is called."""
         return f"{self.name.replace('.', '_')}_agent"
+
+    @property
+    def copies(self) -> bool:
+        """Whether it issues copies, and no more."""
+        return not self.computes and not self.multiplies
 
 
 @dataclass
@@ -68,6 +77,8 @@ class Ring:
     consumers: tuple[str, ...]
     """The agents that read it."""
     by_tma: bool
+    answered: bool = False
+    """Whether products read it that say themselves when they are done: who fills it waits."""
 
     @property
     def full(self) -> bool:
@@ -82,7 +93,7 @@ class Ring:
     @property
     def free(self) -> bool:
         """Whether somebody has to be told that a slot is free."""
-        return any(agent != self.producer for agent in self.consumers)
+        return self.answered or any(agent != self.producer for agent in self.consumers)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,8 @@ class Plan:
     """By loop and storage."""
     tiles: dict[Value, SharedTile] = field(default_factory=dict[Value, SharedTile])
     """By the buffer that is allocated."""
+    sums: dict[Value, Sum] = field(default_factory=dict[Value, Sum])
+    """Likewise, in tensor memory."""
     descriptors: dict[tuple[Value, tuple[int, ...]], Descriptor] = field(
         default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
     )
@@ -143,6 +156,11 @@ class Plan:
         """Who does what nobody in particular does."""
         return self.workers[0].name
 
+    @property
+    def multiplier(self) -> str:
+        """Who issues products outside of loops."""
+        return next((worker.name for worker in self.workers if worker.multiplies), self.first)
+
     def owner(self, operation: Operation) -> str:
         """Who issues an operation outside of loops."""
         if len(self.workers) == 1:
@@ -150,7 +168,9 @@ class Plan:
         said = operation.text("agent")
         if said:
             return said
-        return self.copier if kind_of(operation) == TMA_LOAD else self.first
+        if kind_of(operation) == TMA_LOAD:
+            return self.copier
+        return self.multiplier if on_its_own(operation) else self.first
 
     def root(self, value: Value) -> Value:
         """The buffer that a value in shared memory lies in."""
@@ -178,7 +198,8 @@ class Plan:
             ring.depth * (ring.bytes + (ring.full + ring.free) * BARRIER_BYTES)
             for ring in self.shared_rings()
         )
-        return rings + sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
+        tiles = sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
+        return rings + tiles + sum(2 * one.depth * BARRIER_BYTES for one in self.sums.values())
 
 
 def make_plan(
@@ -193,11 +214,15 @@ def make_plan(
         if said and said not in known and len(workers) > 1:
             told = f"it stands on agent `{said}`, which runs no part of the kernel"
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
-    require_order(kernel, plan.maker, _issuer(plan))
+    issuer = _issuer(plan)
+    require_order(kernel, plan.maker, issuer)
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
-    _find_tiles(plan, names)
+    _find_tiles(plan, names, issuer)
+    plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)
+    budget = machine.budget(TENSOR)
+    fit(list(plan.sums.values()), None if budget is None else budget.bytes)
     taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
     for loop in loops:
         used: set[str] = set()
@@ -290,7 +315,7 @@ def _require_zeros(plan: Plan, view: Value, load: Operation) -> None:
         raise EmitError(told, load, "TMA reads zeros there; choose among them in the kernel")
 
 
-def _find_tiles(plan: Plan, names: Names) -> None:
+def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) -> None:
     """Buffers that are allocated outside of the loops that run by programs."""
     inside = {op for loop in plan.loops for op in loop.regions[0].walk()}
     around = {
@@ -303,21 +328,28 @@ def _find_tiles(plan: Plan, names: Names) -> None:
         if operation in inside or not opcode(kind_of(operation)).allocates:
             continue
         buffer = operation.result
+        if is_sum(buffer):
+            continue
         assert isinstance(buffer.type, Buffer)
         type = buffer.type
         filled = [
             op for op in plan.kernel.walk() if kind_of(op) == TMA_LOAD and op.operands[-1] is buffer
         ]
         bytes = Tile(type.shape, type.element).elements * type.element.bits // 8
-        readers = {
-            plan.owner(op) if op not in inside else op.text("agent") or plan.first
+        reading = [
+            op
             for op in plan.kernel.walk()
             for value in op.operands
             if isinstance(value.type, Buffer)
             and plan.root(value) is buffer
             and op not in filled
             and not opcode(kind_of(op)).view
-        }
+        ]
+        for op in reading:
+            if filled and operation in around and on_its_own(op):
+                told = f"it reads `{buffer.name}`, which is filled again and again outside of rings"
+                raise EmitError(f"{told}: this has no Gluon yet", op)
+        readers = {issuer(op) for op in reading}
         plan.tiles[buffer] = SharedTile(
             names.give(buffer.name or "tile"),
             buffer,
@@ -358,15 +390,17 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
         operation = loop.wiring.operations[writer.name]
         buffer = operation.operands[-1].type
         assert isinstance(buffer, Buffer)
-        readers = {
-            agent_of[i.op]
+        reading = {
+            i.op: loop.wiring.operations[i.op]
             for agent in program.agents
             for i in agent.stream.kernel
             if isinstance(i, Issue) and any(r.storage == ring.storage for r in i.reads)
         }
+        readers = {agent_of[op] for op in reading}
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
-            raise EmitError(f"{told}, which has no Gluon yet", operation)
+            hint = "--mode unspecialized has one group of warps do both"
+            raise EmitError(f"{told}, which has no Gluon yet", operation, hint)
         _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(
             Ring(
@@ -378,9 +412,21 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
                 agent_of[writer.name],
                 tuple(sorted(readers)),
                 by_tma,
+                _answered(ring.storage, reading, agent_of),
             )
         )
     return found
+
+
+def _answered(storage: str, reading: Mapping[str, Operation], agent_of: Mapping[str, str]) -> bool:
+    """Whether products that say themselves when they are done read a ring."""
+    products = [name for name, operation in reading.items() if on_its_own(operation)]
+    agents = {agent_of[name] for name in products}
+    for name, operation in reading.items():
+        if agent_of[name] in agents and name not in products:
+            told = f"`{name}` reads ring `{storage}` beside products of the same agent"
+            raise EmitError(f"{told}, which has no Gluon yet", operation)
+    return bool(products)
 
 
 def _require_handed_back(

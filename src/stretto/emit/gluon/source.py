@@ -17,6 +17,7 @@ from stretto.emit.gluon.expressions import (
 from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
+from stretto.emit.gluon.sums import Sum
 from stretto.emit.gluon.text import Lines
 from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing, read_back
 from stretto.emit.score import AgentScore
@@ -30,14 +31,7 @@ _HEAD = '''"""{title}"""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import (
-    fence_async_shared,
-    mbarrier,
-    tma,
-    warpgroup_mma,
-    warpgroup_mma_init,
-    warpgroup_mma_wait,
-)
+from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 # Two names that newer versions of Triton spell differently.
@@ -54,6 +48,24 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     slot = gl.where(slot == DEPTH, 0, slot)
     return slot, phase
 '''
+
+_HOPPER = """hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)"""
+_BLACKWELL = """blackwell import (
+    TensorMemoryLayout,
+    allocate_tensor_memory,
+    fence_async_shared,
+    mbarrier,
+    tcgen05_commit,
+    tcgen05_mma,
+    tma,
+)"""
 
 TRITON = {
     "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv",
@@ -155,12 +167,13 @@ class _Source:
 
     def emitted(self) -> Emitted:
         lines = Lines()
-        for part in _HEAD.format(title=self._title).splitlines():
+        products = _BLACKWELL if self._plan.sums else _HOPPER
+        for part in _HEAD.format(title=self._title, products=products).splitlines():
             lines.say(part)
         for layout in self._layouts.roots():
             if any(layout.name in "\n".join(w.lines.lines) for w in self._writers):
                 lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-        if self._plan.rings:
+        if self._plan.rings or any(one.repeated for one in self._plan.sums.values()):
             lines.say()
             for part in _NEXT.splitlines():
                 lines.say(part)
@@ -243,7 +256,9 @@ class _Source:
                     self._barriers(lines, f"{tile.name}_full", None, 1)
                     if tile.repeated and len(plan.workers) > 1:
                         self._barriers(lines, f"{tile.name}_free", None, tile.readers)
-            if plan.rings or plan.tiles:
+            for one in plan.sums.values():
+                self._sum(lines, one)
+            if plan.rings or plan.tiles or plan.sums:
                 lines.say("fence_async_shared()")
             if len(self._writers) == 1:
                 for line in self._writers[0].lines.lines:
@@ -267,6 +282,17 @@ class _Source:
         lines.say(f"{name}_layout: gl.constexpr = {layout}")
         text = f"gl.allocate_shared_memory({DTYPES[element]}, {shape}, {name}_layout)"
         lines.say(f"{name} = {text}")
+
+    def _sum(self, lines: Lines, one: Sum) -> None:
+        copies = [one.depth] if one.repeated else []
+        lines.say(
+            f"{one.name}_layout: gl.constexpr = TensorMemoryLayout({one.block}, col_stride=1)"
+        )
+        shape = [*copies, *one.shape]
+        text = f"allocate_tensor_memory(gl.float32, {shape}, {one.name}_layout)"
+        lines.say(f"{one.name} = {text}")
+        for what in ("full", "free") if one.free else ("full",):
+            self._barriers(lines, f"{one.name}_{what}", one.depth if one.repeated else None, 1)
 
     def _barriers(self, lines: Lines, name: str, depth: int | None, count: int) -> None:
         shape = [1] if depth is None else [depth, 1]

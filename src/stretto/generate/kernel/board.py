@@ -6,11 +6,46 @@ node 1  qk, pv (tied)     TC   ██░░░██░        rooms: written by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 NEVER = 1 << 60
 """A start that nothing limits."""
+
+
+class Links:
+    """Dependences between nodes, of each pair the strongest: a row of numbers for each field."""
+
+    __slots__ = ("_known", "dst", "gain", "src")
+
+    def __init__(self) -> None:
+        self.src: list[int] = []
+        self.dst: list[int] = []
+        self.gain: list[int] = []
+        """latency - II × distance, and what offsets add."""
+        self._known: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        return zip(self.src, self.dst, self.gain, strict=True)
+
+    def widen(self, nodes: int, links: Iterable[tuple[int, int, int]]) -> None:
+        """Enter (source, destination, gain) of so many nodes; those of one to itself are none."""
+        known, gains = self._known, self.gain
+        for src, dst, gain in links:
+            if src == dst:
+                continue
+            key = src * nodes + dst
+            at = known.get(key)
+            if at is None:
+                known[key] = len(gains)
+                self.src.append(src)
+                self.dst.append(dst)
+                gains.append(gain)
+            elif gain > gains[at]:
+                gains[at] = gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +53,10 @@ class Board:
     """What a loop asks at one II, by node, as rows of numbers; lists of lists are cut by `_at`."""
 
     ii: int
-    arcs: Sequence[tuple[int, int, int]]
-    """(source, destination, latency - II × distance) between nodes that hold something."""
-    every: Sequence[tuple[int, int, int]]
-    """The same between all nodes."""
+    arcs: Links
+    """Between nodes that hold something."""
+    every: Links
+    """Between all nodes."""
     order: Sequence[int]
     """All nodes in topological order."""
     segments: Sequence[Sequence[tuple[int, int, int, int]]]
@@ -39,7 +74,7 @@ class Board:
     pinned: bool
     """Whether somebody is told where to stand: stages then count from 0, not from the first."""
     groups: Sequence[Sequence[tuple[int, int]]]
-    """(node, offset) of operations that share a stage."""
+    """(node, offset) of operations that share a stage, each so much after its node's start."""
     writers: Sequence[Sequence[tuple[int, int]]]
     """By room: (node, offset) of who writes it."""
     accessors: Sequence[Sequence[tuple[int, int]]]

@@ -124,6 +124,7 @@ cdef class Seats:
     cdef i64 *completion
     cdef i64 *last_stage
     cdef i64 *group
+    cdef i64 *ahead
     cdef i64 *pending
     cdef i64 *group_at
     cdef i64 *group_op
@@ -183,6 +184,7 @@ cdef class Seats:
         self.completion = copied(core.completion)
         self.last_stage = copied([-1 if stage is None else stage for stage in core.max_stage])
         self.group = copied([-1 if group is None else group for group in core.group])
+        self.ahead = copied(core.ahead)
         self.pending = copied([int(value) for value in core.pending])
         self._lists(core.members, &self.group_at, &self.group_op)
         self._lists(core.recurrences, &self.home_at, &self.home_op)
@@ -261,6 +263,7 @@ cdef class Seats:
         free(self.succ_at); free(self.succ_op); free(self.succ_latency); free(self.succ_distance)
         free(self.pred_at); free(self.pred_op); free(self.pred_latency); free(self.pred_distance)
         free(self.completion); free(self.last_stage); free(self.group); free(self.pending)
+        free(self.ahead)
         free(self.group_at); free(self.group_op); free(self.home_at); free(self.home_op)
         free(self.home); free(self.position)
         self._forget()
@@ -1317,6 +1320,7 @@ cdef class Seats:
                 member = <int>self.group_op[k]
                 if self.seated[member]:
                     stage = (self.start[member] - wrap(self.start[member], self.ii)) // self.ii
+                    stage += self.ahead[member] - self.ahead[op]
                     break
         if stage == NONE:
             return self._first_fit(op, low, high)

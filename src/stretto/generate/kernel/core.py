@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.generate.problem import Problem
+from stretto.making import cached_property
 from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
 from stretto.resources import wind
@@ -92,15 +92,34 @@ class Core:
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """Nodes of each leader group; groups that share a fused node are one."""
+        return tuple(tuple(sorted(nodes)) for nodes in self._joined)
+
+    @cached_property
+    def ahead(self) -> tuple[int, ...]:
+        """Stages that each node stands before others of its group."""
+        found = [0] * self.size
+        for nodes in self._joined:
+            for node, stages in nodes.items():
+                found[node] = stages
+        return tuple(found)
+
+    @cached_property
+    def _joined(self) -> list[dict[int, int]]:
+        """By group: node to the stages that it stands ahead.
+
+        Of a node that would have to stand in two stages one counts: no placement will do.
+        """
         home = {i: node for node, ops in enumerate(self.nodes) for i in ops}
-        joined: list[set[int]] = []
+        joined: list[dict[int, int]] = []
         for members in self.problem.members:
-            nodes = {home[i] for i in members}
-            for other in [group for group in joined if group & nodes]:
+            nodes = {home[i]: self.problem.ahead[i] for i in members}
+            for other in [group for group in joined if group.keys() & nodes.keys()]:
                 joined.remove(other)
-                nodes |= other
+                shared = next(node for node in other if node in nodes)
+                later = other[shared] - nodes[shared]
+                nodes = {node: stages + later for node, stages in nodes.items()} | other
             joined.append(nodes)
-        return tuple(tuple(sorted(nodes)) for nodes in joined)
+        return joined
 
     @cached_property
     def pending(self) -> tuple[bool, ...]:

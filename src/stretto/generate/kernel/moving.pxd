@@ -3,12 +3,13 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
+    cdef i64 every, segs
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -24,7 +25,12 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
+    cdef i64[::1] phase, rest, weighs, lane_of, lane_from, lane_len
 
+    cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
+    cdef void _hold(self) noexcept
+    cdef _part(self)
+    cdef void _touch(self, i64[::1] seen) noexcept
     cdef i64 below(self, i64 n) noexcept
     cdef i64 wrap(self, i64 start) noexcept
     cdef i64 near(self, i64 cycle) noexcept
@@ -39,6 +45,7 @@ cdef class Moving:
     cdef void undo(self) noexcept
     cdef bint insert(self, i64 op, i64 at, bint onward) noexcept
     cdef i64 crowding(self, i64 s) noexcept
+    cdef i64 alone(self, i64 s) noexcept
     cdef i64 crowd(self, i64 s, i64 count) noexcept
     cdef i64 meeting(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
@@ -61,7 +68,7 @@ cdef class Moving:
     cdef i64 life(self, i64 r) noexcept
     cdef bint measure(self) noexcept
     cdef i64 pressure(self) noexcept
-    cdef i64 highest(self) noexcept
+    cdef i64 highest(self, i64 count) noexcept
     cdef bint keep(self) noexcept
     cdef i64 energy(self) noexcept
     cpdef polish(self, i64 moves)

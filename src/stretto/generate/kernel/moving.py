@@ -20,8 +20,8 @@ runs this file where nothing was compiled. So no number here is negative where i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 
 from stretto.generate.kernel.board import NEVER, Board, Worth
 
@@ -43,12 +43,24 @@ STRAY = 8
 """Stages beyond twice as many as the best placement has at which starts are given up."""
 
 
-def _numbers(values: Sequence[int]) -> array[int]:
-    return array("q", [*values, 0])
+def _numbers(values: Iterable[int]) -> array[int]:
+    found = array("q", values)
+    found.append(0)
+    return found
+
+
+def _zeros(count: int) -> array[int]:
+    return array("q", bytes(8 * (count + 1)))
 
 
 def _cut(rows: Sequence[Sequence[object]]) -> array[int]:
     return array("q", accumulate(map(len, rows), initial=0))
+
+
+def _fields(rows: Sequence[Sequence[Sequence[int]]], width: int) -> Iterator[array[int]]:
+    """All entries of all rows, field by field."""
+    flat = list(chain.from_iterable(rows))
+    return map(_numbers, zip(*flat, strict=True) if flat else ((),) * width)
 
 
 class Moving:
@@ -59,107 +71,77 @@ class Moving:
         self.n = n
         self.ii = board.ii
         self.fitted = board.fitted
-        self.ruled = any(last < FAR for last in board.last) or bool(board.groups)
+        self.ruled = bool(board.groups) or min(board.last, default=FAR) < FAR
         self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
         self.foremost = max(board.first, default=0)
         self.head = self.waiting = 0
-        self.place = _numbers([0] * n)
-        for k, node in enumerate(board.order):
-            self.place[node] = k
-        self.line = _numbers([0] * n)
-        self.waits = _numbers([0] * n)
+        self.place = _zeros(n)
+        self.line, self.waits = _zeros(n), _zeros(n)
         self.reach = _numbers(board.reach)
         self.first = _numbers(board.first)
         self.last = _numbers(board.last)
-        self.frozen = _numbers([0] * n)
+        self.frozen = _zeros(n)
         self.pinned = board.pinned
-        self.keeps = _numbers([int(bool(row)) for row in board.segments])
         self.arcs = len(board.arcs)
-        self.arc_src = _numbers([arc[0] for arc in board.arcs])
-        self.arc_dst = _numbers([arc[1] for arc in board.arcs])
-        self.arc_gain = _numbers([arc[2] for arc in board.arcs])
-        self.weight = _numbers([LIGHT] * self.arcs)
-        self.short = _numbers([0] * self.arcs)
-        self.astray = _numbers([0] * n)
+        self.arc_src, self.arc_dst = _numbers(board.arcs.src), _numbers(board.arcs.dst)
+        self.arc_gain = _numbers(board.arcs.gain)
+        self.weight, self.short = _zeros(self.arcs), _zeros(self.arcs)
+        self.astray = _zeros(n)
         self.heavy = self.lack = 0
-        beside: list[list[int]] = [[] for _ in range(n)]
-        for a, arc in enumerate(board.arcs):
-            beside[arc[0]].append(a)
-            beside[arc[1]].append(a)
-        self.arcs_at = _cut(beside)
-        self.arcs_of = _numbers([a for row in beside for a in row])
-        out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        into: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        for src, dst, gain in board.every:
-            out[src].append((dst, gain))
-            into[dst].append((src, gain))
-        self.succ_at, self.pred_at = _cut(out), _cut(into)
-        self.succ_op = _numbers([end[0] for row in out for end in row])
-        self.succ_gain = _numbers([end[1] for row in out for end in row])
-        self.pred_op = _numbers([end[0] for row in into for end in row])
-        self.pred_gain = _numbers([end[1] for row in into for end in row])
+        self.arcs_at, self.arcs_of = _zeros(n), _zeros(2 * self.arcs)
+        self.every = len(board.every)
+        self.succ_at, self.pred_at = _zeros(n), _zeros(n)
+        self.succ_op, self.succ_gain = _zeros(self.every), _zeros(self.every)
+        self.pred_op, self.pred_gain = _zeros(self.every), _zeros(self.every)
+        self._connect(
+            _numbers(board.every.src), _numbers(board.every.dst), _numbers(board.every.gain)
+        )
         self.seg_at = _cut(board.segments)
-        held = [(op, *segment) for op, row in enumerate(board.segments) for segment in row]
-        self.seg_op = _numbers([h[0] for h in held])
-        self.seg_col = _numbers([h[1] for h in held])
-        self.seg_off = _numbers([h[2] for h in held])
-        self.seg_len = _numbers([h[3] for h in held])
-        self.seg_amt = _numbers([h[4] for h in held])
-        lanes: list[list[int]] = [[] for _ in board.limits]
-        for s, h in enumerate(held):
-            lanes[h[1]].append(s)
-        self.lane_at = _cut(lanes)
-        self.lane_seg = _numbers([s for lane in lanes for s in lane])
-        self.limit = _numbers(board.limits)
+        self.segs = self.seg_at[n]
+        self.seg_col, self.seg_off, self.seg_len, self.seg_amt = _fields(board.segments, 4)
         self.columns = len(board.limits)
-        self.met = _numbers([0] * len(held))
-        self._part(lanes)
-        self.holders = _numbers([op for op, row in enumerate(board.segments) if row])
-        self.movers = len(self.holders) - 1
+        self.limit = _numbers(board.limits)
+        self.seg_op, self.keeps, self.holders = _zeros(self.segs), _zeros(n), _zeros(n)
+        self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
+        self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
+        self.lane_len = _zeros(self.segs)
+        self.longest = _zeros(self.columns)
+        self.met = _zeros(self.segs)
+        self._hold()
+        self._part()
         self.groups = len(board.groups)
         self.group_at = _cut(board.groups)
-        self.group_op = _numbers([end[0] for row in board.groups for end in row])
-        self.group_off = _numbers([end[1] for row in board.groups for end in row])
-        self.grouped = _numbers([0] * n)
+        self.group_op, self.group_off = _fields(board.groups, 2)
+        self.grouped = _zeros(n)
         for row in board.groups:
             for op, _ in row:
                 self.grouped[op] = 1
         self.rooms = len(board.room_bytes)
         self.wr_at, self.acc_at = _cut(board.writers), _cut(board.accessors)
-        self.wr_op = _numbers([end[0] for row in board.writers for end in row])
-        self.wr_off = _numbers([end[1] for row in board.writers for end in row])
-        self.acc_op = _numbers([end[0] for row in board.accessors for end in row])
-        self.acc_done = _numbers([end[1] for row in board.accessors for end in row])
+        self.wr_op, self.wr_off = _fields(board.writers, 2)
+        self.acc_op, self.acc_done = _fields(board.accessors, 2)
         self.room_bytes = _numbers(board.room_bytes)
         self.room_space = _numbers(board.room_space)
-        touched: list[list[int]] = [[] for _ in range(n)]
-        for room, row in enumerate(board.accessors):
-            for op in dict.fromkeys(end[0] for end in row):
-                touched[op].append(room)
-        self.touch_at = _cut(touched)
-        self.touch_room = _numbers([room for row in touched for room in row])
+        self.touch_at, self.touch_room = _zeros(n), _zeros(self.acc_at[self.rooms])
+        self._touch(_zeros(n))
         self.spaces = len(board.base)
         self.base = _numbers(board.base)
         self.budget = _numbers(board.budget)
-        self.used = _numbers([0] * self.spaces)
+        self.used = _zeros(self.spaces)
         self.always, self.unit, self.registers = board.always, board.unit, board.registers
-        self.start = _numbers([0] * n)
-        self.cycle = _numbers([0] * n)
-        self.now = _numbers([0] * n)
-        self.best = _numbers([0] * n)
-        self.early = _numbers([0] * n)
-        self.late = _numbers([0] * n)
+        self.start, self.cycle, self.now = _zeros(n), _zeros(n), _zeros(n)
+        self.best, self.early, self.late = _zeros(n), _zeros(n), _zeros(n)
         self.most = 2 * n + 4
-        self.queue = _numbers([0] * (self.most + n))
-        self.log_op = _numbers([0] * (2 * self.most + n))
-        self.log_at = _numbers([0] * (2 * self.most + n))
+        self.queue = _zeros(self.most + n)
+        self.log_op, self.log_at = _zeros(2 * self.most + n), _zeros(2 * self.most + n)
         self.logged = 0
-        self.begin = _numbers([0] * self.rooms)
-        self.end = _numbers([0] * self.rooms)
+        self.begin, self.end = _zeros(self.rooms), _zeros(self.rooms)
+        self.phase, self.rest = _zeros(self.rooms), _zeros(self.rooms)
+        self.weighs = _zeros(self.rooms)
         self.cells = self.rooms**2 > self.ii + self.rooms
-        self.change = _numbers([0] * (self.ii + 1 if self.cells else 0))
-        self.history = _numbers([0] * HISTORY)
+        self.change = _zeros(self.ii + 1 if self.cells else 0)
+        self.history = _zeros(HISTORY)
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
@@ -169,22 +151,109 @@ class Moving:
         """Nodes that had to move out of the way so far."""
         self.tried = 0
         """Moves made so far."""
-        for s in range(len(held)):
+        for s in range(self.segs):
             self.link(s)
 
-    def _part(self, lanes: Sequence[Sequence[int]]) -> None:
+    # Made ready -------------------------------------------------------------------------------
+
+    def _connect(self, src: array[int], dst: array[int], gain: array[int]) -> None:
+        """By node: its place in the order, the arcs at it, and who follows and precedes it."""
+        for k in range(self.n):
+            self.place[self.order[k]] = k
+        for a in range(self.arcs):
+            self.arcs_at[self.arc_src[a]] += 1
+            self.arcs_at[self.arc_dst[a]] += 1
+            self.weight[a] = LIGHT
+        for e in range(self.every):
+            self.succ_at[src[e]] += 1
+            self.pred_at[dst[e]] += 1
+        arcs = succs = preds = 0
+        for i in range(self.n):  # where the rows end, from which they are filled downwards
+            arcs += self.arcs_at[i]
+            succs += self.succ_at[i]
+            preds += self.pred_at[i]
+            self.arcs_at[i], self.succ_at[i], self.pred_at[i] = arcs, succs, preds
+        self.arcs_at[self.n], self.succ_at[self.n], self.pred_at[self.n] = arcs, succs, preds
+        for a in range(self.arcs - 1, -1, -1):
+            src_op, dst_op = self.arc_src[a], self.arc_dst[a]
+            self.arcs_at[src_op] -= 1
+            self.arcs_of[self.arcs_at[src_op]] = a
+            self.arcs_at[dst_op] -= 1
+            self.arcs_of[self.arcs_at[dst_op]] = a
+        for e in range(self.every - 1, -1, -1):
+            self.succ_at[src[e]] -= 1
+            self.succ_op[self.succ_at[src[e]]] = dst[e]
+            self.succ_gain[self.succ_at[src[e]]] = gain[e]
+            self.pred_at[dst[e]] -= 1
+            self.pred_op[self.pred_at[dst[e]]] = src[e]
+            self.pred_gain[self.pred_at[dst[e]]] = gain[e]
+
+    def _hold(self) -> None:
+        """By segment: whose it is; by column: its segments, and the longest."""
+        self.movers = 0
+        for op in range(self.n):
+            if self.seg_at[op] < self.seg_at[op + 1]:
+                self.keeps[op] = 1
+                self.holders[self.movers] = op
+                self.movers += 1
+            for s in range(self.seg_at[op], self.seg_at[op + 1]):
+                column = self.seg_col[s]
+                self.seg_op[s] = op
+                self.lane_at[column] += 1
+                self.longest[column] = max(self.longest[column], self.seg_len[s])
+        segs = 0
+        for column in range(self.columns):
+            segs += self.lane_at[column]
+            self.lane_at[column] = segs
+        self.lane_at[self.columns] = segs
+        for s in range(self.segs - 1, -1, -1):
+            column = self.seg_col[s]
+            self.lane_at[column] -= 1
+            m = self.lane_at[column]
+            self.lane_seg[m], self.lane_of[s] = s, m
+            self.lane_from[m], self.lane_len[m] = self.seg_off[s], self.seg_len[s]
+
+    def _part(self) -> None:
         """Cut crowded columns into parts of their cycles, each with a list of who begins there."""
-        self.longest = _numbers([max((self.seg_len[s] for s in lane), default=0) for lane in lanes])
-        wide = [
-            max(1, self.longest[c] // 2, self.ii // len(lane)) if len(lane) > CROWDED else 0
-            for c, lane in enumerate(lanes)
-        ]
-        self.part_wide = _numbers(wide)
-        self.parts = _numbers([self.ii // width if width else 0 for width in wide])
-        self.part_at = array("q", accumulate(self.parts, initial=0))
-        self.part_seg = _numbers([-1] * self.part_at[len(lanes)])
-        self.after = _numbers([-1] * (len(self.seg_op) - 1))
-        self.before = _numbers([-1] * (len(self.seg_op) - 1))
+        self.part_wide, self.parts = _zeros(self.columns), _zeros(self.columns)
+        self.part_at = _zeros(self.columns)
+        for column in range(self.columns):
+            count = self.lane_at[column + 1] - self.lane_at[column]
+            parts = 0
+            if count > CROWDED:
+                wide = max(1, self.longest[column] // 2, self.ii // count)
+                self.part_wide[column] = wide
+                parts = self.ii // wide
+            self.parts[column] = parts
+            self.part_at[column + 1] = self.part_at[column] + parts
+        self.part_seg = _zeros(self.part_at[self.columns])
+        self.after, self.before = _zeros(self.segs), _zeros(self.segs)
+        for part in range(self.part_at[self.columns]):
+            self.part_seg[part] = -1
+        for s in range(self.segs):
+            self.after[s] = self.before[s] = -1
+
+    def _touch(self, seen: array[int]) -> None:
+        """By node: the rooms it touches, each once; `seen`: a row of zeros."""
+        for room in range(self.rooms):
+            for k in range(self.acc_at[room], self.acc_at[room + 1]):
+                op = self.acc_op[k]
+                if seen[op] != room + 1:
+                    seen[op] = room + 1
+                    self.touch_at[op] += 1
+        rooms = 0
+        for op in range(self.n):
+            rooms += self.touch_at[op]
+            self.touch_at[op] = rooms
+            seen[op] = 0
+        self.touch_at[self.n] = rooms
+        for room in range(self.rooms - 1, -1, -1):
+            for k in range(self.acc_at[room], self.acc_at[room + 1]):
+                op = self.acc_op[k]
+                if seen[op] != room + 1:
+                    seen[op] = room + 1
+                    self.touch_at[op] -= 1
+                    self.touch_room[self.touch_at[op]] = room
 
     # What everybody uses ----------------------------------------------------------------------
 
@@ -206,7 +275,7 @@ class Moving:
 
     def held_from(self, s: int) -> int:
         """The cycle in which a segment begins."""
-        return self.near(self.cycle[self.seg_op[s]] + self.seg_off[s])
+        return self.lane_from[self.lane_of[s]]
 
     def part_of(self, s: int) -> int:
         """The part of its column in which a segment begins."""
@@ -247,6 +316,7 @@ class Moving:
             self.unlink(s)
         self.cycle[op] = cycle
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
+            self.lane_from[self.lane_of[s]] = self.near(cycle + self.seg_off[s])
             self.link(s)
 
     def put(self, op: int, at: int) -> None:
@@ -317,6 +387,8 @@ class Moving:
         """The first segment that a segment cannot share its column with; -1: it fits."""
         column, op = self.seg_col[s], self.seg_op[s]
         amount, limit = self.seg_amt[s], self.limit[column]
+        if amount == limit and not self.part_wide[column]:
+            return self.alone(s)
         count, held = self.meeting(s), 0
         for k in range(count):
             other = self.met[k]
@@ -324,6 +396,20 @@ class Moving:
                 return other
             held += self.seg_amt[other]  # what is tied to it moves with it, and counts
         return -1 if held <= limit else self.crowd(s, count)
+
+    def alone(self, s: int) -> int:
+        """The first segment of another node that meets a segment that shares with nobody; or -1."""
+        column, op, ii = self.seg_col[s], self.seg_op[s], self.ii
+        begin, length = self.held_from(s), self.seg_len[s]
+        for m in range(self.lane_at[column], self.lane_at[column + 1]):
+            gap = self.lane_from[m] - begin
+            if gap < 0:
+                gap += ii
+            if (gap < length or ii - gap < self.lane_len[m]) and self.seg_op[
+                self.lane_seg[m]
+            ] != op:
+                return self.lane_seg[m]
+        return -1
 
     def crowd(self, s: int, count: int) -> int:
         """Of segments that fit beside another one by one, one where all together do not; or -1."""
@@ -351,10 +437,11 @@ class Moving:
         wide, longest, count = self.part_wide[column], self.longest[column], 0
         if not wide or longest + length + 2 * wide >= ii:
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
-                other = self.lane_seg[m]
-                gap = self.near(self.held_from(other) - begin)
-                if gap < length or ii - gap < self.seg_len[other]:
-                    self.met[count] = other
+                gap = self.lane_from[m] - begin
+                if gap < 0:
+                    gap += ii
+                if gap < length or ii - gap < self.lane_len[m]:
+                    self.met[count] = self.lane_seg[m]
                     count += 1
             return count
         first, parts = self.part_at[column], self.parts[column]
@@ -728,38 +815,38 @@ class Moving:
 
     def pressure(self) -> int:
         """Most register bytes that live at once."""
-        base, top = self.always, 0
+        base, top, count = self.always, 0, 0
         for r in range(self.rooms):
             if self.room_space[r] < 0:
-                base += self.room_bytes[r] * ((self.end[r] - self.begin[r]) // self.ii)
+                life = self.end[r] - self.begin[r]
+                turns = life // self.ii
+                base += self.room_bytes[r] * turns
+                self.rest[count] = life - turns * self.ii
+                self.phase[count] = self.wrap(self.begin[r])
+                self.weighs[count] = self.room_bytes[r]
+                count += 1
         if self.cells:
-            return base + self.highest()
-        for r in range(self.rooms):  # it is reached where some life begins
-            if self.room_space[r] >= 0:
-                continue
+            return base + self.highest(count)
+        for r in range(count):  # it is reached where some life begins
             live = 0
-            for q in range(self.rooms):
-                if self.room_space[q] < 0:
-                    rest = (self.end[q] - self.begin[q]) % self.ii
-                    if self.wrap(self.begin[r] - self.begin[q]) < rest:
-                        live += self.room_bytes[q]
+            for q in range(count):
+                gap = self.phase[r] - self.phase[q]
+                if (gap if gap >= 0 else gap + self.ii) < self.rest[q]:
+                    live += self.weighs[q]
             top = max(top, live)
         return base + top
 
-    def highest(self) -> int:
+    def highest(self, count: int) -> int:
         """The same of what is left of lives after whole IIs, cycle by cycle."""
         for c in range(self.ii + 1):
             self.change[c] = 0
-        for r in range(self.rooms):
-            rest = (self.end[r] - self.begin[r]) % self.ii
-            if self.room_space[r] < 0 and rest:
-                first = self.wrap(self.begin[r])
-                self.change[first] += self.room_bytes[r]
-                if first + rest <= self.ii:
-                    self.change[first + rest] -= self.room_bytes[r]
-                else:
-                    self.change[0] += self.room_bytes[r]
-                    self.change[first + rest - self.ii] -= self.room_bytes[r]
+        for r in range(count):
+            first, last = self.phase[r], self.phase[r] + self.rest[r]
+            self.change[first] += self.weighs[r]
+            if last > self.ii:
+                self.change[0] += self.weighs[r]
+                last -= self.ii
+            self.change[last] -= self.weighs[r]
         live = top = 0
         for c in range(self.ii):
             live += self.change[c]

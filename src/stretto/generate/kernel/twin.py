@@ -583,7 +583,9 @@ class Seats:
         group = self.core.group[op]
         seated = [] if group is None else [m for m in self.core.members[group] if m in self._start]
         if seated:
-            first = self._start[seated[0]] // self.ii * self.ii
+            ahead = self.core.ahead
+            stage = self._start[seated[0]] // self.ii + ahead[seated[0]] - ahead[op]
+            first = stage * self.ii
             seat = self._first_fit(op, max(low, first), min(high, first + self.ii - 1))
             if seat is not None:
                 return seat

@@ -25,6 +25,7 @@ from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
+from stretto.problem.paths import earliest
 from stretto.resources.table import ReservationTable
 from stretto.solution import Refusal
 
@@ -85,6 +86,11 @@ class Refiner:
         chosen = range(len(self._cores))[: 0 if crowded else None : -1 if crowded else 1]
         return [(self._cores[k], self._seats_of(k, ii)) for k in chosen]
 
+    def heart(self, placement: Partial) -> Core | None:
+        """The heart in which the same share holds as in a placement, if there is one."""
+        fused = set(placement.fused.values())
+        return next((core for core in self._cores if set(core.fused()) == fused), None)
+
     def _seats_of(self, number: int, ii: int) -> Seats:
         core = self._cores[number]
         kind = seats_for(core, ii)
@@ -142,10 +148,15 @@ class Refiner:
         beyond ever fewer stages is seated anew.
         """
         best, ii = placement, placement.ii
+        if best.stage_count == 1:
+            return best
+        least = max(earliest(self.problem.between, ii, self.problem.deadline)) // ii + 1
+        if best.stage_count == least:
+            return best
         for core, seats in self.variants(ii):
             if not _taken(core, seats, ii):
                 continue
-            least = max(seats.earliest(), default=0) // ii + 1
+            least = max(least, max(seats.earliest(), default=0) // ii + 1)
             if best.stage_count > least:
                 height = seats.heights()
                 large = core.size > SMALL
@@ -442,20 +453,18 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 stage=stage,
                 order=order_at(partial, i, stage, starts[i]),
             )
-    for members in problem.members:
-        found = {starts[i] // ii for i in members}
-        if len(found) > 1:
-            names = tuple(problem.names[i] for i in members)
-            reason = f"the group {', '.join(names)} came to stages {sorted(found)}"
-            late = max(members, key=lambda i: starts[i])
-            return Refusal(
-                ii,
-                reason,
-                rung=RUNG,
-                op=problem.names[late],
-                uses=problem.vectors[late].uses,
-                group=names,
-                stage=starts[late] // ii,
-                order=order_at(partial, late, starts[late] // ii, starts[late]),
-            )
+    for members in problem.scattered(ii, starts):
+        names = tuple(problem.names[i] for i in members)
+        found = [starts[i] // ii for i in members]
+        late = max(members, key=lambda i: starts[i])
+        return Refusal(
+            ii,
+            f"the group {', '.join(names)} came to stages {found}",
+            rung=RUNG,
+            op=problem.names[late],
+            uses=problem.vectors[late].uses,
+            group=names,
+            stage=starts[late] // ii,
+            order=order_at(partial, late, starts[late] // ii, starts[late]),
+        )
     return None

@@ -17,7 +17,7 @@ tile for no reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -25,6 +25,7 @@ from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.problem import Problem
 from stretto.problem import Edge, Room
 from stretto.problem.paths import longest_from
+from stretto.resources.table import ReservationTable
 from stretto.solution.views import knot
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def tighten(partial: Partial, rung: str) -> None:
     touched = _touched(problem)
     movable = {w for room in spread for w in room.writers}
     movable |= {i for i, vector in enumerate(problem.vectors) if not vector.uses}
+    beside: ReservationTable | None = None
     for op in sorted(movable, key=problem.rank.__getitem__, reverse=True):
         start = partial.starts[op]
         if start is None or not problem.succs[op]:
@@ -176,13 +178,27 @@ def tighten(partial: Partial, rung: str) -> None:
         if high <= start:
             continue
         before = _bytes(problem, touched[op], partial)
-        partial.unseat(op)
-        later = partial.table.latest(problem.vectors[op], max(low, start), high)
-        seat = start if later is None else later
-        partial.seat((op,), seat, rung)
+        name, vector = problem.names[op], problem.vectors[op]
+        later: int | None = high
+        if problem.claims[op]:
+            beside = beside or _held_beside(partial, movable)
+            beside.release(name)
+            later = beside.latest(vector, max(low, start), high)
+        partial.move(op, start if later is None else later, rung)
         if _bytes(problem, touched[op], partial) > before:
-            partial.unseat(op)
-            partial.seat((op,), start, rung)
+            partial.move(op, start, rung)
+        if beside is not None and problem.claims[op]:
+            beside.commit(name, vector, partial.starts[op] or 0)
+
+
+def _held_beside(partial: Partial, movable: Iterable[int]) -> ReservationTable:
+    """What is held of all that some operations of a complete placement hold any of."""
+    problem, table = partial.problem, ReservationTable(partial.problem.machine, partial.ii)
+    columns = {claim.column for op in movable for claim in problem.claims[op]}
+    for op, claims in enumerate(problem.claims):
+        if any(claim.column in columns for claim in claims):
+            table.commit(problem.names[op], problem.vectors[op], partial.starts[op] or 0)
+    return table
 
 
 def _touched(problem: Problem) -> list[list[Room]]:

@@ -28,7 +28,7 @@ from stretto.solution import views
 
 @dataclass(frozen=True, slots=True)
 class SerialResult:
-    """A legal schedule of one stage."""
+    """A legal schedule of one stage, or of those that the offsets of groups ask for."""
 
     problem: Problem
     starts: list[int]
@@ -56,10 +56,13 @@ def serial(problem: Problem) -> SerialResult:
     """Schedule a loop serially.
 
     SerialError when its rings overflow a budget although only one iteration runs at a time, when
-    an operation is pinned elsewhere, and under `strict` when a constraint is not honoured.
+    an operation is pinned elsewhere, when the offsets of a group cannot be kept to in the order of
+    one iteration, and under `strict` when a constraint is not honoured.
     """
     starts = _walk(problem)
     ii = _interval(problem, starts)
+    if any(problem.ahead):
+        starts = _apart(problem, ii, starts)
     too_much = overflow(problem, ii, starts)
     if too_much:
         rings = _rings(problem, ii, starts)
@@ -119,6 +122,31 @@ def _interval(problem: Problem, starts: Sequence[int]) -> int:
             lag = starts[src] + latency - starts[dst]
             ii = max(ii, -(-lag // distance))
     return ii
+
+
+def _apart(problem: Problem, ii: int, starts: Sequence[int]) -> list[int]:
+    """The same cycles in the least stages that keep groups apart by their offsets."""
+    found, ahead = list(starts), problem.ahead
+    for _ in range(problem.size + 1):
+        before = list(found)
+        for members in problem.members:
+            last = max(found[i] // ii + ahead[i] for i in members)
+            for i in members:
+                found[i] = starts[i] + (last - ahead[i]) * ii
+        for src, dst, latency, distance in problem.graph.edges:
+            lag = found[src] + latency - ii * distance - found[dst]
+            found[dst] += max(0, -(-lag // ii)) * ii
+        if found == before:
+            break
+    else:
+        raise SerialError(ii, f"serially, at II {ii}, no stages keep to the offsets of groups")
+    low = min(found) // ii * ii
+    found = [start - low for start in found]
+    for i, last in enumerate(problem.max_stage):
+        if last is not None and found[i] // ii > last:
+            told = f"`{problem.names[i]}` stands in stage {found[i] // ii}; {last} is its last"
+            raise SerialError(ii, f"serially, at II {ii}, {told}")
+    return found
 
 
 def _rings(problem: Problem, ii: int, starts: Sequence[int]) -> str:

@@ -70,7 +70,7 @@ class Snapshot:
     """Stages an operation's own limit may reach before G2 stops it."""
     dead: set[int] = field(default_factory=set[int])
     floors: dict[int, int] = field(default_factory=dict[int, int])
-    """Group to the first stage it may stand in, once it was reordered."""
+    """Group to the first stage its last member may stand in, once it was reordered."""
 
 
 def snapshot(partial: Partial) -> Snapshot:
@@ -141,7 +141,8 @@ def reorder(partial: Partial, snap: Snapshot, i: int, start: int) -> tuple[int, 
     problem = partial.problem
     group = problem.group[i]
     assert group is not None
-    snap.floors[group] = max(start // partial.ii, snap.floors.get(group, 0) + 1)
+    stage = start // partial.ii + problem.ahead[i]
+    snap.floors[group] = max(stage, snap.floors.get(group, 0) + 1)
     out: set[int] = set()
     front = list(problem.members[group])
     while front:
@@ -155,8 +156,8 @@ def reorder(partial: Partial, snap: Snapshot, i: int, start: int) -> tuple[int, 
         if partial.starts[op] is not None:
             moved += partial.unseat(op)
     snap.reach = Reach(problem, partial.ii)
-    for floored, stage in snap.floors.items():
-        snap.reach.floor(problem.members[floored], stage)
+    for floored, first in snap.floors.items():
+        snap.reach.floor(problem.members[floored], first)
     snap.reach.take(partial)
     return tuple(moved)
 

@@ -9,7 +9,7 @@ group. Fused operations are seated together: one start, one hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stretto.generate.problem import Problem
 from stretto.problem import apply, fused_vector
@@ -108,14 +108,14 @@ class Partial:
         return low, high
 
     def group_stage(self, i: int) -> int | None:
-        """The stage that the seated members of an operation's group stand in; None: none does."""
-        group = self.problem.group[i]
+        """The stage that the seated members of its group leave an operation; None: any."""
+        group, ahead = self.problem.group[i], self.problem.ahead
         if group is None:
             return None
         for member in self.problem.members[group]:
             start = self.starts[member]
             if start is not None and member != i:
-                return start // self.ii
+                return start // self.ii + ahead[member] - ahead[i]
         return None
 
     def seat(self, members: Sequence[int], start: int, rung: str, arm: str = "") -> None:
@@ -144,6 +144,12 @@ class Partial:
             self._leader.pop(member, None)
         return members
 
+    def move(self, i: int, start: int, rung: str) -> None:
+        """Let an operation that is fused with none start elsewhere, where it fits."""
+        self._table = None
+        self.starts[i] = start
+        self.seated_by[i] = (rung, "")
+
     def copy(self) -> Partial:
         """The same seats, to be changed without changing these."""
         other = Partial(self.problem, self.ii)
@@ -166,7 +172,8 @@ class Partial:
 
     def whole(self) -> list[int]:
         """The starts of a complete placement, moved by whole stages so that the first is 0."""
-        starts = [start for start in self.starts if start is not None]
-        assert len(starts) == self.problem.size
-        shift = min(starts) // self.ii * self.ii
-        return [start - shift for start in starts]
+        starts = self.starts
+        assert None not in starts
+        placed = cast("list[int]", starts)
+        shift = min(placed) // self.ii * self.ii
+        return [start - shift for start in placed] if shift else placed[:]

@@ -32,7 +32,7 @@ class Reach:
                 self._lower(i, (last + 1) * ii - 1)
         for _ in range(_ROUNDS if problem.members else 0):
             for members in problem.members:
-                self.floor(members, max(self.low[i] for i in members) // ii)
+                self.floor(members, max(self.low[i] // ii + problem.ahead[i] for i in members))
 
     def take(self, partial: Partial) -> None:
         """Count in everything that a placement has seated."""
@@ -46,16 +46,16 @@ class Reach:
         self._lower(i, start)
         group = self.problem.group[i]
         if group is not None:
-            members = self.problem.members[group]
-            stage = start // self.ii
+            members, ahead = self.problem.members[group], self.problem.ahead
+            stage = start // self.ii + ahead[i]
             self.floor(members, stage)
             for member in members:
-                self._lower(member, (stage + 1) * self.ii - 1)
+                self._lower(member, (stage - ahead[member] + 1) * self.ii - 1)
 
     def floor(self, members: Sequence[int], stage: int) -> None:
-        """No member starts before a stage."""
+        """The last member of a group starts no earlier than a stage, the others ahead of it."""
         for member in members:
-            self._raise(member, stage * self.ii)
+            self._raise(member, (stage - self.problem.ahead[member]) * self.ii)
 
     def _raise(self, i: int, value: int) -> None:
         if value > self.low[i]:
