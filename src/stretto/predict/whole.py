@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
+from math import ceil
 
 from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
@@ -151,7 +152,8 @@ class _Whole:
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         elif self._memory is not None:
-            limits.append(self._timings.registers // (self._registers * warps * WARP))
+            given = min(REGISTERS, -(-self._registers // GRAIN) * GRAIN)
+            limits.append(self._timings.registers // (given * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
 
     @property
@@ -160,8 +162,7 @@ class _Whole:
         emitted = self._subject.emitted
         if self._memory is None or len(emitted.score) > 1:
             return 0
-        found = registers_of(emitted.score[0], self._subject.programs, self._memory)
-        return min(REGISTERS, -(-int(found) // GRAIN) * GRAIN)
+        return ceil(registers_of(emitted.score[0], self._subject.programs, self._memory))
 
     def _loading(self) -> Threads | None:
         """The kernel as one whose threads load, if it is such, and its machine tells of those."""
@@ -299,6 +300,7 @@ class _Whole:
             clock=self._clock,
             seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
             flops=self._flops(ordered, same),
+            spills=self._registers > REGISTERS,
         )
 
     def _flops(self, ordered: list[Trips], same: bool) -> float:
