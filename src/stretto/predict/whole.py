@@ -152,7 +152,7 @@ class _Whole:
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         elif self._memory is not None:
-            given = min(REGISTERS, -(-self._registers // GRAIN) * GRAIN)
+            given = max(GRAIN, min(REGISTERS, -(-self._registers // GRAIN) * GRAIN))
             limits.append(self._timings.registers // (given * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
 
