@@ -19,6 +19,8 @@ LANES, NUMBER, WIDE = 32, 4, 4
 """Threads of a warp, bytes of a number, and numbers that a thread loads at once."""
 POINTS = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (32, 4), (32, 8))
 """Warps of an SM, and loads of each in flight."""
+KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
+"""KB that 16 warps of an SM went round in."""
 HUNDREDTHS = 100
 
 
@@ -58,6 +60,20 @@ def loads_from(results: Results) -> dict[str, Figure]:
         (round(median(_mhz(results, source) for source in ("l2", "hbm"))),),
         "MHz of the SMs while that was measured: memory has a clock of its own",
         "fetch",
+    )
+    near, beyond = (
+        results.cycles(kind="fetch", source=source, warps=16, width=WIDE, flight=1)
+        for source in ("l1", "l2")
+    )
+    kept = [
+        min(1.0, (beyond - results.cycles(kind="keep", kilobytes=size)) / (beyond - near))
+        for size in KEPT
+    ]
+    found["keep_size"] = (KEPT, "KB that an SM goes round in", "keep")
+    found["keep_hits"] = (
+        tuple(max(0, round(hits * HUNDREDTHS)) for hits in kept),
+        "hundredths of its loads that its own cache has, at these sizes",
+        "keep, between fetch l1 and l2 of 16 warps",
     )
     rows = {warps: results.row(kind="follow", warps=warps) for warps in (1, 4, 8, 16)}
     single = float(rows[1]["block"]) + float(rows[1]["cycles"])

@@ -37,8 +37,9 @@ MOST = 64
 """Trips of a loop that are laid out; more go at the pace of the last."""
 STEPS = 40
 """Of the search for the length at which rate, latency and length agree."""
-SMALL, UNROLLED = 64, 4
-"""Instructions of a step up to which the assembler writes it several times, and how often."""
+SMALL, UNROLLED = 64, (4, 2, 1)
+"""Instructions of a step up to which the assembler writes it several times, and how often: four
+times in a loop, twice for two steps that are left over, and once."""
 WIDE = 16
 """Bytes that a thread loads at once."""
 CLOSE = 0.002
@@ -71,8 +72,10 @@ class Curve:
 class Memory:
     """What a machine says of loads and stores by threads."""
 
-    caches: tuple[float, float]
-    """Bytes of an SM's own cache, and of the one that all share."""
+    keeps: tuple[tuple[float, float], ...]
+    """Bytes that an SM goes round in, and the part of its loads that its own cache then has."""
+    cache: float
+    """Bytes of the one that all share."""
     own: tuple[float, float]
     """Of an SM's own cache: cycles of latency, bytes a cycle."""
     shared: Curve
@@ -85,11 +88,22 @@ class Memory:
     registers: float
     """Of a thread, beyond what it has loaded."""
 
+    def hits(self, held: float) -> float:
+        """The part of an SM's loads that its own cache has, of those that it made before."""
+        (least, best), *_ = self.keeps
+        if held <= least:
+            return best
+        for (small, more), (large, fewer) in pairwise(self.keeps):
+            if held <= large:
+                return more + (fewer - more) * (held - small) / (large - small)
+        return 0.0
+
 
 def memory_of(machine: Machine, clock: float) -> Memory | None:
     """The figures of a machine at a clock; None where it does not state them."""
     names = ("load_clock", "load_l1", "load_rate_l2", "load_latency_l2", "load_rate_hbm",
-             "load_latency_hbm", "load_store_hbm", "follow", "addresses", "l1", "l2")  # fmt: skip
+             "load_latency_hbm", "load_store_hbm", "follow", "addresses", "keep_size", "keep_hits",
+             "l2")  # fmt: skip
     stated = {name: machine.timing(name) for name in names}
     found = {name: tuple(map(float, v)) for name, v in stated.items() if v is not None}
     if len(found) < len(names):
@@ -108,7 +122,11 @@ def memory_of(machine: Machine, clock: float) -> Memory | None:
 
     latency, rate = found["load_l1"]
     return Memory(
-        (found["l1"][0], found["l2"][0]),
+        tuple(
+            (size * 1024, hits / 100)
+            for size, hits in zip(found["keep_size"], found["keep_hits"], strict=True)
+        ),
+        found["l2"][0],
         (latency, rate),
         curve("l2"),
         curve("hbm"),
@@ -217,18 +235,19 @@ class Threads:
         return high, _named(found, STARVED) if full else found
 
     def _again(self, often: Callable[[LoopScore | Around], int]) -> tuple[float, float]:
-        """Parts of what is loaded again, or by all, that an SM's cache has, and the shared one."""
+        """Parts of what is loaded again, or by all, that an SM's cache has, and the shared one.
+
+        Whatever a block touches takes room there, for as long as the block runs.
+        """
         own = common = 0.0
         for access, times in self._times(often):
-            if access.again:
-                own += access.bytes * times
-            elif access.common:
+            if access.common:
                 common += access.bytes * times
-        near, far = self.memory.caches
-        sms = float((self.machine.timing("sms") or (1,))[0])
-        held = self.resident * own + common
+            elif not access.again:
+                own += access.bytes * times
+        held, sms = self.resident * own + common, float((self.machine.timing("sms") or (1,))[0])
         all_of = sms * self.resident * own + common
-        return min(1.0, near / held) if held else 1.0, min(1.0, far / all_of) if all_of else 1.0
+        return self.memory.hits(held), min(1.0, self.memory.cache / all_of) if all_of else 1.0
 
     def _times(self, often: Callable[[LoopScore | Around], int]) -> list[tuple[Access, float]]:
         """Each access, and how often a block does it."""
@@ -287,6 +306,13 @@ class Threads:
             for op, access in self.touched.items()
             if not access.stores
         }
+
+
+def mean(outcome: Outcome, loop: int) -> float:
+    """Cycles of a step of a loop; 0 where it has none."""
+    (steps,) = outcome.steps.values() if len(outcome.steps) == 1 else ({loop: list[float]()},)
+    ends = steps.get(loop, [])
+    return (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else 0.0
 
 
 def _named(outcome: Outcome, waiting: str) -> Outcome:
@@ -357,20 +383,27 @@ class _Timeline:
         trips = self.often(loop)
         some = min(trips, MOST)
         self.there.clear()
+        steps = self.steps.setdefault(loop.number, [])
         if some < loop.needed:
+            steps.append(self.now)
             for turn in range(some):
                 self._step(loop, loop.singly, turn, staged=False)
+                steps.append(self.now)
         else:
-            steps = self.steps.setdefault(loop.number, [])
             for step, beats in loop.prologue:
                 self._step(loop, beats, step)
             steps.append(self.now)
-            often = UNROLLED if self._instructions(loop) <= SMALL else 1
-            for step in range(loop.first, some + loop.ahead):
-                self._step(loop, loop.kernel, step)
-                if (step - loop.first + 1) % often == 0:
-                    self._moved(step - (often > 1))
-                steps.append(self.now)
+            left = some + loop.ahead - loop.first
+            step = loop.first
+            for at_once in UNROLLED if self._instructions(loop) <= SMALL else (1,):
+                for _ in range(left // at_once):
+                    for _ in range(at_once):
+                        self._step(loop, loop.kernel, step)
+                        steps.append(self.now)
+                        step += 1
+                    self._moved(step - (1 if at_once == 1 else 2))
+                    steps[-1] = self.now
+                left %= at_once
             if trips > some:
                 half = len(steps) // 2
                 pace = (steps[-1] - steps[half]) / max(1, len(steps) - 1 - half)

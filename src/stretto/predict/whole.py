@@ -26,7 +26,7 @@ from stretto.predict.flow import Costing
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
-from stretto.predict.threads import Threads, memory_of, registers_of
+from stretto.predict.threads import Threads, mean, memory_of, registers_of
 from stretto.predict.timings import timings_of
 from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
@@ -160,14 +160,18 @@ class _Whole:
     def _registers(self) -> int:
         """Of a thread of a kernel of one agent, by our count."""
         emitted = self._subject.emitted
-        if self._memory is None or len(emitted.score) > 1:
+        if self._memory is None or len(emitted.score) != 1:
             return 0
-        return ceil(registers_of(emitted.score[0], self._subject.programs, self._memory))
+        (score,) = emitted.score
+        return ceil(registers_of(score, self._subject.programs, self._memory))
 
     def _loading(self) -> Threads | None:
         """The kernel as one whose threads load, if it is such, and its machine tells of those."""
         scores = self._subject.emitted.score
-        if len(scores) > 1 or self._memory is None or loads(scores[0].parts):
+        if len(scores) != 1 or self._memory is None:
+            return None
+        (score,) = scores
+        if loads(score.parts):
             return None
         wave = range(min(self._blocks, self._timings.sms))
         touched = accesses(self._subject.kernel, wave, self._numbers)
@@ -175,7 +179,7 @@ class _Whole:
             return None
         pipes = (self._timings.pipes.arithmetic, self._timings.pipes.special)
         return Threads(
-            scores[0], self._subject.programs, touched, self._memory, self._machine, pipes,
+            score, self._subject.programs, touched, self._memory, self._machine, pipes,
             self._resident,
         )  # fmt: skip
 
@@ -212,7 +216,7 @@ class _Whole:
             self._lengths[trips] = threads.length(lambda part: turns[_key(part)])
         cycles, outcome = self._lengths[trips]
         steady = sum(
-            pace(outcome, loop.number) * max(0, n - loop.first)
+            mean(outcome, loop.number) * max(0, n - loop.first)
             for loop, n in zip(self._loops, trips, strict=True)
             if isinstance(loop, LoopScore)
         )
@@ -330,7 +334,8 @@ class _Whole:
     def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
         program = self._subject.programs[loop.number]
         steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
-        cycles = pace(outcome, loop.number) or program.ii
+        step = pace(outcome, loop.number) if self._threads is None else mean(outcome, loop.number)
+        cycles = step or program.ii
         spent = {
             agent: {what: of / max(1, steps) for what, of in by.items()}
             for agent, by in outcome.spent.items()
