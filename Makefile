@@ -149,16 +149,19 @@ bench-speed: setup
 	  --tiles $(CORPUS)/tile-ddg $(if $(BEST),--best $(BEST)))
 
 # On a machine with a Hopper GPU, torch and Triton (PYTHON_GPU has them): emitted kernels are right, and how fast; and
-# what is predicted beside what was measured of the sweep that ships, or of SWEEP, which benchmarks/gpu/sweep.py wrote.
+# a sweep of configurations, predicted beside measured; make build/gpu/sweep elsewhere, and they need not be emitted there.
 PYTHON_GPU ?= python3
 build/gpu/kernels:
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/kernels.py $@
 test-on-gpu: build/gpu/kernels
 	$(PYTHON_GPU) benchmarks/gpu/measure.py $< --check
-bench-gpu: build/gpu/kernels
+build/gpu/sweep:
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/sweep.py emit $@
+bench-gpu: build/gpu/kernels build/gpu/sweep
 	$(PYTHON_GPU) benchmarks/gpu/tileiras.py measure $< -o build/gpu/results.json
 	$(PYTHON_GPU) benchmarks/gpu/table.py build/gpu/results.json
-	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/predicted.py $(SWEEP)
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/sweep.py run $(word 2,$^) -o build/gpu/sweep.jsonl
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/predicted.py build/gpu/sweep.jsonl -o build/gpu/predicted.jsonl
 
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup

@@ -59,12 +59,21 @@ def launched(
     source: str, inputs: Mapping[str, Any], grid: tuple[int, ...], naps: float = 0.0
 ) -> dict[str, Array]:
     """What is in the caller's arrays after a run."""
+    return traced(source, inputs, grid, naps)[0]
+
+
+def traced(
+    source: str, inputs: Mapping[str, Any], grid: tuple[int, ...], naps: float = 0.0, slow: str = ""
+) -> tuple[dict[str, Array], list[tuple[str, str]]]:
+    """The same, and what was begun or done, in its order."""
     given = {name: _given(value, name.endswith("_desc")) for name, value in inputs.items()}
-    Emulator(source, naps=naps).launch(**given, grid=grid)
-    return {
+    emulator = Emulator(source, naps=naps, slow=slow)
+    emulator.launch(**given, grid=grid)
+    arrays = {
         name: value.base.reshape(value.shape) if isinstance(value, Descriptor) else value
         for name, value in given.items()
     }
+    return arrays, emulator.events
 
 
 def case(name: str) -> kernel_cases.Case:

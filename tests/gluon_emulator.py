@@ -286,13 +286,19 @@ class Late(threading.Thread):
 
 
 class Emulator:
-    """One emitted file, ready to be launched; `naps` is how often copies and arrivals tarry."""
+    """One emitted file, ready to be launched; `naps` is how often copies and arrivals tarry.
 
-    def __init__(self, source: str, seed: int = 0, naps: float = 0.0) -> None:
+    With `slow`, arrivals of that partition alone do.
+    """
+
+    def __init__(self, source: str, seed: int = 0, naps: float = 0.0, slow: str = "") -> None:
+        self._slow = slow
         self._local = threading.local()
         self._copies, self._products = Late(seed, naps), Late(seed + 1, naps)
         self._naps, self._rng = naps, random.Random(seed)
         self._sums: list[TensorMemory] = []
+        self.events: list[tuple[str, str]] = []
+        """What was begun or done, and by whom, in this order."""
         self._modules = self._fake()
         tree = _Undefining().visit(ast.parse(source))
         ast.fix_missing_locations(tree)
@@ -381,6 +387,7 @@ class Emulator:
             raise EmulationError("deadlock: a partition does not end")
 
     def _mma(self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False) -> Any:
+        self._note("product")
         flight = Flight(a, b, total, use_acc)
         self._local.pending.append(flight)
         return flight if is_async else self._wait(0, (flight,))
@@ -412,12 +419,17 @@ class Emulator:
             made = np.asarray(left, dtype=np.float32) @ np.asarray(right, dtype=np.float32)
             into[...] = into + made if adds else made
             total.flying[total.at] -= 1
+            self._note("done")
 
+        self._note("product")
         total.flying[total.at] += 1
         self._products.todo.put(job)
 
     def _commit(self, barrier: Barrier) -> None:
         self._products.todo.put(barrier.arrive)
+
+    def _note(self, what: str) -> None:
+        self.events.append((what, threading.current_thread().name))
 
     def _arrive(self, barrier: Barrier, count: int = 1) -> None:
         barrier.arrive(count)
@@ -425,6 +437,8 @@ class Emulator:
 
     def nap(self) -> None:
         """Others go ahead meanwhile."""
+        if self._slow not in ("", threading.current_thread().name):
+            return
         if self._rng.random() < self._naps:
             time.sleep(3 * NAP)
 
@@ -446,6 +460,7 @@ class Emulator:
 
         if list(to.array.shape) != desc.block:
             raise EmulationError(f"a tile of {desc.block} into {to.array.shape}")
+        self._note(f"copy {desc.block}")
         self._copies.todo.put(job)
 
     @staticmethod

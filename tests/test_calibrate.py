@@ -12,6 +12,7 @@ from stretto.machine.calibrating import Results, measured_on, timings_from
 from test_cli import Run
 
 RESULTS = Path(__file__).parents[1] / "benchmarks/gpu/results/micro-h200-2026-11-16.jsonl"
+TURN = {"kind": "turn", "arrives": 2, "waits": 1, "product": 1, "n": 128, "k": 64, "warps": 4}
 Capture = pytest.CaptureFixture[str]
 
 
@@ -39,12 +40,12 @@ def test_a_calibrated_machine_can_be_read_and_predicted_with(
 def test_another_measurement_makes_another_machine(capsys: Capture, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
     for row in rows:
-        if row["kind"] == "barrier" and row["op"] == "wait":
+        if row["kind"] == "turn" and row["waits"]:
             row["cycles"] += 100
     slower = tmp_path / "slower.jsonl"
     slower.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     document = Run(capsys, "machines", "--calibrate", str(slower), "--json").json("calibration")
-    assert "[timings.wait]\nvalues = [182, 4]" in document["toml"]
+    assert "[timings.wait]\nvalues = [152, 3]" in document["toml"]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +53,10 @@ def test_another_measurement_makes_another_machine(capsys: Capture, tmp_path: Pa
     [
         ("nonsense", "line 1: error: is not JSON"),
         ("[1]", "line 1: error: is no row of micro.py"),
-        ('{"kind": "info"}', "has no row of kind barrier op wait warps 4"),
+        ('{"kind": "info"}', "has no row of kind turn arrives 2 waits 1 product 1"),
         (
-            '{"kind": "barrier", "op": "wait", "warps": 4, "error": "it hangs"}',
-            "kind barrier op wait warps 4 failed: it hangs",
+            json.dumps(TURN | {"error": "it hangs"}),
+            "kind turn arrives 2 waits 1 product 1 n 128 k 64 warps 4 failed: it hangs",
         ),
     ],
 )

@@ -149,9 +149,9 @@ def test_a_machine_that_does_not_tell_of_such_loads_has_a_lower_bound_and_says_s
     assert told not in "\n".join(norm().to_text())
 
 
-def test_columns_that_are_twice_as_many_take_about_twice_as_long() -> None:
+def test_rows_of_twice_the_length_take_twice_as_long_or_more_where_caches_keep_less() -> None:
     once, twice = norm().prediction.seconds, norm(columns=2 * COLUMNS).prediction.seconds
-    assert 1.6 * once < twice < 2.4 * once
+    assert 1.6 * once < twice < 4 * once
 
 
 def test_a_product_of_pointers_takes_no_less_than_its_products() -> None:

@@ -26,6 +26,8 @@ import micro_threads
 SINGLE = (
     "multiply",
     "subtract",
+    "fused",
+    "higher",
     "divide",
     "choose",
     "exponent",
@@ -36,6 +38,20 @@ SINGLE = (
 )
 BLOCKS = ("scaled_maximum", "exponent_sum", "exponent_sum_narrow", "softmax", "softmax_rescale")
 WORK = (*SINGLE, *BLOCKS)
+PRODUCTS = ((128, 128, 0), (128, 128, 1), (128, 64, 0), (64, 128, 1), (64, 128, 0))
+"""Beside which arithmetic is measured: n, k, and whether the left factor is in registers."""
+PAIRS = ((128, 128, 64), (64, 64, 64), (128, 64, 64), (64, 128, 64), (256, 128, 64), (128, 256, 64),
+         (64, 256, 64), (128, 128, 32), (128, 128, 128))  # fmt: skip
+"""Rows of the tiles of both factors, and their columns."""
+
+
+def arithmetic():
+    """Operations, columns of their tiles, and of the sum that is rescaled."""
+    yield from ((op, n, 128) for n in (64, 128) for op in WORK)
+    yield from (("softmax_rescale", n, 64) for n in (64, 128))
+    yield from ((op, 32, 128) for op in ("maximum", "softmax", "softmax_rescale"))
+    # Hardly more than lanes that are brought together.
+    yield from (("maximum", 8, 128), ("sum", 8, 128))
 
 
 def configurations():
@@ -49,20 +65,34 @@ def configurations():
                     for warps in (4, 8) if how == "steady" else (4,):
                         found.append({"kind": "product", "how": how, "n": n, "k": k,
                                       "registers": registers, "warps": warps})  # fmt: skip
-                if n <= 128:
-                    for how in ("steady", "single"):
+                for how in ("steady", "single", "issue") if n <= 128 else ():
+                    for beside in ("steady", "softmax_rescale") if n > 32 else ("steady",):
                         found.append({"kind": "products", "how": how, "n": n, "k": k,
-                                      "registers": registers})  # fmt: skip
+                                      "registers": registers, "beside": beside})  # fmt: skip
     # Arithmetic: alone, in one agent of twice the warps, two agents, beside another's products.
-    for n in (32, 64, 128):
-        for op in WORK:
-            for beside in ("alone", "wide", "two", "products"):
-                found.append({"kind": "arithmetic", "op": op, "n": n, "d": 128, "beside": beside})
-    for beside in ("alone", "wide", "two", "products"):
-        found.append({"kind": "arithmetic", "op": "softmax_rescale", "n": 128, "d": 64,
-                      "beside": beside})  # fmt: skip
-        found.append({"kind": "arithmetic", "op": "softmax_rescale", "n": 64, "d": 64,
-                      "beside": beside})  # fmt: skip
+    for op, n, d in arithmetic():
+        for beside in ("alone", "wide", "two"):
+            found.append({"kind": "arithmetic", "op": op, "n": n, "d": d, "beside": beside})
+        for p, k, registers in PRODUCTS:
+            found.append({"kind": "arithmetic", "op": op, "n": n, "d": d, "beside": "products",
+                          "p": p, "k": k, "registers": registers})  # fmt: skip
+    for n in (64, 128):
+        for d in (64, 128):
+            for agents in (1, 2):
+                found.append({"kind": "alternate", "n": n, "d": d, "agents": agents})
+    for offset in (0, 64, 128, 256, 384, 512):
+        for registers in (0, 1):
+            found.append({"kind": "overlap", "offset": offset, "registers": registers, "n": 128,
+                          "k": 128})  # fmt: skip
+    # What a ring's turn costs an agent, with a product in it and without.
+    for product, n, k in ((0, 128, 64), (1, 128, 64), (1, 64, 64), (1, 128, 128)):
+        for warps in (1, 4, 8) if not product else (4, 8):
+            for arrives in (0, 1, 2):
+                for waits in (0, 1, 2):
+                    if product or arrives or waits:
+                        found.append({"kind": "turn", "product": product, "n": n, "k": k,
+                                      "warps": warps, "arrives": arrives,
+                                      "waits": waits})  # fmt: skip
     # Copies in: latency by tile and source, and rates with all SMs busy, by how many share.
     for rows, columns in ((32, 64), (64, 64), (64, 128), (128, 64), (128, 128), (256, 64)):
         for what in ("issue", "latency"):
@@ -78,13 +108,13 @@ def configurations():
                     found.append({"kind": "copies", "rows": rows, "columns": columns, "walk": walk,
                                   "share": share, "ring": ring, "source": source,
                                   "parts": 1})  # fmt: skip
-    for rows, share in ((64, 8), (128, 8), (128, 16)):
-        for ring in (1, 2, 3, 4, 6, 8):
-            for source in ("l2", "hbm"):
-                if rows * ring * 256 <= 200 * 1024:
-                    found.append({"kind": "copies", "rows": rows, "columns": 64, "walk": "across",
-                                  "share": share, "ring": ring, "source": source,
-                                  "parts": 2})  # fmt: skip
+    # As products of matrices load them: eight rows of tiles, as many columns as make all SMs.
+    for a, b, columns in PAIRS:
+        for ring in (1, 2, 3, 4, 6):
+            for pace in (0, a * b * columns // 2048):
+                if (a + b) * columns * 2 * ring <= 200 * 1024 and (ring > 2 or not pace):
+                    found.append({"kind": "tiles", "a": a, "b": b, "columns": columns,
+                                  "ring": ring, "pace": pace})  # fmt: skip
     # Copies out.
     for n in (64, 128, 256):
         for how in ("smem", "tma", "direct"):
@@ -101,9 +131,15 @@ def configurations():
     return found
 
 
+def limited(second):
+    """Options of two agents: registers of each."""
+    return {} if second == "alone" else {"maxnreg": 240}
+
+
 def repeated(configuration):
     """The kernel of a configuration, its constants and options: what compiles without a GPU."""
     import micro_kernels as kernels
+    import turn_kernels
 
     c = configuration
     if c["kind"] in micro_threads.KERNELS:
@@ -112,14 +148,13 @@ def repeated(configuration):
         kernel = getattr(thread_kernels, micro_threads.KERNELS[c["kind"]])
         return kernel, *micro_threads.constants(c)
     match c["kind"]:
-        case "product":
-            constants = {"FIRST": c["how"], "SECOND": "alone", "REGISTERS": c["registers"],
-                         "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
-            return kernels.pair, constants, {"num_warps": c["warps"]}
-        case "products":
-            constants = {"FIRST": c["how"], "SECOND": "steady", "REGISTERS": c["registers"],
-                         "N": c["n"], "K": c["k"], "D": 64}  # fmt: skip
-            return kernels.pair, constants, {"num_warps": 4, "maxnreg": 240}
+        case "product" | "products":
+            second = c.get("beside", "alone")
+            constants = {"FIRST": c["how"], "SECOND": second, "REGISTERS": c["registers"],
+                         "N": 128 if second == "softmax_rescale" else c["n"], "P": c["n"],
+                         "K": c["k"], "D": 64}  # fmt: skip
+            options = {"num_warps": c.get("warps", 4)}
+            return kernels.pair, constants, options | limited(second)
         case "arithmetic":
             first, second, warps = {
                 "alone": (c["op"], "alone", 4),
@@ -127,14 +162,26 @@ def repeated(configuration):
                 "two": (c["op"], c["op"], 4),
                 "products": ("steady", c["op"], 4),
             }[c["beside"]]
-            constants = {"FIRST": first, "SECOND": second, "REGISTERS": 0, "N": c["n"], "K": 128,
+            constants = {"FIRST": first, "SECOND": second, "REGISTERS": c.get("registers", 0),
+                         "N": c["n"], "P": c.get("p", 64), "K": c.get("k", 64),
                          "D": c["d"]}  # fmt: skip
             options = {"num_warps": warps}
-            return (
-                kernels.pair,
-                constants,
-                options | ({"maxnreg": 240} if second != "alone" else {}),
-            )
+            return kernels.pair, constants, options | limited(second)
+        case "alternate":
+            constants = {"AGENTS": c["agents"], "N": c["n"], "D": c["d"]}
+            return turn_kernels.alternates, constants, {"num_warps": 4, "maxnreg": 240}
+        case "overlap":
+            constants = {"OFFSET": c["offset"], "REGISTERS": c["registers"], "N": c["n"],
+                         "K": c["k"]}  # fmt: skip
+            return turn_kernels.overlap, constants, {"num_warps": 4, "maxnreg": 240}
+        case "turn":
+            constants = {"PRODUCT": c["product"], "ARRIVES": c["arrives"], "WAITS": c["waits"],
+                         "N": c["n"], "K": c["k"]}  # fmt: skip
+            return turn_kernels.turns, constants, {"num_warps": c["warps"]}
+        case "tiles":
+            constants = {"ROWS": ROWS, "COLUMNS": c["columns"], "TILES": TILES_WALKED,
+                         "RING": c["ring"], "PACE": c["pace"]}  # fmt: skip
+            return turn_kernels.tiles, constants, {"num_warps": 1}
         case "copy":
             tiles = TILES[c["source"]]
             constants = {"TILES": tiles, "ROWS": c["rows"], "COLUMNS": c["columns"],
@@ -158,6 +205,12 @@ def repeated(configuration):
 
 TILES = {"l2": 4, "hbm": 128}
 """Tiles that each group of blocks walks over before it begins anew."""
+WALKS = 4
+"""How often tiles are walked over, the first time without a count."""
+LONG = 256 * 2000
+"""Cycles for which products run beside arithmetic that is measured."""
+TILES_WALKED, ROWS = 128, 8
+"""The same of tiles as a product of matrices loads them, and their rows at a time."""
 kept = {}
 
 
@@ -191,6 +244,15 @@ def tensors(c, sms):
             return {"a_desc": made}, 1 if c["blocks"] == "one" else sms
         other = described(big[-shape[0] * shape[1] :].view(shape), (rows, columns))
         return {"a_desc": made, "b_desc": other}, sms
+    if c["kind"] == "tiles":
+        span = c["columns"] * TILES_WALKED
+        passed = -(-sms // ROWS) * c["b"] * (WALKS + 1)
+        a = big[: ROWS * c["a"] * span].view(ROWS * c["a"], span)
+        b = big[-passed * span :].view(passed, span)
+        return {
+            "a_desc": described(a, (c["a"], c["columns"])),
+            "b_desc": described(b, (c["b"], c["columns"])),
+        }, sms
     if c["kind"] == "store":
         shape = (16 * c["warps"] * sms, c["n"])
         tile = (16 * c["warps"], c["n"])
@@ -199,8 +261,10 @@ def tensors(c, sms):
     if c["kind"] in micro_threads.KERNELS:
         numbers = big.view(torch.int32)
         return micro_threads.tensors(c, numbers), micro_threads.blocks_of(c, sms)
-    if c["kind"] in ("product", "products", "arithmetic"):
+    if c["kind"] in ("product", "products", "arithmetic", "alternate"):
         return {"sink": sink, "c": 0.125}, sms
+    if c["kind"] in ("turn", "overlap"):
+        return {"sink": sink}, sms
     return {}, sms
 
 
@@ -283,14 +347,21 @@ def run(c):
         case "arithmetic" if c["beside"] == "two":
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
         case "arithmetic":
-            # Products of 64 x n x 128 run all the while, and then what they take beside it.
-            beside = slope(
-                c, blocks, 64, 256, ["second_trips"], 1, first_trips=256 * 6 * 128 // c["n"]
-            )
-            more = {"cycles": 0.0}
-            if c["op"] in ("multiply", "exponent", "softmax", "softmax_rescale", "sum", "maximum"):
-                more = slope(c, blocks, 64, 192, ["first_trips"], 0, second_trips=6000)
+            # Products run all the while, and then what they take beside it.
+            each = 64 * c["p"] * c["k"] // 2048
+            beside = slope(c, blocks, 64, 256, ["second_trips"], 1, first_trips=LONG // each)
+            more = slope(c, blocks, 64, 192, ["first_trips"], 0, second_trips=6000)
             return beside | {"products": more["cycles"]}
+        case "alternate":
+            return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
+        case "overlap":
+            more = {
+                name: slope(c, blocks, 32, 128, ["trips"], who)["cycles"]
+                for name, who in (("second", 1), ("issue", 4), ("second_issue", 5))
+            }
+            return slope(c, blocks, 32, 128, ["trips"]) | more
+        case "tiles":
+            return slope(c, blocks, TILES_WALKED, WALKS * TILES_WALKED, ["trips"])
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
@@ -339,7 +410,7 @@ def compile_one(c):
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
     names = {"products": ("first_trips", "second_trips"), "launch": ()}
     names["follow"] = ("cycles",)
-    names |= dict.fromkeys(("product", "arithmetic"), ("first_trips", "second_trips"))
+    names |= dict.fromkeys(("product", "arithmetic", "alternate"), ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))
 

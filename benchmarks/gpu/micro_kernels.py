@@ -55,6 +55,13 @@ def xor16(z, y):
     )
 
 
+@gluon.jit
+def higher(x, y):
+    return gl.inline_asm_elementwise(
+        "max.f32 $0, $1, $2;", "=f,f,f", [x, y], gl.float32, is_pure=False, pack=1
+    )
+
+
 # Products ---------------------------------------------------------------------------------------
 
 
@@ -132,6 +139,12 @@ def compute(
     elif OP == "divide":
         for i in range(trips):
             x = x / r[:, None]
+    elif OP == "fused":
+        for i in range(trips):
+            x = x * c + r[:, None]
+    elif OP == "higher":
+        for i in range(trips):
+            x = higher(x, r[:, None])
     elif OP == "choose":
         for i in range(trips):
             x = gl.where(x > c, x + c, -1.0)
@@ -212,40 +225,42 @@ def pair(
     SECOND: gl.constexpr,
     REGISTERS: gl.constexpr,
     N: gl.constexpr,
+    P: gl.constexpr,
     K: gl.constexpr,
     D: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """Two agents, each with work of its own. One that multiplies is named by how it does."""
+    """Two agents, each with work of its own. One that multiplies is named by how it does, and
+    multiplies 64 x K by K x P."""
     smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([64, K], gl.float16)
-    b_smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([K, N], gl.float16)
+    b_smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([K, P], gl.float16)
     filled: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [num_warps, 1], [1, 0])
     M: gl.constexpr = 16 * num_warps
     a_tile = gl.allocate_shared_memory(gl.float16, [M, K], smem)
     a_tile.store(gl.full([M, K], 0.25, gl.float16, filled))
-    b_tile = gl.allocate_shared_memory(gl.float16, [K, N], b_smem)
-    b_tile.store(gl.full([K, N], 0.5, gl.float16, filled))
+    b_tile = gl.allocate_shared_memory(gl.float16, [K, P], b_smem)
+    b_tile.store(gl.full([K, P], 0.5, gl.float16, filled))
     fence_async_shared()
     gl.thread_barrier()
     stamp(out, 4)
     if SECOND == "alone":
         if FIRST == "steady" or FIRST == "single" or FIRST == "issue":
-            multiply(out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, N)
+            multiply(out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)
         else:
             compute(out, sink, c, first_trips, 0, FIRST, N, D)
     elif SECOND == "steady":
         gl.warp_specialize(
             [
-                (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, N)),
-                (multiply, (out, sink, a_tile, b_tile, second_trips, 1, SECOND, REGISTERS, N)),
+                (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)),
+                (multiply, (out, sink, a_tile, b_tile, second_trips, 1, SECOND, REGISTERS, P)),
             ],
             [4],
             [240],
         )
-    elif FIRST == "steady":
+    elif FIRST == "steady" or FIRST == "single" or FIRST == "issue":
         gl.warp_specialize(
             [
-                (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, N)),
+                (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)),
                 (compute, (out, sink + 65536, c, second_trips, 1, SECOND, N, D)),
             ],
             [4],

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.api.emitting import EmitMode, emit
+from stretto.api.kernels import import_kernel
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -48,6 +49,21 @@ BLACKWELL: dict[str, EmitMode] = {
 }
 """Kernels that are compiled for tensor memory as well, each in one mode."""
 TARGETS = {"h200": 90, "b200": 100}
+TURNS = (
+    '{src = "scores_2", dst = "scores_3", latency = 0, distance = 0, kind = "order"}',
+    '{src = "scores_3", dst = "scores_2", latency = 0, distance = 1, kind = "order"}',
+)
+"""Two consumers of attention take turns."""
+
+
+def with_turns(folder: Path) -> Path:
+    """Attention as a module whose agents wait for each other."""
+    kernel = EXAMPLES / "triton" / "attention_forward_d128.ttir"
+    text, _ = import_kernel(kernel, "h200", consumers=2)
+    said = 'stretto.machine = "h200"'
+    file = folder / "turns.mlir"
+    file.write_text(text.replace(said, f"{said}, stretto.dependences = [{', '.join(TURNS)}]"))
+    return file
 
 
 def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
@@ -103,7 +119,8 @@ def main(python: str) -> int:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with Pool(WORKERS) as pool:
-            names = pool.starmap(written, [(*one, folder) for one in kernels()])
+            every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
+            names = pool.starmap(written, [(*one, folder) for one in every])
         with ThreadPoolExecutor(WORKERS) as threads:
             for found in threads.map(compiled, repeat(python), names, repeat(folder)):
                 name, why = found["name"], wrong(found)

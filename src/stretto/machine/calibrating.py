@@ -19,10 +19,17 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.thread_timings import loads_from
 
 HUNDREDTHS = 100
-ISSUE = 64
-"""Cycles in which four schedulers issue one instruction for each element of a 64 x 128 tile."""
-BESIDE = {"choose": 3.0, "narrow": 1.75, "softmax_rescale": 8.75}
-"""Instructions an element of some programs: a comparison, a sum and a choice, for one."""
+PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
+"""Programs that keep an arithmetic pipe busy, and the columns of their tiles."""
+TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6), (256, 128, 64, 2),
+         (128, 256, 64, 3), (64, 256, 64, 4))  # fmt: skip
+"""Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
+NARROW, LIKE = (128, 128, 32, 6), (64, 64, 64, 6)
+"""Tiles of half the columns, and some of as many bytes."""
+READ = "64, 96, 128"
+"""Bytes of shared memory that the products beside which lanes meet read in a cycle."""
+MET = 8
+"""Columns of a tile that hardly has more to do than to bring lanes together."""
 STEPS = 8
 """Operations in a row of the program `rows`, each of which waits for the one before."""
 
@@ -69,30 +76,39 @@ def timings_from(results: Results) -> dict[str, Figure]:
 
 
 def _barriers(results: Results) -> dict[str, Figure]:
+    def turn(arrives: int, waits: int, warps: int) -> float:
+        shape = {"product": 1, "n": 128, "k": 64, "warps": warps}
+        return results.cycles(kind="turn", arrives=arrives, waits=waits, **shape)
+
     def barrier(op: str, warps: int) -> float:
         return results.cycles(kind="barrier", op=op, warps=warps)
 
-    wait, wide = barrier("wait", 4), barrier("wait", 8)
-    arrive = barrier("arrive_wait", 4) - wait
-    wider = barrier("arrive_wait", 8) - wide
-    single = barrier("arrive_wait", 1) - barrier("wait", 1)
+    wait, wide = (turn(2, 1, warps) - turn(2, 0, warps) for warps in (4, 8))
+    arrive, wider = (turn(2, 0, warps) - turn(1, 0, warps) for warps in (4, 8))
+    settle = turn(1, 0, 4) - turn(0, 0, 4) - arrive
+    first, single = (barrier("arrive_wait", w) - barrier("wait", w) for w in (4, 1))
     hand = results.cycles(kind="hand_over", warps=4, other=1) / 2
     each = "of four warps, and for each warp more"
     return {
         "wait": (
             _whole(wait, (wide - wait) / 4),
             f"a wait for what is there: {each}",
-            "barrier wait",
+            "turn of two arrivals, with a wait less without",
         ),
         "arrive": (
             _whole(arrive, (wider - arrive) / 4),
-            f"an arrival before a wait: {each}",
-            "barrier arrive_wait less wait",
+            f"an arrival: {each}",
+            "turn of two arrivals less of one",
+        ),
+        "settle": (
+            _whole(settle),
+            "what follows a wait for products, until warps have met",
+            "turn of an arrival less of none, less an arrival",
         ),
         "wake": (
-            _whole(hand - (arrive + single) / 2),
+            _whole(hand - (first + single) / 2),
             "from an arrival until a waiter goes on",
-            "hand_over of 4 warps and 1, less the arrivals",
+            "hand_over of 4 warps and 1, less arrivals before waits",
         ),
         "expect": (
             _whole(single),
@@ -119,23 +135,19 @@ def _copies(results: Results) -> dict[str, Figure]:
         for source in ("l2", "hbm")
     }
 
-    def rate(source: str, share: int, rows: int = 128, columns: int = 128, **more: object) -> float:
-        asked = {"kind": "copies", "rows": rows, "columns": columns, "source": source, **more}
-        parts = int(str(more.get("parts", 1)))
-        found = [
-            rows * columns * 2 * parts / results.cycles(**asked, share=share, ring=ring)
+    def alone(source: str) -> float:
+        return 128 * 128 * 2 / min(
+            results.cycles(kind="copies", rows=128, columns=128, walk="down", parts=1, share=1,
+                           source=source, ring=ring)
             for ring in (2, 4)
-        ]
-        return max(found)
+        )  # fmt: skip
 
-    shared = {
-        source: median(rate(source, share, 128, 64, parts=2, walk="across") for share in (8, 16))
-        for source in ("l2", "hbm")
-    }
-    meaning = (
-        "hundredths of bytes a cycle of an SM, all SMs loading tiles that 1, 4, 16, 132 of them "
-        "load at once"
-    )
+    def shared(a: int, b: int, columns: int, ring: int) -> float:
+        shape = {"a": a, "b": b, "columns": columns}
+        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape, ring=ring, pace=0)
+
+    fastest = max(shared(*tiles) for tiles in TILES)
+    sms = "hundredths of bytes a cycle of an SM, all SMs loading"
     found: dict[str, Figure] = {
         "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
         "copy_port": (
@@ -143,10 +155,20 @@ def _copies(results: Results) -> dict[str, Figure]:
             "bytes a cycle that an SM takes in at most",
             "copy latency, 32 KB less 4 KB",
         ),
+        "copy_rate_shared": (
+            _whole(fastest * HUNDREDTHS),
+            f"{sms} tiles that several load at once, while they are in step",
+            "tiles, the fastest of all shapes",
+        ),
+        "copy_narrow": (
+            _whole(shared(*NARROW) / shared(*LIKE) * HUNDREDTHS),
+            "hundredths of a rate for tiles whose rows have 64 bytes",
+            "tiles of 32 columns beside tiles of as many bytes",
+        ),
     }
     found["copy_clock"] = (
         _whole(results.row(kind="copies", rows=128, columns=128, walk="down", ring=4)["mhz"]),
-        "MHz of the SMs while rates were measured: memory has a clock of its own",
+        "MHz of the SMs while rates were measured: HBM has a clock of its own",
         "copies",
     )
     for source, first in latency.items():
@@ -155,11 +177,11 @@ def _copies(results: Results) -> dict[str, Figure]:
             f"until the first byte of a copy from {source.upper()}",
             "copy latency of one SM, less the bytes",
         )
-        rates = (rate(source, 1, walk="down"), rate(source, 4, walk="down"), shared[source],
-                 rate(source, 132, walk="down"))  # fmt: skip
         found[f"copy_rate_{source}"] = (
-            _whole(*(r * HUNDREDTHS for r in rates)), meaning, "copies, the best ring"
-        )  # fmt: skip
+            _whole(alone(source) * HUNDREDTHS),
+            f"{sms} tiles of their own from {source.upper()}",
+            "copies, the best ring",
+        )
     return found
 
 
@@ -200,30 +222,44 @@ def _products(results: Results) -> dict[str, Figure]:
 
 
 def _beside(results: Results) -> dict[str, Figure]:
-    def arithmetic(op: str, n: int, beside: str) -> float:
-        return results.cycles(kind="arithmetic", op=op, n=n, d=128, beside=beside)
+    def arithmetic(op: str, n: int, beside: str, **more: int) -> float:
+        return results.cycles(kind="arithmetic", op=op, n=n, d=128, beside=beside, **more)
 
-    left = median(ISSUE * count / arithmetic(op, 128, "products") for op, count in BESIDE.items())
-    special = arithmetic("exponent", 128, "products") * left / (8 * ISSUE)
-    meeting = median(
-        (arithmetic("softmax", n, "products") - arithmetic("softmax", n, "alone")) / 2
-        for n in (32, 64, 128)
-    )
+    def slowed(op: str, n: int) -> float:
+        return arithmetic(op, n, "products", p=128, k=128, registers=0)
+
+    left = median(arithmetic(op, n, "two") / 2 / slowed(op, n) for op, n in PIPES)
+    special = arithmetic("exponent", 128, "alone") / slowed("exponent", 128)
+    met = arithmetic("maximum", MET, "alone")
+    longer = [
+        arithmetic("maximum", MET, "products", p=p, k=128, registers=registers) - met
+        for p, registers in ((128, 1), (128, 0), (64, 0))
+    ]
     return {
         "beside": (
             _whole(left * HUNDREDTHS),
-            "hundredths of the issue slots that a running product leaves to others",
-            f"arithmetic {', '.join(BESIDE)} beside products, by their instructions",
+            "hundredths of the arithmetic pipes that a running product leaves to others",
+            f"arithmetic {', '.join(op for op, _ in PIPES)}: two agents, beside products",
         ),
         "special": (
             _whole(special * HUNDREDTHS),
-            "hundredths of an issue slot for each cycle of the special function units",
-            "arithmetic exponent beside products",
+            "hundredths of the special function units that a running product leaves to others",
+            "arithmetic exponent, alone and beside products",
         ),
         "meeting": (
-            _whole(meeting),
-            "cycles more of a reduction while products run",
-            "arithmetic softmax, which has two, beside products less alone",
+            _whole(met, *longer),
+            f"lanes meet: alone, and cycles more beside products that read {READ} bytes a cycle",
+            "arithmetic maximum of 8 columns",
+        ),
+        "elements": (
+            _whole(*(arithmetic(op, 128, "two") / 2 for op in ("subtract", "higher"))),
+            "8,192 elements are added to others; are compared or chosen",
+            "arithmetic subtract, higher: two agents, each",
+        ),
+        "late": (
+            _whole(slowed("rows", 128) / arithmetic("rows", 128, "alone") * HUNDREDTHS),
+            "hundredths: how much longer results take beside products",
+            "arithmetic rows, beside products and alone",
         ),
         "lag": (
             _whole(arithmetic("rows", 128, "alone") / STEPS),

@@ -14,13 +14,17 @@ while to bring lanes together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stretto.loop import Loop, Op
-from stretto.predict.engine import Work
+from stretto.predict.instructions import Work, both
 
-LANES = 128
-"""Threads of a group of four warps."""
+PIPES = ("arithmetic", "special")
+COMPARING = frozenset(
+    ("max", "maximum", "umax", "min", "minimum", "umin", "maxnumf", "minnumf", "maximumf",
+     "minimumf", "select", "cmpf")
+)  # fmt: skip
+"""Last words of opcodes that compare or choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,14 @@ class Pipes:
     special: str
     beside: float
     """Cycles of the arithmetic pipes that go with one of the special function units."""
+    add: float
+    """Cycles of them for an element that is added to others."""
+    compare: float
+    """Cycles of them for an element that is compared or chosen: by half as many lanes."""
 
 
-def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part:
-    """What an operation of a prepared loop takes; `groups` of four warps share it."""
+def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Part:
+    """What an operation of a prepared loop takes."""
     held = {use.slot: float(use.duration) for use in op.uses or ()}
     arithmetic = held.pop(pipes.arithmetic, 0.0)
     special = held.pop(pipes.special, 0.0)
@@ -61,10 +69,14 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part
     size = max((t.elements for t in made if t is not None), default=0)
     before = max((t.elements for t in taken if t is not None), default=0)
     whole = 0 < size < before
-    alone = float(op.latency or 0)
+    word = op.kind.rpartition(".")[2]
+    if arithmetic and word in COMPARING:
+        arithmetic = max(size, before) * pipes.compare
+    elif arithmetic and whole:
+        arithmetic = before * pipes.add
     busy = max(arithmetic, special)
     arithmetic += special * pipes.beside
-    tail = max(lag, (alone - busy) / groups if whole else 0.0)
+    tail = meeting if whole else lag
     own = 0.0 if busy else max(held.values(), default=0.0)
     return Part(
         op.name, arithmetic, special, own, tail, whole,
@@ -72,14 +84,45 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, groups: float, lag: float) -> Part
     )  # fmt: skip
 
 
-def stretch(parts: Sequence[Part], lag: float) -> Work:
-    """Operations that nothing separates, as one stretch."""
-    spans: dict[str, tuple[float, float, bool]] = {}
+def stretches(parts: Sequence[Part], lag: float, groups: float) -> list[Work]:
+    """Operations that nothing separates: a stretch up to each meeting of lanes, and what follows.
+
+    What takes the result of a reduction begins when all lanes have met; all else of a stretch is
+    mixed by the compiler. Several groups of warps, each with its part of the rows, drift apart, and
+    one fills the pipes while another waits.
+    """
+    if groups > 1:
+        each = _stretches([_part_of_group(part, groups) for part in parts], lag)
+        arithmetic, special = (sum(getattr(part, of) for part in parts) for of in PIPES)
+        alone = sum(work.cycles for work in each)
+        return [Work(max(alone, both(arithmetic, special)), arithmetic, special)]
+    return _stretches(parts, lag)
+
+
+def _part_of_group(part: Part, groups: float) -> Part:
+    """What one of several groups has of an operation."""
+    shared = {of: getattr(part, of) / groups for of in PIPES}
+    return replace(part, **shared)
+
+
+def _stretches(parts: Sequence[Part], lag: float) -> list[Work]:
+    level: dict[str, int] = {}
+    by_level: dict[int, list[Part]] = {}
+    for part in parts:
+        at = max((level[name] for name in part.inputs if name in level), default=0)
+        level.update(dict.fromkeys(part.outputs, at + part.whole))
+        by_level.setdefault(at, []).append(part)
+    return [_mixed(by_level[at], lag) for at in sorted(by_level)]
+
+
+def _mixed(parts: Sequence[Part], lag: float) -> Work:
+    """Operations none of which waits for lanes to meet, as one stretch."""
+    spans: dict[str, tuple[float, float]] = {}
     special_free = own_free = end = 0.0
     for part in parts:
         feeding = [spans[name] for name in part.inputs if name in spans]
-        begin = max((last if whole else first + lag for first, last, whole in feeding), default=0.0)
-        done = max((last for _, last, _ in feeding), default=0.0)
+        begin = max((first + lag for first, _ in feeding), default=0.0)
+        done = max((last for _, last in feeding), default=0.0)
         if part.special:
             begin = max(begin, special_free)
             special_free = begin + part.special
@@ -87,12 +130,13 @@ def stretch(parts: Sequence[Part], lag: float) -> Work:
             begin = max(begin, own_free, done)
             own_free = begin + part.own
         last = max(begin + max(part.arithmetic, part.special, part.own), done) + part.tail
-        spans.update(dict.fromkeys(part.outputs, (begin, last, part.whole)))
+        spans.update(dict.fromkeys(part.outputs, (begin, last)))
         end = max(end, last)
     arithmetic = sum(part.arithmetic for part in parts)
     special = sum(part.special for part in parts)
-    meetings = sum(part.whole for part in parts)
-    return Work(max(end, arithmetic, special), arithmetic, special, meetings)
+    meetings = [part.tail for part in parts if part.whole]
+    met = max(meetings, default=0.0)
+    return Work(max(end, both(arithmetic, special)), arithmetic, special, len(meetings), met)
 
 
 def through_views(loop: Loop) -> dict[str, str]:

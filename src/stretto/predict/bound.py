@@ -26,9 +26,9 @@ def units_of(number: int, scores: Iterable[AgentScore], costing: Costing) -> dic
                 continue
             for beat in loop.kernel:
                 if beat.kind == "product":
-                    found[TENSOR] += costing.product(number, beat.op)[0]
+                    found[TENSOR] += costing.product(number, beat.op).cycles
                 elif beat.kind == "work":
-                    part = costing.inside(number, beat.op, score.warps)
+                    part = costing.inside(number, beat.op)
                     found[SPECIAL] += part.special
                     found[ARITHMETIC] += part.arithmetic
                 elif beat.kind == "copy" and beat.operation is not None:

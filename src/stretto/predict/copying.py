@@ -6,33 +6,38 @@ block 1  A row 1, B column 0        the first of them goes to memory, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Kernel, Operation
-from stretto.kernel.types import Scalar
-from stretto.predict.engine import Costs
+from stretto.kernel.types import Buffer, Scalar
+from stretto.predict.instructions import Costs
 from stretto.predict.numbers import Number, Numbers
-from stretto.predict.timings import Timings, rate
+from stretto.predict.timings import MANY, Timings
+
+WIDE = 128
+"""Bytes of a row from which on it is loaded as fast as memory goes."""
 
 
-def loads(parts: Iterable[Part]) -> list[Beat]:
-    """All copies in of a score, each once."""
-    found: list[Beat] = []
+def loads(parts: Iterable[Part]) -> list[tuple[int | None, list[Beat]]]:
+    """All copies in of a score, each once: those of each loop, by its number, and of none."""
+    found: list[tuple[int | None, list[Beat]]] = []
     for part in parts:
         if isinstance(part, LoopScore):
-            found += [beat for beat in part.kernel if beat.kind == "copy"]
+            found.append((part.number, [beat for beat in part.kernel if beat.kind == "copy"]))
         elif isinstance(part, Around):
             found += loads(part.body)
         elif part.kind == "copy":
-            found.append(part)
+            found.append((None, [part]))
     return found
 
 
 def sources(
     kernel: Kernel,
     scores: Iterable[AgentScore],
+    held: Callable[[int], float],
+    turns: Callable[[int | None], int],
     timings: Timings,
     blocks: int,
     numbers_of: Callable[[int], Numbers],
@@ -41,25 +46,66 @@ def sources(
 ) -> tuple[Costs, dict[Operation, str]]:
     """Costs with a source of its own for each degree of sharing, and the source of each copy.
 
-    `shared` keeps by how many blocks a copy is shared, for another of the same kernel and grid.
+    `held` tells how long an iteration's products hold the tensor core, `turns` how often a loop
+    goes round in a block. `shared` keeps by how many blocks a copy is shared, for another of the
+    same kernel and grid.
     """
     costs = timings.costs
     found: dict[Operation, str] = {}
     latency, rates = dict(costs.latency), dict(costs.rate)
-    copies = [b.operation for score in scores for b in loads(score.parts) if b.operation]
+    groups = [group for score in scores for group in loads(score.parts)]
     known = {} if shared is None else shared
-    share(kernel, copies, range(min(blocks, timings.sms)), numbers_of, known)
-    for operation in dict.fromkeys(copies):
-        name = f"hbm, shared by {known[operation]:.0f}"
-        found[operation] = name
-        latency[name] = costs.latency["hbm"]
-        rates[name] = shared_rate(known[operation], timings, clock)
+    every = [beat.operation for _, beats in groups for beat in beats if beat.operation]
+    share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
+    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what
+    # fits into the cache is found there.
+    cached = late = costs.latency["l2"]
+    if timings.l2 < sum(
+        beat.bytes * turns(loop) * blocks / known[beat.operation]
+        for loop, beats in groups
+        for beat in beats
+        if loop is not None and beat.operation
+    ):
+        late += (costs.latency["hbm"] - cached) * clock / timings.memory
+    for loop, beats in groups:
+        copies = [(beat.operation, beat.bytes) for beat in beats if beat.operation]
+        rate = {
+            op: shared_rate(known[op], timings, clock, narrow=row_bytes(op) < WIDE)
+            for op, _ in copies
+        }
+        # Blocks whose copies are the longest run as fast as they can, and so fall out of step: then
+        # only those share a tile that stand side by side.
+        if loop is not None and sum(n / rate[op] for op, n in copies) > held(loop):
+            beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
+            for op, _ in copies:
+                apart = costs.port if op in beside else timings.alone["l2"]
+                narrow = timings.narrow if row_bytes(op) < WIDE else 1.0
+                rate[op] = min(apart * narrow, once(known[op], timings, clock))
+        for op, _ in copies:
+            name = f"hbm, shared by {known[op]:.0f} at {rate[op]:.1f}"
+            found[op], latency[name], rates[name] = name, late, rate[op]
     return replace(costs, latency=latency, rate=rates), found
 
 
-def shared_rate(sharing: float, timings: Timings, clock: float) -> float:
-    """Bytes a cycle of a copy that so many blocks share."""
-    return rate(timings.shares["hbm"], sharing) * timings.memory / clock
+def shared_rate(sharing: float, timings: Timings, clock: float, *, narrow: bool = False) -> float:
+    """Bytes a cycle of a copy that so many blocks share, while they are in step.
+
+    What they share comes from HBM once, at its own clock, and then from the cache.
+    """
+    some = min(1.0, (sharing - 1) / (MANY - 1))
+    cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
+    return min(cached * (timings.narrow if narrow else 1.0), once(sharing, timings, clock))
+
+
+def once(sharing: float, timings: Timings, clock: float) -> float:
+    """Bytes a cycle of what comes from HBM once for so many blocks."""
+    return timings.alone["hbm"] * timings.memory / clock * max(1.0, sharing)
+
+
+def row_bytes(operation: Operation) -> int:
+    """Of the tile that a copy brings."""
+    made = operation.results[0].type if operation.results else None
+    return made.shape[-1] * made.element.bits // 8 if isinstance(made, Buffer) else WIDE
 
 
 def share(
@@ -71,15 +117,31 @@ def share(
 ) -> None:
     """By how many blocks of a wave each copy is shared, where it is not known yet."""
     new = [operation for operation in copies if operation not in known]
+    for operation, different in _tiles(kernel, new, wave, numbers_of).items():
+        known[operation] = len(wave) / max(1, different)
+
+
+def neighbours(
+    kernel: Kernel, copies: Iterable[Operation], numbers_of: Callable[[int], Numbers], blocks: int
+) -> set[Operation]:
+    """Copies that blocks share which stand side by side."""
+    first = range(min(blocks, int(2 * MANY)))
+    found = _tiles(kernel, list(copies), first, numbers_of)
+    return {operation for operation, different in found.items() if different * 2 <= len(first)}
+
+
+def _tiles(
+    kernel: Kernel, copies: Sequence[Operation], blocks: range, numbers_of: Callable[[int], Numbers]
+) -> dict[Operation, int]:
+    """How many different tiles the copies of some blocks begin with."""
     tiles: dict[Operation, set[tuple[Number | None, ...]]] = {}
-    for block in wave if new else ():
+    for block in blocks if copies else ():
         numbers = numbers_of(block)
         _first_turns(kernel, numbers)
-        for operation in new:
+        for operation in copies:
             at = [v for v in operation.operands[1:-1] if isinstance(v.type, Scalar)]
             tiles.setdefault(operation, set()).add(tuple(numbers.of(v) for v in at))
-    for operation, different in tiles.items():
-        known[operation] = len(wave) / max(1, len(different))
+    return {operation: len(different) for operation, different in tiles.items()}
 
 
 def _first_turns(kernel: Kernel, numbers: Numbers) -> None:

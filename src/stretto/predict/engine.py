@@ -4,132 +4,35 @@
     compute  wait full ─ product ─ work ─┴─ settle ─ arrive ─ ...
     TC       ▓▓▓▓▓▓▓▓ in the order of issue
 
-Work is a fluid: stretches that run at the same time share the arithmetic pipes, of which a running
-product leaves only a part. All else happens at times that are known when it is asked for.
+Work is a fluid: stretches that run at the same time share the arithmetic pipes and the special
+function units, of which a running product leaves only a part. All else happens at times that are
+known when it is asked for.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stretto.predict.instructions import (
+    Arrive,
+    Copy,
+    Costs,
+    Delay,
+    Free,
+    Full,
+    Instruction,
+    Product,
+    Settle,
+    Step,
+    Work,
+    between,
+    both,
+)
+
 ENDLESS = float("inf")
 Span = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Arithmetic that nothing interrupts."""
-
-    cycles: float
-    """Alone."""
-    arithmetic: float
-    """Cycles of the arithmetic pipes in it, of all warps."""
-    special: float
-    """Cycles of the special function units in it."""
-    meetings: int = 0
-    """How often lanes have to be brought together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """Cycles in which an agent does nothing else."""
-
-    cycles: float
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Full:
-    """Wait until a slot holds what an iteration put there."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Free:
-    """Wait until a slot is free for an iteration."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """Have an iteration's tile copied into its slot."""
-
-    ring: str
-    turn: int
-    bytes: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arrive:
-    """Say that an iteration's slot is not read any more."""
-
-    ring: str
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """Issue a product."""
-
-    cycles: float
-    """Of the tensor core."""
-    issue: float
-    """Of the agent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Wait until all products but the youngest are done."""
-
-    left: int
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a loop ends; `key` tells which loop."""
-
-    key: int
-
-
-Instruction = Work | Delay | Full | Free | Copy | Arrive | Product | Settle | Step
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What the machine's file says of waits, arrivals, products and copies."""
-
-    wait: float
-    """Cycles of a wait for something that is there, by an agent of four warps."""
-    wait_warp: float
-    """More, or fewer, for each warp beyond four."""
-    arrive: float
-    arrive_warp: float
-    wake: float
-    """From an arrival until a waiter goes on."""
-    expect: float
-    copy_issue: float
-    latency: dict[str, float]
-    """Of a copy, by where it comes from: cycles until its first byte."""
-    queue: float
-    """Bytes that may be on their way before the memory's rate is felt."""
-    port: float
-    """Bytes a cycle that an SM takes in at most."""
-    rate: dict[str, float]
-    """Bytes a cycle that one SM gets, by where they come from."""
-    product_latency: float
-    """Of a product, beyond its cycles of the tensor core."""
-    settle: float
-    """Of a wait for products that are done."""
-    beside: float
-    """Part of the arithmetic pipes that a running product leaves."""
-    meeting: float
-    """Cycles more that lanes take to be brought together while a product runs."""
 
 
 @dataclass
@@ -153,6 +56,8 @@ class _Agent:
     left: float = 0.0
     """Of its present work, in cycles alone."""
     work: Work | None = None
+    asked: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    """Cycles of the arithmetic pipes and of the special function units that it asked for so far."""
     since: float = 0.0
     products: list[float] = field(default_factory=list[float])
     """When its products are done, those that it has not waited for."""
@@ -161,6 +66,17 @@ class _Agent:
     """Cycles by what they went to."""
     clocks: dict[int, Span] = field(default_factory=dict[int, Span])
     """Of instructions by number, where that is asked for: from when to when."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """Work that goes on."""
+
+    agent: _Agent
+    rate: float
+    """Of its cycles alone, in a cycle."""
+    asked: tuple[float, float]
+    """Cycles of both kinds of pipes that it asks for in a cycle."""
 
 
 @dataclass(frozen=True)
@@ -206,8 +122,14 @@ class _Run:
         self._rings = rings
         self._costs = costs
         self._now = 0.0
+        self._first = ENDLESS
+        """When the first of them had work."""
         self._tensor_free = 0.0
         self._tensor_busy = 0.0
+        self._owner: _Agent | None = None
+        """Whose product was issued last."""
+        self._queue: deque[tuple[float, float]] = deque()
+        """Products that are not done: when they will be, and bytes a cycle."""
         self._copied = 0.0
         self._landed = 0.0
 
@@ -277,8 +199,7 @@ class _Run:
         return cycles <= 0
 
     def _begin(self, agent: _Agent, instruction: Instruction) -> bool | None:
-        costs, now = self._costs, self._now
-        more = agent.warps - 4
+        now = self._now
         match instruction:
             case Work():
                 agent.work, agent.left, agent.since = instruction, instruction.cycles, now
@@ -287,86 +208,120 @@ class _Run:
                 return self._takes(agent, cycles, why)
             case Full(name, turn):
                 there = self._rings[name].full.get(turn)
-                if there is None:
-                    return None
-                least = costs.wait + costs.wait_warp * more
-                return self._takes(agent, max(least, there + costs.wake - now), f"wait for {name}")
+                return None if there is None else self._wait(agent, there, f"wait for {name}")
             case Free(name, turn):
                 ring = self._rings[name]
-                least = costs.wait + costs.wait_warp * more
+                told = f"wait for room in {name}"
                 if turn < ring.depth:
-                    return self._takes(agent, least, f"wait for room in {name}")
+                    return self._wait(agent, -ENDLESS, told)
                 freed = ring.freed.get(turn - ring.depth, ())
-                if len(freed) < ring.readers:
-                    return None
-                late = max(freed) + costs.wake - now
-                return self._takes(agent, max(least, late), f"wait for room in {name}")
-            case Copy(name, turn, size, source):
-                ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
-                # Bytes come at no more than the memory's rate, and one tile after the other.
-                rate = costs.rate[source]
-                begin = max(agent.until, self._copied - costs.queue / rate)
-                self._copied = max(agent.until, self._copied) + size / rate
-                self._landed = max(begin + costs.latency[source], self._landed) + size / costs.port
-                self._rings[name].full[turn] = self._landed
-                return ready
-            case Arrive(name, turn):
-                ready = self._takes(agent, costs.arrive + costs.arrive_warp * more, "arrive")
-                self._rings[name].freed.setdefault(turn, []).append(agent.until)
-                return ready
-            case Product(cycles, issue):
-                begin = max(now, self._tensor_free)
-                self._tensor_free = begin + cycles
-                self._tensor_busy += cycles
-                agent.products.append(self._tensor_free + costs.product_latency)
-                return self._takes(agent, issue, "issue")
+                return None if len(freed) < ring.readers else self._wait(agent, max(freed), told)
+            case Copy():
+                return self._copy(agent, instruction)
+            case Arrive():
+                return self._arrive(agent, instruction)
+            case Product():
+                return self._product(agent, instruction)
             case Settle(left):
                 done = agent.products[: len(agent.products) - left]
                 agent.products = agent.products[len(agent.products) - left :] if left else []
-                late = max(done) - now if done else 0.0
-                return self._takes(agent, max(costs.settle, late), "wait for products")
+                late = max(0.0, max(done) - now) if done else 0.0
+                return self._takes(agent, late, "wait for products")
             case Step(key):
                 agent.steps.setdefault(key, []).append(now)
                 agent.at += 1
                 return True
 
+    def _wait(self, agent: _Agent, there: float, what: str) -> bool:
+        """For what is there from some time on."""
+        costs = self._costs
+        least = costs.wait + costs.wait_warp * (agent.warps - 4)
+        return self._takes(agent, max(least, there + costs.wake - self._now), what)
+
+    def _arrive(self, agent: _Agent, arrive: Arrive) -> bool:
+        costs = self._costs
+        cycles = costs.arrive + costs.arrive_warp * (agent.warps - 4)
+        if agent.at and isinstance(agent.program[agent.at - 1], Settle):
+            cycles += costs.settle
+        ready = self._takes(agent, cycles, "arrive")
+        self._rings[arrive.ring].freed.setdefault(arrive.turn, []).append(agent.until)
+        return ready
+
+    def _copy(self, agent: _Agent, copy: Copy) -> bool:
+        costs = self._costs
+        ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
+        # Bytes come at no more than the memory's rate, and one tile after the other.
+        rate, late = costs.rate[copy.source], costs.latency[copy.source]
+        begin = max(agent.until, self._copied - costs.queue / rate)
+        self._copied = max(agent.until, self._copied) + copy.bytes / rate
+        self._landed = max(begin + late, self._landed) + copy.bytes / costs.port
+        self._rings[copy.ring].full[copy.turn] = self._landed
+        return ready
+
+    def _product(self, agent: _Agent, product: Product) -> bool:
+        begin = max(self._now, self._tensor_free)
+        # Instructions queue up behind those of their own agent, but not behind another's.
+        blocked = begin - self._now if self._owner is not agent else 0.0
+        self._owner = agent
+        self._tensor_free = begin + product.cycles
+        self._tensor_busy += product.cycles
+        self._queue.append((self._tensor_free, product.smem))
+        if product.rest:
+            agent.products.pop()
+        agent.products.append(self._tensor_free + self._costs.product_latency)
+        return self._takes(agent, blocked + product.issue, "issue")
+
     # All together --------------------------------------------------------------------------------
 
-    def _rates(self) -> list[tuple[_Agent, float]]:
+    def _rates(self) -> list[_Running]:
+        """How fast work goes on. Agents are not in step for long (each of four schedulers has warps
+        of its own, and copies come when they come), so each meets what others ask for on average.
+        """
         active = [a for a in self._agents if a.work is not None]
         if not active:
             return []
         costs = self._costs
-        multiplying = self._tensor_free > self._now + 1e-9
-        room = costs.beside if multiplying else 1.0
-        arithmetic = sum(a.work.arithmetic / a.work.cycles for a in active if a.work)
-        special = sum(a.work.special / a.work.cycles for a in active if a.work)
-        slow = min(1.0, room / arithmetic) if arithmetic > 0 else 1.0
-        slower = min(1.0, 1.0 / special) if special > 0 else 1.0
-        found: list[tuple[_Agent, float]] = []
-        for agent in active:
+        while self._queue and self._queue[0][0] <= self._now + 1e-9:
+            self._queue.popleft()
+        room, units, late, extra = 1.0, 1.0, 1.0, 0.0
+        if self._queue:
+            room, units, late = costs.beside, costs.special, costs.late
+            extra = between(costs.meeting, self._queue[0][1])
+        # How long each would take were it alone with the product.
+        spans = [
+            w.waits + (w.idle - w.waits) * late + both(w.arithmetic / room, w.special / units)
+            for a in active
+            if (w := a.work)
+        ]
+        self._first = min(self._first, self._now)
+        so_far = max(1.0, self._now - self._first)
+        every = [sum(a.asked[n] for a in self._agents) for n in (0, 1)]
+        found: list[_Running] = []
+        for agent, span in zip(active, spans, strict=True):
             work = agent.work
             assert work is not None
-            rate = slow if work.arithmetic else 1.0
-            if work.special:
-                rate = min(rate, slower)
-            if multiplying and work.meetings:
-                rate = min(rate, work.cycles / (work.cycles + work.meetings * costs.meeting))
-            found.append((agent, rate))
+            asked = work.arithmetic / span, work.special / span
+            others = [(every[n] - agent.asked[n]) / so_far for n in (0, 1)]
+            crowd = both((asked[0] + others[0]) / room, (asked[1] + others[1]) / units)
+            pace = max(1.0, crowd) if work.arithmetic or work.special else 1.0
+            rate = work.cycles / (span * pace + work.meetings * extra)
+            found.append(_Running(agent, rate, asked))
         return found
 
     def _next(self) -> float:
         times = [a.until for a in self._agents if a.until > self._now + 1e-9]
         self._running = self._rates()
-        times += [self._now + a.left / rate for a, rate in self._running]
-        if self._running and self._tensor_free > self._now + 1e-9:
-            times.append(self._tensor_free)
+        times += [self._now + one.agent.left / one.rate for one in self._running]
+        if self._running and self._queue:
+            times.append(self._queue[0][0])
         return min(times, default=ENDLESS)
 
     def _advance(self, to: float) -> None:
         span = to - self._now
-        for agent, rate in self._running:
-            agent.left -= span * rate
-            if agent.left < 1e-6:
-                agent.left = 0.0
+        for one in self._running:
+            one.agent.left -= span * one.rate
+            for n in (0, 1):
+                one.agent.asked[n] += span * one.asked[n]
+            if one.agent.left < 1e-6:
+                one.agent.left = 0.0
         self._now = to

@@ -18,12 +18,15 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.predict.blocks import part_of
 from stretto.predict.copying import share, shared_rate
-from stretto.predict.flow import tensor_cycles
+from stretto.predict.flow import MULTIPLY, tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
 from stretto.predict.timings import Timings, timings_of
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import OPCODES, opcode
+
+MET = 0.95
+"""Part of what pipes are asked for that agents meet at least, in the few trips that are run."""
 
 
 def floor_of(
@@ -100,10 +103,11 @@ def _pipes(loop: Loop, machine: Machine, timings: Timings) -> tuple[float, ...]:
         if opcode(op.kind).accumulator is not None:
             tensor += tensor_cycles(op, machine)
         else:
-            part = part_of(op, found, timings.pipes, 1.0, timings.lag)
+            part = part_of(op, found, timings.pipes, timings.lag, timings.meeting)
             special += part.special
-            arithmetic += part.arithmetic
-    return tensor, special, arithmetic + (1 - timings.costs.beside) * tensor
+            arithmetic += part.arithmetic if op.kind != MULTIPLY else 0.0
+    beside = (1 - timings.costs.beside) * tensor
+    return tensor, special * MET, (arithmetic + beside) * MET
 
 
 def _around(kernel: Kernel, inner: Operation) -> list[Operation]:

@@ -8,7 +8,7 @@ Long loops are cut short: whoever asks extrapolates from the steps that end each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Operation
@@ -18,7 +18,7 @@ from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.predict import blocks
-from stretto.predict.engine import (
+from stretto.predict.instructions import (
     Arrive,
     Copy,
     Delay,
@@ -28,13 +28,23 @@ from stretto.predict.engine import (
     Product,
     Settle,
     Step,
+    Work,
 )
 from stretto.predict.timings import Timings
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.spaces import STAGING
 
+MULTIPLY, SUMS = "arith.mulf", ("arith.addf", "arith.subf")
+"""What is one instruction together."""
+DEPTH = 16
+"""Of k, that one instruction of a product takes."""
 GROUP = 4
 """Warps of a group."""
+SHUFFLED = 48
+"""Cycles that the assembler counts for lanes that are brought together."""
+ROWS = 64
+"""Rows of a product that one group of warps takes."""
 
 
 @dataclass
@@ -47,34 +57,54 @@ class Costing:
     sources: Mapping[Operation, str]
     """Where copies come from."""
     _views: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
-    _parts: dict[tuple[int, str, float], blocks.Part] = field(
-        default_factory=dict[tuple[int, str, float], blocks.Part]
+    _parts: dict[tuple[int, str], blocks.Part] = field(
+        default_factory=dict[tuple[int, str], blocks.Part]
     )
     _outside: dict[tuple[object, ...], Op] = field(default_factory=dict[tuple[object, ...], Op])
-    _stretches: dict[tuple[object, ...], object] = field(
-        default_factory=dict[tuple[object, ...], object]
-    )
 
-    def inside(self, number: int, op: str, warps: int) -> blocks.Part:
+    def inside(self, number: int, op: str) -> blocks.Part:
         """An operation of a loop that runs by a program."""
-        groups = max(warps / GROUP, 0.25)
-        key = (number, op, groups)
+        key = (number, op)
         if key not in self._parts:
             loop = self.programs[number].loop
             if number not in self._views:
                 self._views[number] = blocks.through_views(loop)
-            part = blocks.part_of(loop.op(op), loop, self.timings.pipes, groups, self.timings.lag)
+            part = self._part(loop.op(op), loop)
             (self._parts[key],) = blocks.seen([part], self._views[number])
         return self._parts[key]
 
-    def outside(self, operation: Operation, warps: int) -> blocks.Part:
+    def contracted(self, score: LoopScore) -> frozenset[str]:
+        """Factors of sums that the assembler makes one instruction of with the sum.
+
+        A product of elements that nothing but sums of its own step takes costs nothing.
+        """
+        loop = self.programs[score.number].loop
+        stages = {beat.op: beat.stage for beat in score.kernel if beat.kind == "work"}
+        kinds = {op.name: op.kind for op in loop.ops}
+        takers: dict[str, list[tuple[str, int]]] = {}
+        for op in loop.ops:
+            for operand in op.operands:
+                takers.setdefault(operand.value, []).append((op.name, operand.distance))
+        return frozenset(
+            op
+            for op, stage in stages.items()
+            if kinds[op] == MULTIPLY
+            and all(
+                kinds[taker] in SUMS and not distance and stages.get(taker) == stage
+                for value in loop.op(op).results
+                for taker, distance in takers.get(value, [("", 1)])
+            )
+        )
+
+    def _part(self, op: Op, loop: Loop) -> blocks.Part:
+        return blocks.part_of(op, loop, self.timings.pipes, self.timings.lag, self.timings.meeting)
+
+    def outside(self, operation: Operation) -> blocks.Part:
         """An operation outside of such loops."""
         found = self._resolved(operation)
         if found is None:  # a number: nothing that takes time beside tiles
             return blocks.Part(kind_of(operation), 0.0, 0.0, 0.0, 0.0, whole=False)
-        op, loop = found
-        groups = max(warps / GROUP, 0.25)
-        return blocks.part_of(op, loop, self.timings.pipes, groups, self.timings.lag)
+        return self._part(*found)
 
     def _resolved(self, operation: Operation) -> tuple[Op, Loop] | None:
         values: dict[str, Value] = {}
@@ -104,10 +134,28 @@ class Costing:
         resolved = resolve(loop, self.machine).loop
         return resolved.ops[0], resolved
 
-    def product(self, number: int, op: str) -> tuple[float, float]:
-        """Cycles of the tensor core and of the agent that issues it."""
-        found = self.programs[number].loop.op(op)
-        return tensor_cycles(found, self.machine), self._issue(number, op)
+    def product(self, number: int, op: str) -> Product:
+        """Its cycles of the tensor core and of the agent that issues it; what it reads."""
+        loop = self.programs[number].loop
+        values = {value.name: value for value in loop.values}
+        found = loop.op(op)
+        left, right = (values[operand.value] for operand in found.operands[:2])
+        columns = right.type.shape[-1] if right.type is not None else 0
+        cycles = tensor_cycles(found, self.machine)
+        fixed, each = self.timings.issue
+        issue = fixed + each * (right.type.elements if right.type is not None else 0)
+        # One instruction reads 16 of k: of the right factor, and of the left if that is there.
+        reads = columns * DEPTH * 2.0 + (ROWS * DEPTH * 2.0 if self._staged(loop, left) else 0.0)
+        depth = right.type.shape[0] if right.type is not None else DEPTH
+        smem = reads * 2048 / (ROWS * DEPTH * columns) if columns else 0.0
+        return Product(cycles, issue, smem, max(1, depth // DEPTH))
+
+    def _staged(self, loop: Loop, value: Value) -> bool:
+        """Whether a value lies in shared memory, as seen through views."""
+        values = {v.name: v for v in loop.values}
+        while value.storage is None and value.view_of in values:
+            value = values[value.view_of]
+        return any(s.name == value.storage and s.space == STAGING for s in loop.storages)
 
     def flops(self, number: int) -> float:
         """Floating point operations of an iteration's products."""
@@ -122,21 +170,19 @@ class Costing:
                 found += 2.0 * left.elements * right.shape[-1]
         return found
 
-    def _issue(self, number: int, op: str) -> float:
-        loop = self.programs[number].loop
-        types = {value.name: value.type for value in loop.values}
-        found = loop.op(op)
-        shapes = [types[o.value] for o in found.operands[:2]]
-        right = shapes[1] if len(shapes) > 1 else None
-        fixed, each = self.timings.issue
-        return fixed + each * (right.elements if right is not None else 0)
-
 
 def tensor_cycles(op: Op, machine: Machine) -> float:
     """Cycles that a product holds the tensor core: of its uses, the longest that is no agent's."""
     names = {a.replica(n) for a in machine.agents for n in range(a.replicas)}
     names |= {slot.name for slot in machine.slots if slot.capacity != 1}
     return float(max((u.duration for u in op.uses or () if u.slot not in names), default=0))
+
+
+def products_of(loop: Loop, machine: Machine) -> float:
+    """Cycles of an iteration in which its products hold the tensor core."""
+    return sum(
+        tensor_cycles(op, machine) for op in loop.ops if opcode(op.kind).accumulator is not None
+    )
 
 
 @dataclass
@@ -151,6 +197,8 @@ class Flow:
     """Of the names of rings, where several blocks share an SM."""
     found: list[Instruction] = field(default_factory=list[Instruction])
     _work: list[blocks.Part] = field(default_factory=list[blocks.Part])
+    _free: frozenset[str] = frozenset()
+    """Operations of the present loop that cost nothing."""
     _turns: dict[str, int] = field(default_factory=dict[str, int])
     _base: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -166,10 +214,30 @@ class Flow:
 
     def _flush(self) -> None:
         if self._work:
-            made = blocks.stretch(self._work, self.costing.timings.lag)
+            made = blocks.stretches(self._work, self.costing.timings.lag, self.score.warps / GROUP)
             self._work = []
-            if made.cycles > 0:
-                self.found.append(made)
+            self._mix([work for work in made if work.cycles > 0])
+
+    def _mix(self, works: Sequence[Work]) -> None:
+        """Work behind a product: the assembler issues of the product what it takes for as long.
+
+        It counts a cycle for an instruction, four for one of the special function units, and takes
+        the rest of the product's instructions behind the work.
+        """
+        last = self.found[-1] if self.found else None
+        if not isinstance(last, Product) or not works:
+            self.found += works
+            return
+        counted = sum(
+            max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
+        )
+        inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
+        part = last.cycles / last.parts
+        self.found[-1] = replace(last, cycles=part * inside)
+        self.found += works
+        if inside < last.parts:
+            left = last.parts - inside
+            self.found.append(Product(part * left, 0.0, last.smem, left, rest=True))
 
     def _parts(self, parts: Sequence[Part]) -> None:
         for part in parts:
@@ -207,13 +275,13 @@ class Flow:
                 self._say(Delay(store, "store"))
             case "product":
                 assert beat.operation is not None
-                part = self.costing.outside(beat.operation, self.score.warps)
+                part = self.costing.outside(beat.operation)
                 self._say(Product(part.own or 1.0, 0.0))
             case "settle":
                 self._say(Settle(0))
             case "work":
                 assert beat.operation is not None
-                self._work.append(self.costing.outside(beat.operation, self.score.warps))
+                self._work.append(self.costing.outside(beat.operation))
 
     def _source(self, beat: Beat) -> str:
         if beat.operation is None:
@@ -224,6 +292,7 @@ class Flow:
 
     def _loop(self, score: LoopScore) -> None:
         trips = self.trips(score)
+        self._free = self.costing.contracted(score)
         rings = {beat.thing for beat in score.kernel if beat.thing} | {
             beat.thing for _, step in score.prologue for beat in step if beat.thing
         }
@@ -259,7 +328,7 @@ class Flow:
                 case "copy":
                     self._say(Copy(ring, at, beat.bytes, self._source(beat)))
                 case "product":
-                    self._say(Product(*self.costing.product(score.number, beat.op)))
+                    self._say(self.costing.product(score.number, beat.op))
                 case "settle":
                     self._say(Settle(beat.left))
                 case "store":
@@ -267,4 +336,6 @@ class Flow:
                 case "drain":
                     self._say(Delay(self.costing.timings.store[0], "store"))
                 case "work":
-                    self._work.append(self.costing.inside(score.number, beat.op, self.score.warps))
+                    part = self.costing.inside(score.number, beat.op)
+                    free = beat.op in self._free
+                    self._work.append(replace(part, arithmetic=0.0, tail=0.0) if free else part)

@@ -20,8 +20,9 @@ from stretto.emit.gluon.tracing import MARKS, RECORD, SCHEMA, STEPS, Mark, size
 from stretto.emit.score import LoopScore
 from stretto.errors import StrettoError
 from stretto.files import read_text
-from stretto.predict.engine import Copy, Free, Full, Instruction, Product, Settle, Span, Step
+from stretto.predict.engine import Span
 from stretto.predict.flow import Costing
+from stretto.predict.instructions import Copy, Free, Full, Instruction, Product, Settle, Step
 from stretto.predict.running import Subject, loops_of
 from stretto.predict.whole import FIRST, Watched
 
@@ -182,7 +183,7 @@ def _marked(
         match program[n]:
             case Full() | Free() | Settle():
                 yield from spans[n]
-            case Copy() | Product():
+            case Copy() | Product(rest=False):
                 yield spans[n][1]
             case _:
                 pass

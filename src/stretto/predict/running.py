@@ -15,6 +15,7 @@ from stretto.kernel import Kernel
 from stretto.materialize import Program
 from stretto.predict import engine
 from stretto.predict.flow import Costing, Flow
+from stretto.predict.instructions import Instruction
 
 TRIPS = 32
 """Trips of a loop that are run; more are told from the last of them."""
@@ -44,7 +45,7 @@ def run(
     return watch(subject, costing, trips, resident, watched=False)[0]
 
 
-Programs = dict[str, tuple[int, Sequence[engine.Instruction]]]
+Programs = dict[str, tuple[int, Sequence[Instruction]]]
 """Of each agent: its warps, and what it does."""
 
 
@@ -65,7 +66,8 @@ def watch(
             flow = Flow(costing, score, trips, prefix)
             programs[prefix + score.agent] = (score.warps, flow.instructions())
         for name, count in _readers(subject.emitted.score).items():
-            rings[prefix + name] = engine.Ring(subject.depths.get(name, 1), count)
+            depth = subject.emitted.turns.get(name, subject.depths.get(name, 1))
+            rings[prefix + name] = engine.Ring(depth, count)
     outcome = engine.run(programs, rings, costing.timings.costs, watched=watched)
     if outcome.stuck:
         raise StuckError(
@@ -75,13 +77,13 @@ def watch(
 
 
 def pace(outcome: engine.Outcome, loop: int) -> float:
-    """Cycles of a step of a loop, in the second half of those that were run."""
+    """Cycles of a step of a loop, in the last third of those that were run: of one turn of it."""
     found = 0.0
     for steps in outcome.steps.values():
         times = steps.get(loop, [])
         if len(times) >= 4:
-            half = len(times) // 2
-            found = max(found, (times[-1] - times[half]) / (len(times) - 1 - half))
+            some = max(1, len(times) // 3)
+            found = max(found, (times[-1] - times[-1 - some]) / some)
     return found
 
 

@@ -8,19 +8,18 @@ meaning = "a wait for what is there: of four warps, and of each warp more"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from stretto.errors import StrettoError
 from stretto.machine import Machine
 from stretto.predict.blocks import Pipes
-from stretto.predict.engine import Costs
+from stretto.predict.instructions import Costs
 
 REQUIRED = (
-    "wait", "arrive", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
-    "copy_queue",
-    "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm", "product_issue",
-    "product_latency", "settle", "beside", "meeting", "lag", "pipes", "special", "sms", "clock",
-    "launch", "block", "store", "threads", "registers", "l2",
+    "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
+    "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
+    "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
+    "late", "elements", "meeting", "lag", "pipes", "sms", "clock", "launch", "block", "store",
+    "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -32,6 +31,8 @@ class Timings:
     costs: Costs
     pipes: Pipes
     lag: float
+    meeting: float
+    """Cycles in which lanes are brought together."""
     issue: tuple[float, float]
     """Of a product: cycles, and cycles for each of n × k of it."""
     sms: int
@@ -48,11 +49,22 @@ class Timings:
     threads: int
     registers: int
     l2: int
-    shares: dict[str, tuple[float, ...]]
-    """Bytes a cycle by where they come from, for blocks that share tiles: 1, 4, 16, 132 of them."""
+    alone: dict[str, float]
+    """Bytes a cycle by where they come from, of tiles that no other block loads."""
+    together: float
+    """Bytes a cycle of tiles that blocks in step share."""
+    narrow: float
+    """Part of that for tiles whose rows have 64 bytes."""
 
 
-SHARES = (1, 4, 16, 132)
+MANY = 4.0
+"""Blocks that load a tile, from which on more of them make no difference."""
+READ = (64.0, 96.0, 128.0)
+"""Bytes of shared memory a cycle that products read, for which meetings were measured."""
+ELEMENTS = 8192
+"""Of the tile for which it was measured how long adding and comparing take."""
+SLOTS = 8.0
+"""Cycles that an instruction takes of the special function units, and one to be issued."""
 
 
 def timings_of(machine: Machine) -> Timings:
@@ -63,7 +75,7 @@ def timings_of(machine: Machine) -> Timings:
         raise StrettoError(f"{told}; predict for one that does, such as h200")
     figures = {figure.name: tuple(map(float, figure.values)) for figure in machine.timings}
     latency = {source: figures[f"copy_latency_{source}"][0] for source in ("l2", "hbm")}
-    shares = {s: tuple(x / HUNDREDTHS for x in figures[f"copy_rate_{s}"]) for s in ("l2", "hbm")}
+    alone = {s: figures[f"copy_rate_{s}"][0] / HUNDREDTHS for s in ("l2", "hbm")}
     wait, arrive = figures["wait"], figures["arrive"]
     costs = Costs(
         wait=wait[0],
@@ -76,19 +88,22 @@ def timings_of(machine: Machine) -> Timings:
         latency=latency,
         queue=figures["copy_queue"][0],
         port=figures["copy_port"][0],
-        rate={source: rates[-1] for source, rates in shares.items()},
+        rate=alone,
         product_latency=figures["product_latency"][0],
         settle=figures["settle"][0],
         beside=figures["beside"][0] / HUNDREDTHS,
-        meeting=figures["meeting"][0],
+        special=figures["special"][0] / HUNDREDTHS,
+        late=figures["late"][0] / HUNDREDTHS,
+        meeting=tuple(zip(READ, figures["meeting"][1:], strict=True)),
     )
     slots = {slot.id: slot.name for slot in machine.slots}
     arithmetic, special = (slots[int(n)] for n in figures["pipes"])
     issue = figures["product_issue"]
     return Timings(
         costs,
-        Pipes(arithmetic, special, figures["special"][0] / HUNDREDTHS),
+        Pipes(arithmetic, special, 1 / SLOTS, *(x / ELEMENTS for x in figures["elements"])),
         figures["lag"][0],
+        figures["meeting"][0],
         (issue[0], 1 / issue[1] if issue[1] else 0.0),
         int(figures["sms"][0]),
         figures["copy_clock"][0],
@@ -99,15 +114,7 @@ def timings_of(machine: Machine) -> Timings:
         int(figures["threads"][0]),
         int(figures["registers"][0]),
         int(figures["l2"][0]),
-        shares,
+        alone,
+        figures["copy_rate_shared"][0] / HUNDREDTHS,
+        figures["copy_narrow"][0] / HUNDREDTHS,
     )
-
-
-def rate(shares: tuple[float, ...], sharing: float) -> float:
-    """Bytes a cycle of tiles that so many blocks load at once, between what was measured."""
-    if sharing <= SHARES[0]:
-        return shares[0]
-    for (low, high), (slow, fast) in zip(pairwise(SHARES), pairwise(shares), strict=True):
-        if sharing <= high:
-            return slow + (fast - slow) * (sharing - low) / (high - low)
-    return shares[-1]

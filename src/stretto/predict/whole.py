@@ -22,7 +22,7 @@ from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
-from stretto.predict.flow import Costing
+from stretto.predict.flow import Costing, products_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
@@ -114,6 +114,8 @@ class _Whole:
         costs, copies = sources(
             subject.kernel,
             subject.emitted.score,
+            lambda loop: products_of(subject.programs[loop].loop, machine),
+            self._turns,
             self._timings,
             self._blocks,
             self._numbers,
@@ -171,7 +173,7 @@ class _Whole:
         if len(scores) != 1 or self._memory is None:
             return None
         (score,) = scores
-        if loads(score.parts):
+        if any(copied for _, copied in loads(score.parts)):
             return None
         wave = range(min(self._blocks, self._timings.sms))
         touched = accesses(self._subject.kernel, wave, self._numbers)
@@ -182,6 +184,14 @@ class _Whole:
             score, self._subject.programs, touched, self._memory, self._machine, pipes,
             self._resident,
         )  # fmt: skip
+
+    def _turns(self, loop: int | None) -> int:
+        """How often a loop goes round in the first block, with those around it."""
+        turns = 1
+        for part, trips in zip(self._loops, self._trips(0), strict=True):
+            if isinstance(part, Around) or part.number == loop:
+                turns *= trips
+        return turns
 
     # One block -----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 ordering     whether global memory is read and written in order
 plan         rings, tiles and descriptors that the kernel needs
 sums         who adds to tensor memory, who reads it
+turns        who waits for another agent's turn
 layouts      which thread holds which element
 expressions  operations as Gluon writes them
 adding       one agent's part in sums

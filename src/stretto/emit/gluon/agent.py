@@ -58,7 +58,8 @@ class AgentWriter:
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
         outside = {name for name, _ in plan.named.values()}
         outside |= {d.name for d in plan.descriptors.values()}
-        for one in (*plan.shared_rings(), *plan.tiles.values(), *plan.sums.values()):
+        shared = (*plan.shared_rings(), *plan.tiles.values(), *plan.sums.values())
+        for one in (*shared, *plan.all_turns()):
             name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()}
@@ -90,6 +91,9 @@ class AgentWriter:
                 self.say(f"{ring.name}_slot = 0")
                 self.say(f"{ring.name}_phase = 0")
         self.sums.begin()
+        for turn in self.plan.all_turns():
+            for line in turn.begun(self.worker.name) if self.worker.name in turn.agents else ():
+                self.say(line)
         for tile in self.plan.tiles.values():
             if tile.repeated and tile.loaded and not self.worker.multiplies:
                 mine = self.copies_only or len(self.plan.workers) == 1

@@ -25,6 +25,7 @@ from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
 from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
+from stretto.emit.gluon.turns import Turn
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
 from stretto.emit.score import Beat, BeatKind, LoopScore
 from stretto.kernel import Operation, Value
@@ -104,7 +105,7 @@ class LoopWriter:
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
         flying = self._flying(long)
-        needed = stream.last - stream.first + 1
+        needed = self._needed(stream)
         singly: tuple[Beat, ...] = ()
         parts: _Parts = ((), (), ())
         known = self._known
@@ -130,6 +131,16 @@ class LoopWriter:
             )
         )  # fmt: skip
         self._after()
+
+    def _needed(self, stream: Stream) -> int:
+        """Trips below which iterations run one after the other.
+
+        Agents that wait for each other's turns go the same way.
+        """
+        if not self._a.plan.turns[self._loop.operation] or stream.first == stream.last:
+            return stream.last - stream.first + 1
+        streams = [agent.stream for agent in self._program.agents]
+        return max(s.last for s in streams) - min(s.first for s in streams) + 1
 
     @property
     def _number(self) -> int:
@@ -463,13 +474,17 @@ class LoopWriter:
             row = opcode(kind)
             touched = self._touched(i)
             before = len(self._a.lines.lines)
-            if not (row.view or self._pure(i.op)):
+            quiet = row.view or self._pure(i.op)
+            if not quiet:
                 self._waits(way, i, touched)
+            self._await_turns(way, i)
+            if not quiet:
                 self._issue(way, i, operation, kind)
                 if not (kind == TMA_LOAD or row.accumulator is not None or row.awaits):
                     self._beat("store" if kind == TMA_STORE else "work", i, way)
                 self._releases(way, i, touched)
                 made |= set(self._program.loop.op(i.op).results)
+            self._hand_on(way, i, kind)
             if comment and len(self._a.lines.lines) > before:
                 where = f"  # stage {i.at.stage}, cycle {i.at.cycle}"
                 self._a.lines.lines[before] += where
@@ -522,6 +537,37 @@ class LoopWriter:
                     a.say("fence_async_shared()")
                 a.say(f"mbarrier.arrive({free}, count=1)")
                 self._beat("arrive", i, way, ring.name)
+
+    # Turns ---------------------------------------------------------------------------------------
+
+    def _await_turns(self, way: Way, i: Issue) -> None:
+        a = self._a
+        for turn in a.plan.turns[self._loop.operation]:
+            if turn.waiter == i.op:
+                self._mark("before", i, f"free {turn.name}")
+                a.take(turn.name)
+                a.say(f"mbarrier.wait({turn.barrier}, {turn.name}_phase)")
+                self._mark("behind", i, f"free {turn.name}")
+                self._beat("free", i, way, turn.name)
+                self._next_turn(turn)
+
+    def _hand_on(self, way: Way, i: Issue, kind: str) -> None:
+        a = self._a
+        for turn in a.plan.turns[self._loop.operation]:
+            if turn.holder == i.op:
+                a.take(turn.name)
+                if turn.committed:
+                    a.say(f"tcgen05_commit({turn.barrier})")
+                else:
+                    if kind in (SMEM_READ, SMEM_WRITE):
+                        a.say("fence_async_shared()")
+                    a.say(f"mbarrier.arrive({turn.barrier}, count=1)")
+                self._beat("arrive", i, way, turn.name)
+                self._next_turn(turn)
+
+    def _next_turn(self, turn: Turn) -> None:
+        for line in turn.next(self._a.worker.name):
+            self._a.say(line)
 
     # Operations ----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 Plan ── agents      copy, compute, compute.1: a function each
      ├─ rings       k_tile × 3, in shared memory, with barriers for full and free
      ├─ tiles       q_tile: one copy, filled once for all
+     ├─ turns       total_then_total_1: barriers where one agent waits for another's turn
      ├─ sums        total: in tensor memory, where products add up there
      └─ views       q_desc by tiles of 64 x 128: descriptors that the host makes
 """
@@ -16,6 +17,7 @@ from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
 from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
+from stretto.emit.gluon.turns import Turn, find_turns
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -79,6 +81,8 @@ class Ring:
     by_tma: bool
     answered: bool = False
     """Whether products read it that say themselves when they are done: who fills it waits."""
+    exact: bool = False
+    """Whether orders between agents are kept because it has no slot more."""
 
     @property
     def full(self) -> bool:
@@ -139,6 +143,8 @@ class Plan:
     """By the buffer that is allocated."""
     sums: dict[Value, Sum] = field(default_factory=dict[Value, Sum])
     """Likewise, in tensor memory."""
+    turns: dict[Operation, list[Turn]] = field(default_factory=dict[Operation, list[Turn]])
+    """Of each loop."""
     descriptors: dict[tuple[Value, tuple[int, ...]], Descriptor] = field(
         default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
     )
@@ -191,6 +197,10 @@ class Plan:
         """The rings, each once: loops one after the other may share one."""
         return list({ring.name: ring for ring in self.rings.values()}.values())
 
+    def all_turns(self) -> list[Turn]:
+        """Those of all loops."""
+        return [turn for turns in self.turns.values() for turn in turns]
+
     @property
     def bytes(self) -> int:
         """Shared memory in all."""
@@ -199,7 +209,9 @@ class Plan:
             for ring in self.shared_rings()
         )
         tiles = sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
-        return rings + tiles + sum(2 * one.depth * BARRIER_BYTES for one in self.sums.values())
+        barriers = 2 * sum(one.depth for one in self.sums.values())
+        barriers += sum(turn.depth for turn in self.all_turns())
+        return rings + tiles + barriers * BARRIER_BYTES
 
 
 def make_plan(
@@ -228,7 +240,8 @@ def make_plan(
         used: set[str] = set()
         for ring in _rings_of(plan, loop):
             key = (ring.name, ring.shape, ring.element, ring.producer, ring.consumers)
-            known = next((r for r in taken.get(key, ()) if r.name not in used), None)
+            shared = [] if ring.exact else taken.get(key, [])
+            known = next((r for r in shared if r.name not in used and not r.exact), None)
             if known is None:
                 storage, ring.name = ring.name, names.give(ring.name)
                 taken.setdefault(key, []).append(ring)
@@ -238,7 +251,18 @@ def make_plan(
                 known.depth = max(known.depth, ring.depth)
             used.add(known.name)
             plan.rings[loop.operation, storage] = known
+        agent_of = _agents(plan, loop.program)
+        plan.turns[loop.operation] = find_turns(
+            loop.program, loop.wiring.operations, agent_of, names.give
+        )
     return plan
+
+
+def _agents(plan: Plan, program: Program) -> Mapping[str, str]:
+    """Who issues the operations of a loop."""
+    if len(plan.workers) > 1:
+        return program.agent_of
+    return dict.fromkeys(program.agent_of, plan.first)
 
 
 def _issuer(plan: Plan) -> Callable[[Operation], str]:
@@ -276,7 +300,7 @@ def deepen(plan: Plan, most: int = 8) -> None:
     room = None if budget is None else budget.bytes
     if room is None:
         return
-    rings = [ring for ring in plan.shared_rings() if ring.by_tma]
+    rings = [ring for ring in plan.shared_rings() if ring.by_tma and not ring.exact]
     while rings:
         least = min(ring.depth for ring in rings)
         growing = [ring for ring in rings if ring.depth == least]
@@ -364,16 +388,7 @@ def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) ->
 
 def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
     program = loop.program
-    agent_of = (
-        program.agent_of if len(plan.workers) > 1 else dict.fromkeys(program.agent_of, plan.first)
-    )
-    if program.mutexes:
-        told = ", ".join(mutex.name for mutex in program.mutexes)
-        raise EmitError(
-            f"loop `{program.loop.name}` needs mutexes ({told}), which have no Gluon yet",
-            loop.operation,
-            "--mode unspecialized needs none",
-        )
+    agent_of = _agents(plan, program)
     found: list[Ring] = []
     for ring in program.rings:
         if ring.space != STAGING or ring.fixed or ring.storage is None:
@@ -413,9 +428,29 @@ def _rings_of(plan: Plan, loop: Looped) -> list[Ring]:
                 tuple(sorted(readers)),
                 by_tma,
                 _answered(ring.storage, reading, agent_of),
+                _ordered(program, agent_of),
             )
         )
     return found
+
+
+def _ordered(program: Program, agent_of: Mapping[str, str]) -> bool:
+    """Whether a loop has an order between agents that only the depth of a ring may keep."""
+    held = {
+        (mutex.holder, waiter.op, waiter.distance)
+        for mutex in program.mutexes
+        for waiter in mutex.waiters
+    }
+    rings = {ring.storage for ring in program.rings}
+    derived = [
+        d
+        for d in program.loop.dependences
+        if d.kind != "flow" and not (d.kind == "anti" and d.via in rings)
+    ]
+    return any(
+        agent_of[d.src] != agent_of[d.dst] and (d.src, d.dst, d.distance) not in held
+        for d in (*derived, *program.loop.stated)
+    )
 
 
 def _answered(storage: str, reading: Mapping[str, Operation], agent_of: Mapping[str, str]) -> bool:

@@ -96,6 +96,8 @@ class Emitted:
     """By name: the tensor, the tile, the element."""
     parameters: dict[str, str]
     """Of the Gluon kernel: what it takes, as Triton's signatures write it."""
+    turns: dict[str, int] = field(default_factory=dict[str, int])
+    """Orders between agents, and how many iterations lie between the two."""
     score: tuple[AgentScore, ...] = ()
     """What its agents do, in order."""
     marks: dict[str, dict[str, list[Mark]]] = field(
@@ -173,7 +175,8 @@ class _Source:
         for layout in self._layouts.roots():
             if any(layout.name in "\n".join(w.lines.lines) for w in self._writers):
                 lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-        if self._plan.rings or any(one.repeated for one in self._plan.sums.values()):
+        repeated = any(one.repeated for one in self._plan.sums.values())
+        if self._plan.rings or any(t.depth > 1 for t in self._plan.all_turns()) or repeated:
             lines.say()
             for part in _NEXT.splitlines():
                 lines.say(part)
@@ -198,6 +201,7 @@ class _Source:
                 for d in self._plan.descriptors.values()
             },
             {name: self._signature(name) for name in self._parameters},
+            {turn.name: turn.distance for turn in self._plan.all_turns()},
             tuple(writer.score for writer in self._writers),
             {w.worker.name: w.tracer.marks for w in self._writers if w.tracer is not None},
         )
@@ -256,9 +260,11 @@ class _Source:
                     self._barriers(lines, f"{tile.name}_full", None, 1)
                     if tile.repeated and len(plan.workers) > 1:
                         self._barriers(lines, f"{tile.name}_free", None, tile.readers)
+            for turn in plan.all_turns():
+                self._barriers(lines, turn.name, turn.depth if turn.depth > 1 else None, 1)
             for one in plan.sums.values():
                 self._sum(lines, one)
-            if plan.rings or plan.tiles or plan.sums:
+            if plan.rings or plan.tiles or plan.sums or plan.all_turns():
                 lines.say("fence_async_shared()")
             if len(self._writers) == 1:
                 for line in self._writers[0].lines.lines:

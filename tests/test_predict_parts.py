@@ -1,0 +1,130 @@
+"""Predictions, piece by piece: stretches of arithmetic, products mixed with them, shared copies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.emit.score import LoopScore
+from stretto.machine import load_machine
+from stretto.predict.blocks import Part, stretches
+from stretto.predict.copying import once, shared_rate
+from stretto.predict.instructions import Product, Work, both
+from stretto.predict.running import Subject
+from stretto.predict.timings import timings_of
+from stretto.predict.whole import Watched, watch_whole
+
+ATTENTION = Path(__file__).parents[1] / "examples/triton/attention_forward_d128.ttir"
+H200 = load_machine("h200")
+TIMINGS = timings_of(H200)
+MEETING = 76.0
+
+
+def part(name: str, arithmetic: float, special: float = 0.0, *inputs: str) -> Part:
+    return Part(name, arithmetic, special, 0.0, 5.0, whole=False, inputs=inputs, outputs=(name,))
+
+
+def reduction(name: str, arithmetic: float, *inputs: str) -> Part:
+    return replace(part(name, arithmetic, 0.0, *inputs), whole=True, tail=MEETING)
+
+
+SOFTMAX = (
+    reduction("highest", 128, "scores"),
+    part("shifted", 64, 0.0, "scores", "highest"),
+    part("p", 64, 512, "shifted"),
+    reduction("sum", 64, "p"),
+)
+
+
+def test_work_ends_where_lanes_meet_and_what_needs_them_follows() -> None:
+    first, second = stretches(SOFTMAX, 5.0, 1)
+    assert first == Work(128 + MEETING, 128, 0, 1, MEETING)
+    assert (second.arithmetic, second.special, second.meetings) == (192, 512, 1)
+    assert second.cycles >= 512 + MEETING
+
+
+def test_what_does_not_need_the_lanes_is_mixed_with_what_does() -> None:
+    (only,) = stretches((part("a", 64), part("b", 0, 128)), 5.0, 1)
+    assert only.cycles == pytest.approx(both(64, 128), abs=10)
+
+
+def test_groups_of_warps_fill_the_pipes_for_each_other() -> None:
+    one = stretches(SOFTMAX, 5.0, 1)
+    (two,) = stretches([replace(p, arithmetic=2 * p.arithmetic, special=2 * p.special)
+                        for p in SOFTMAX], 5.0, 2)  # fmt: skip
+    assert two.special == 2 * 512
+    assert two.cycles < 2 * sum(work.cycles for work in one)
+    assert two.cycles >= max(sum(work.cycles for work in one), both(two.arithmetic, two.special))
+
+
+# Products -----------------------------------------------------------------------------------------
+
+
+@cache
+def made() -> EmittedKernel:
+    return Emitter(ATTENTION).candidates(2, 2, stages=(3,))[0]
+
+
+@cache
+def watched() -> Watched:
+    one = made()
+    assert one.kernel is not None
+    subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+    return watch_whole(subject, H200, (64, 16), {"length": 8192})
+
+
+def test_work_behind_a_product_delays_some_of_it_and_takes_nothing_away() -> None:
+    products: list[float] = []
+    for agent in ("compute", "compute.1"):
+        _, program = watched().programs[agent]
+        for one in program:
+            if isinstance(one, Product) and not one.rest:
+                products.append(one.cycles)
+            elif isinstance(one, Product):
+                products[-1] += one.cycles
+    assert set(products) == {64 * 64 * 128 / 2048}
+    rests = [one for _, program in watched().programs.values() for one in program
+             if isinstance(one, Product) and one.rest]  # fmt: skip
+    assert rests
+
+
+def test_a_product_from_registers_reads_less_of_shared_memory() -> None:
+    _, program = watched().programs["compute"]
+    assert {one.smem for one in program if isinstance(one, Product)} == {64.0, 128.0}
+
+
+def test_factors_of_sums_in_the_same_step_cost_nothing() -> None:
+    costing = watched().costing
+    score = made().emitted.score[0]
+    (loop,) = [one for one in score.parts if isinstance(one, LoopScore)]
+    free = costing.contracted(loop)
+    kinds = {op.name: op.kind for op in costing.programs[0].loop.ops}
+    assert all(kinds[name] == "arith.mulf" for name in free)
+    stages = {beat.op: beat.stage for beat in loop.kernel if beat.kind == "work"}
+    for op in costing.programs[0].loop.ops:
+        taken = [o.value for o in op.operands if o.value in free]
+        for value in taken:
+            assert op.kind in ("arith.addf", "arith.subf")
+            assert stages[op.name] == stages[value]
+
+
+# Copies -------------------------------------------------------------------------------------------
+
+
+def test_shared_tiles_come_from_hbm_once_and_then_from_the_cache() -> None:
+    clock = TIMINGS.memory
+    rates = [shared_rate(n, TIMINGS, clock) for n in (1, 2, 4, 16)]
+    assert rates[0] == TIMINGS.alone["hbm"]
+    assert rates == sorted(rates)
+    assert rates[-1] == TIMINGS.together
+    assert shared_rate(16, TIMINGS, clock, narrow=True) < TIMINGS.together
+
+
+def test_a_slower_clock_gets_more_bytes_a_cycle_from_hbm_but_not_from_the_cache() -> None:
+    slow = TIMINGS.memory / 2
+    assert once(1, TIMINGS, slow) == 2 * once(1, TIMINGS, TIMINGS.memory)
+    assert shared_rate(16, TIMINGS, slow) == shared_rate(16, TIMINGS, TIMINGS.memory)
