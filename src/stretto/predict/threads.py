@@ -246,8 +246,9 @@ class Threads:
             elif not access.again:
                 own += access.bytes * times
         held, sms = self.resident * own + common, float((self.machine.timing("sms") or (1,))[0])
-        all_of = sms * self.resident * own + common
-        return self.memory.hits(held), min(1.0, self.memory.cache / all_of) if all_of else 1.0
+        # What all blocks load is loaded all the time, and so stays.
+        room = max(0.0, self.memory.cache - common)
+        return self.memory.hits(held), min(1.0, room / (sms * self.resident * own)) if own else 1.0
 
     def _times(self, often: Callable[[LoopScore | Around], int]) -> list[tuple[Access, float]]:
         """Each access, and how often a block does it."""
@@ -282,7 +283,7 @@ class Threads:
                 far, near = far + size, near + size
             elif access.again or access.common:
                 near += size * (1 - close)
-                far += size * (1 - close) * (1 - kept)
+                far += size * (1 - close) * (1 - kept) if access.again else 0.0
             else:
                 near += size
                 far += size / access.sharing
