@@ -13,8 +13,8 @@ import stretto
 from stretto.api.emitting import Emitter
 from stretto.api.predicting import KernelPrediction
 from stretto.machine import Machine, load_machine
+from stretto.predict.memory import Curve, memory_of
 from stretto.predict.numbers import Numbers, arguments
-from stretto.predict.threads import Curve, memory_of
 from stretto.predict.touching import Access, accesses
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"

@@ -23,10 +23,11 @@ from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
+from stretto.predict.memory import memory_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
-from stretto.predict.threads import Threads, mean, memory_of, registers_of
+from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timings import timings_of
 from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
