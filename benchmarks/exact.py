@@ -2,10 +2,10 @@
 
     make bench-exact CORPUS=path/to/corpus [RANDOM_LOOPS=500] [AGAINST=20]
 
-1. The shipped examples and, with a corpus, its `tile-ddg/*.ddg.json`: the II proved (median at most
-   0.1 s, worst at most 2 s), then the stage count (each within 10 s).
+1. The shipped examples and, with a corpus, its `tile-ddg/*.ddg.json`: the II proved, then the stage
+   count (found and proved in 10 ms of CPU time at the median, 200 ms at worst).
 2. The four-op body: 15 proved, 14 refuted with slot 16 as the only reason.
-3. Random loops of 10 to 60 operations, 10 s each: at least 90 % proved; the gap of the heuristic.
+3. Random loops of 10 to 60 operations, 10 s each: at least 98.5 % proved; the gap of the heuristic.
 4. Side by side, the textbook formulation with a boolean for every operation and cycle: the same
    questions (a schedule at the optimum, a refutation one below), without bounds or hints on either
    side, and the ratio of times. Fusion is off, which the textbook formulation does not know.
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from stretto import Loop, Machine
 from stretto.deadline import deadline_after
@@ -43,7 +43,7 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-MEDIAN_S, WORST_S, STAGES_S, RANDOM_S, RANDOM_SHARE = 0.1, 2.0, 10.0, 10.0, 0.9
+MEDIAN_S, WORST_S, STAGES_S, RANDOM_S, RANDOM_SHARE = 0.01, 0.2, 10.0, 10.0, 0.985
 TEXTBOOK_S = 10.0
 """What one question to the textbook formulation may take to solve."""
 TEXTBOOK_TERMS = 3_000_000
@@ -90,12 +90,12 @@ class Against:
 def timed(
     ready: Prepared, objective: str, seconds: float, fuse: bool = True
 ) -> tuple[ScheduleAnalysis, float]:
-    """A proof, and how long it took."""
-    began = perf_counter()
+    """A proof, and the CPU time that it took."""
+    began = process_time()
     proof = ProofOptions(objective, Limits(work=1e6))
     options = Options(fuse=fuse, deadline=deadline_after(seconds))
     analysis = schedule_prepared(ready, "exact", options, proof=proof)
-    return analysis, perf_counter() - began
+    return analysis, process_time() - began
 
 
 def row(ready: Prepared, seconds: float, heuristic: int | None = None) -> Row:
@@ -296,7 +296,7 @@ def comparisons(corpus: Path | None, count: int) -> list[Against]:
 
 def judge(shipped: list[Row], wrong: str, figures: dict[str, float]) -> int:
     """Say what was missed; the exit code."""
-    times = [r.seconds for r in shipped]
+    times = [r.stages_seconds or 0.0 for r in shipped]
     misses = [f"{r.loop}: II not proved" for r in shipped if not r.proved]
     misses += [f"{r.loop}: stage count not proved" for r in shipped if not r.stages_proved]
     if statistics.median(times) > MEDIAN_S or max(times) > WORST_S:

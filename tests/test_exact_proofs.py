@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,8 @@ import stretto
 from stretto import solve
 from stretto.cli.main import main
 from stretto.errors import StrettoError
-from stretto.exact import Limits, interrupts, search
+from stretto.exact import Limits, interrupts, objectives
 from stretto.exact.case import Case, make_case
-from stretto.exact.goal import Goal
 from stretto.exact.horizon import last_ii
 from stretto.exact.model import Model
 from stretto.exact.objectives import up_to
@@ -38,7 +38,6 @@ from stretto.loop import (
     Value,
 )
 from stretto.machine import Budget, Machine, Slot
-from stretto.solution import Objective
 
 REGISTERS = Budget("register", 1 << 18, unit=512)
 
@@ -266,23 +265,22 @@ TRITON = Path(__file__).parent.parent / "examples" / "triton"
 
 
 @pytest.mark.parametrize("name", ["matmul_pointers", "softmax"])
-def test_what_the_solver_leaves_open_is_proved_by_halving(
+def test_asked_where_it_hurts_or_minimized_as_a_whole_it_is_the_same_least(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asked for no more than a number, again and again, it comes to the same least."""
     (loop,) = stretto.read(TRITON / f"{name}.ttir").loops
     asked = stretto.schedule(loop, prove=True, objective="registers").proof
     assert asked is not None
-    whole = search._Search._minimized  # pyright: ignore[reportPrivateUsage]
-
-    def lazy(self: search._Search, goal: Goal, value: int, floor: int) -> Objective:  # pyright: ignore[reportPrivateUsage]
-        if not goal.halved:
-            return whole(self, goal, value, floor)
-        assert floor < value
-        return Objective(goal.name, value, floor, optimal=False)
-
-    monkeypatch.setattr(search._Search, "_minimized", lazy)  # pyright: ignore[reportPrivateUsage]
-    halved = stretto.schedule(loop, prove=True, objective="registers").proof
-    assert halved is not None
-    assert halved.objectives[-1] == asked.objectives[-1]
+    whole = tuple(replace(goal, parts=None) for goal in objectives.GOALS)
+    monkeypatch.setattr(objectives, "GOALS", whole)
+    minimized = stretto.schedule(loop, prove=True, objective="registers").proof
+    assert minimized is not None
     assert asked.objectives[-1].optimal
+    assert asked.objectives[-1] == minimized.objectives[-1]
+
+
+def test_the_registers_of_attention_forward_are_proved_within_the_work_of_one_loop() -> None:
+    (loop,) = stretto.read(TRITON.parent / "attention_forward.json").loops
+    proof = stretto.schedule(loop, prove=True, objective="registers", work_limit=20).proof
+    assert proof is not None
+    assert [row.name for row in proof.objectives if row.optimal] == list(objectives.NAMES)

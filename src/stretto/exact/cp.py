@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ortools.sat.python import cp_model
 
 
-def when(constraint: cp_model.Constraint, literal: cp_model.IntVar) -> None:
+def when(constraint: cp_model.Constraint, literal: cp_model.LiteralT) -> None:
     """The constraint holds where the literal does."""
     constraint.only_enforce_if(literal)  # pyright: ignore[reportUnknownMemberType]
 

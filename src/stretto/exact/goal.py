@@ -11,19 +11,32 @@ one of these; how they follow one another is told there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-    from stretto.exact.case import Case
+    from stretto.exact.case import Case, Solution
     from stretto.exact.model import Model
     from stretto.solution import Schedule
 
 SHARE = 0.25
 """Of the work that is left, what one II or one objective may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A value that is the largest of many, one an operation, few of which are ever near it.
+
+    The solver is then asked for no more than a number, in the parts that were too large before.
+    """
+
+    keep: Callable[[Model, int, Sequence[int]], None]
+    """Holds a model to at most a value in some parts."""
+    worst: Callable[[Case, Solution], int]
+    """The largest part of a schedule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +63,8 @@ class Goal:
     smaller models, and wants an argument."""
     share: float = SHARE
     """Of the work that is left, what the solver may take."""
-
-    halved: bool = False
-    """Whether, where the least stays open, the solver is asked again for no more than a number:
-    some limits it only sees to be impossible when they are numbers."""
+    parts: Parts | None = None
+    """Where the value is the largest of many: how to ask about few of them."""
 
     def count(self, value: int) -> str:
         """A value with its unit."""

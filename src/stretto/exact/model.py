@@ -16,8 +16,11 @@ requirements" (1995), with the cycle as one integer instead of II booleans, so t
 model does not depend on the II and cycle counts need no scaling.
 
 The origin is where stage 0 begins: cycle 0 where groups tie operations to stages; else any cycle
-no later than the first start, and the rows may turn (symmetry.py). How far stages must reach for a
-refutation to be a proof is told in horizon.py.
+no later than the first start, and the rows may turn (symmetry.py). Where the stage count is
+limited, the first start is the origin, and every operation has the window that paths leave it
+behind that; where the windows are narrow, they are worth more than a hold at a known cycle, and the
+origin is cycle 0 again. How far stages must reach for a refutation to be a proof is told in
+horizon.py.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
+from stretto.problem.paths import earliest, heights
 
+NARROW = 2
+"""IIs of slack below which windows stand still and rows are turned: either was tried."""
 LARGEST = 1 << 60
 """The solver counts in 64 bits, with some to spare for sums."""
 
@@ -67,7 +73,9 @@ class Model:
     """The last stage that each operation may need."""
     origin: cp_model.IntVar | int = 0
     anchor: Anchor | None = None
-    """The hold that fixes how far rows are turned; None: they may not be."""
+    """The hold that fixes how far rows are turned; None: the first start does, or nothing."""
+    turns: bool = False
+    """Whether rows may be turned."""
 
     @property
     def _left_out(self) -> Container[int]:
@@ -104,8 +112,11 @@ class Model:
 
     def _places(self) -> None:
         ii, case = self.ii, self.case
-        self.anchor = anchor(case, ii)
-        if self.anchor is not None:
+        windows = self._windows()
+        found = anchor(case, ii)
+        self.turns = found is not None
+        if found is not None and all(last - first >= NARROW * ii for first, last in windows):
+            self.anchor = found
             self.origin = self.cp.new_int_var(0, ii - 1, "origin")
         self.last = list(last_stages(case, ii))
         self._check_range()
@@ -126,12 +137,34 @@ class Model:
             self.cycle.append(self.cp.new_int_var(first, last, f"cycle_{i}"))
             self.stage.append(stage)
             self.start.append(stage * ii + self.cycle[i])
-        if self.anchor is not None:
+        self._within(windows)
+        for reader, writer in case.problem.instant_pairs if case.spaced else ():
+            self.cp.add(self.cycle[reader] != self.cycle[writer])
+
+    def _windows(self) -> list[tuple[int, int]]:
+        """First and last start behind the origin that paths leave in `stages`; none: no limit."""
+        if self.stages is None:
+            return []
+        graph, end = self.case.problem.graph, self.stages * self.ii - 1
+        ahead = earliest(graph, self.ii, self.case.deadline)
+        behind = heights(graph, [0] * self.case.size, self.ii, self.case.deadline)
+        return [(first, end - rest) for first, rest in zip(ahead, behind, strict=True)]
+
+    def _within(self, windows: list[tuple[int, int]]) -> None:
+        """``first <= start - origin <= last``, and somebody starts at the origin."""
+        if not windows and self.anchor is not None:
             for i, start in enumerate(self.start):
                 if i not in self._left_out:
                     self.cp.add(start >= self.origin)
-        for reader, writer in case.problem.instant_pairs if case.spaced else ():
-            self.cp.add(self.cycle[reader] != self.cycle[writer])
+        for start, (first, last) in zip(self.start, windows, strict=False):
+            self.cp.add(start - self.origin >= first)
+            self.cp.add(start - self.origin <= last)
+        sources = [i for i, (first, _) in enumerate(windows) if first == 0]
+        if sources and self.turns:
+            begins = [self.cp.new_bool_var("") for _ in sources]
+            self.cp.add_bool_or(begins)
+            for i, literal in zip(sources, begins, strict=True):
+                when(self.cp.add(self.start[i] == self.origin), literal)
 
     def _check_range(self) -> None:
         """StrettoError where a start, or bytes times a start, is no number of the solver's."""
@@ -219,9 +252,6 @@ class Model:
             for start in self.start:
                 constraint = self.cp.add(start - self.origin <= self.case.max_stages * self.ii - 1)
                 self.enforce(constraint, Reason("stages"))
-        if self.stages is not None:
-            for start in self.start:
-                self.cp.add(start - self.origin <= self.stages * self.ii - 1)
 
     def _group(self) -> None:
         """``stage[i] - offset[i] = stage[j] - offset[j]``."""
@@ -292,7 +322,7 @@ class Model:
     def hint(self, solution: Solution) -> None:
         """Start from a schedule: turned as the model is, and with twins in order."""
         ii, starts = self.ii, solution.starts
-        turn = 0
+        turn = -min(starts) if self.turns else 0
         if self.anchor is not None:
             turn = (self.anchor.cycle - starts[self.anchor.op]) % ii
         place = in_order(() if self.conditional else twins(self.case), starts)
@@ -314,7 +344,7 @@ class Model:
         if self.contracted:
             starts = self.case.filled(self.ii, starts)
         first = min(starts)
-        back = first if self.anchor is not None else first - first % self.ii
+        back = first if self.turns else first - first % self.ii
         fused: list[tuple[int, ...]] = []
         for choice in self.choices:
             joined = {pair: bool(value(var)) for pair, var in choice.joins.items()}

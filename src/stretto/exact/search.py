@@ -17,7 +17,7 @@ from stretto.deadline import OverdueError
 from stretto.exact import II, Event, Limits, Progress
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
-from stretto.exact.goal import SHARE, Goal
+from stretto.exact.goal import SHARE, Goal, Parts
 from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
 from stretto.exact.reasons import Reason, brief
@@ -181,26 +181,31 @@ class _Search:
         if value == floor:
             return Objective(goal.name, value, value, optimal=True)
         try:
-            if goal.counts_stages and self._least(goal, value):
+            if goal.counts_stages and self._fewer(goal, value, floor):
+                value = goal.value(self.case, self.case.schedule(self.best))
                 return Objective(goal.name, value, value, optimal=True)
             value = goal.value(self.case, self.case.schedule(self.best))
-            if value == floor:
-                return Objective(goal.name, value, value, optimal=True)
-            row = self._minimized(goal, value, floor)
-            return row if row.optimal or not goal.halved else self._halved(goal, row)
+            if goal.parts is not None:
+                return self._parted(goal, goal.parts, value, floor)
+            return self._minimized(goal, value, floor)
         except OverdueError:  # while a model was made
+            value = goal.value(self.case, self.case.schedule(self.best))
             return Objective(goal.name, value, floor, optimal=False)
 
-    def _least(self, goal: Goal, value: int) -> bool:
-        """Whether one stage less is refuted: mostly it is, and sooner than a minimum is proved.
+    def _fewer(self, goal: Goal, value: int, floor: int) -> bool:
+        """Whether the best schedule, or a better one that is found, is proved to have the fewest.
 
-        The windows of so few stages are narrow. A schedule that is found instead is the best.
+        One stage less is mostly refuted, and sooner than a minimum is proved: its windows are
+        narrow.
         """
-        model = self._model(goal, value - 1, hint=False)  # what is at hand would only mislead
-        outcome = solve(model, self.clock, goal.share)
-        if outcome.solution is not None:
+        while value > floor:
+            model = self._model(goal, value - 1, hint=False)  # what is at hand would only mislead
+            outcome = solve(model, self.clock, goal.share)
+            if outcome.solution is None:
+                return outcome.status == "refuted"
             self.best = outcome.solution
-        return outcome.status == "refuted"
+            value = goal.value(self.case, self.case.schedule(self.best))
+        return True
 
     def _minimized(self, goal: Goal, value: int, floor: int) -> Objective:
         """What the solver makes of it; this value is met, and none is below the floor."""
@@ -218,23 +223,49 @@ class _Search:
         )
         return self._objective(goal, outcome, value, floor)
 
-    def _halved(self, goal: Goal, row: Objective) -> Objective:
-        """What is found and refuted by halving what is open; what stays undecided is passed by."""
+    def _parted(self, goal: Goal, parts: Parts, value: int, floor: int) -> Objective:
+        """What is found and refuted by asking for less: first one less, then half of what is open.
+
+        Where half stays undecided, more may be found; where one less does, only the floor is left
+        to be raised.
+        """
         assert self.best is not None
-        value, low, floor = row.value, row.lower_bound, row.lower_bound
-        while low < value and not self.clock.over:
+        asked: list[int] = []
+        low, high = floor, value - 1
+        most = high
+        while low <= high and not self.clock.over:
             self.progress(Event(goal.name, value, floor, self.best.ii))
-            most = (low + value) // 2
-            model = self._model(goal, most)
-            model.cp.add(goal.expression(model, most) <= most)
-            outcome = solve(model, self.clock, SHARE)
+            outcome = self._at_most(goal, parts, most, asked)
             if outcome.solution is not None:
                 self.best = outcome.solution
                 value = goal.value(self.case, self.case.schedule(outcome.solution))
-            else:
+                high = value - 1
+            elif outcome.status == "refuted":
+                low = floor = most + 1
+            elif most < high == value - 1:
                 low = most + 1
-                floor = low if outcome.status == "refuted" else floor
+            else:
+                high = most - 1
+            most = (low + high) // 2
         return Objective(goal.name, value, floor, optimal=value == floor)
+
+    def _at_most(self, goal: Goal, parts: Parts, most: int, asked: list[int]) -> Outcome:
+        """What the solver says to a value, part by part: what is too large is asked about next."""
+        while True:
+            model = self._model(goal, most, hint=False)
+            parts.keep(model, most, asked)
+            outcome = solve(model, self.clock, goal.share)
+            if outcome.solution is None or self._keeps(outcome.solution, (goal, most)):
+                return outcome
+            worst = parts.worst(self.case, outcome.solution)
+            if worst in asked:  # a knot was undone by another schedule, which keeps to less
+                return Outcome("undecided")
+            asked.append(worst)
+
+    def _keeps(self, solution: Solution, *bounded: tuple[Goal, int]) -> bool:
+        """Whether a schedule is no worse than what is held, and than this."""
+        schedule = self.case.schedule(solution)
+        return all(goal.value(self.case, schedule) <= most for goal, most in (*self.held, *bounded))
 
     def _model(self, goal: Goal, value: int, *, hint: bool = True) -> Model:
         """All that is legal and no worse than the best schedule in what is held."""

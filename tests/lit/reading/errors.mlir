@@ -60,7 +60,7 @@ func.func @constraints(%x: f32, %n: index) {
     %f = arith.addf %x, %x {tileas.schedule.constraint.force_serial_execution} : f32
     // expected-error @below {{`nv_tile.aws.start` is -3 : i64; expected a whole number of at least 0}}
     %g = arith.addf %x, %x {nv_tile.aws.start = -3} : f32
-    // expected-error @below {{unknown constraint `tileas.other`; known: gid, leader_gid, max_depth, pending, same_depth, structural, start, stage, cycle, before, force_serial_execution}}
+    // expected-error @below {{unknown constraint `tileas.other`; known: gid, leader_gid, stage_offset, max_depth, pending, same_depth, structural, start, stage, cycle, before, force_serial_execution}}
     %h = arith.addf %x, %x {tileas.other} : f32
   // expected-error @below {{`tileas.schedule.constraint.force_serial_execution` is "yes"; expected true or false}}
   } {tileas.schedule.constraint.force_serial_execution = "yes"}

@@ -2,28 +2,35 @@
 
     value        peak of live register bytes in the steady state
     floor        live-ins, and what one operation reads and writes at its start
-    expression   P, where live register bytes in every modulo cycle <= unit × P
+    expression   P, where live register bytes at every start of a life <= unit × P
+    parts        the same at some of these starts: where it hurts
 
-The costly one: lives have variable lengths, so each is q circles and an interval of r cycles, both
-variable.
+    ──█████──────█████──          what lives grows only where a life begins; there, at the start of
+        ▲   ████████              operation a, an instance from the start of w to that of e, and f
+        a                         cycles on, lives so many times, for f = q × II + r:
+
+    stage[e] - stage[w] + q + 1 + [cycle[a] >= cycle[w]]
+        - [cycle[a] - cycle[e] >= r] - [cycle[a] - cycle[e] >= r - II]
+
+So it is counted in stages and orders of cycles, which a solver that learns can say something about;
+lives as intervals of variable lengths on a circle close nothing. Few starts are ever near the peak,
+and the solver is asked about those only that a schedule has shown to be: parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from stretto.exact.goal import Goal
+from stretto.exact.goal import Goal, Parts
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-    from stretto.exact.case import Case
+    from stretto.exact.case import Case, Solution
     from stretto.exact.model import Model
-    from stretto.problem import Room
+    from stretto.problem import Compiled, Room
     from stretto.solution import Schedule
 
 
@@ -65,88 +72,113 @@ def _unit(case: Case) -> int:
     return budget.unit if budget else 1
 
 
+def _rooms(problem: Compiled) -> tuple[Room, ...]:
+    """What lives in registers for a time."""
+    return problem.rooms.values + problem.rooms.registers
+
+
+def _births(problem: Compiled) -> Iterable[int]:
+    """Operations with whose start a life may begin."""
+    return dict.fromkeys(w for room in _rooms(problem) for w in room.writers)
+
+
 def _expression(model: Model, most: int) -> cp_model.IntVar:
     """``P``, the peak of live register bytes in the machine's units."""
-    from stretto.exact.cp import total
-
-    cp, ii = model.cp, model.ii
-    lives = _Lives(model)
-    unit = _unit(model.case)
-    peak = cp.new_int_var(0, most, "registers")
-    step = gcd(*(life.bytes for life in lives.moving)) if lives.moving else 1
-    intervals: list[cp_model.IntervalVar] = []
-    demands: list[int] = []
-    around: list[cp_model.LinearExpr] = []
-    for life in lives.moving:
-        circles = cp.new_int_var(0, lives.longest // ii, "")
-        rest = cp.new_int_var(0, ii - 1, "")
-        cp.add(circles * ii + rest == life.end - life.begin)
-        around.append(life.bytes * circles)
-        stop = cp.new_int_var(0, 2 * ii, "")
-        for shift in (0, ii):
-            intervals.append(cp.new_interval_var(life.cycle - shift, rest, stop - shift, ""))
-            demands.append(life.bytes // step)
-    left = cp.new_int_var(0, sum(demands), "")
-    cp.add(peak * unit >= left * step + total(around) + lives.always)
-    if intervals:
-        cp.add_cumulative(intervals, demands, left)
-        # The peak is no lower than the mean: implied, but the solver does not see it by itself.
-        areas = [life.bytes * (life.end - life.begin) for life in lives.moving]
-        cp.add(peak * (unit * ii) >= total(areas) + lives.always * ii)
+    peak = model.cp.new_int_var(0, most, "registers")
+    counts = _Counts(model, most)
+    for a in _births(model.case.problem):
+        model.cp.add(counts.bytes_at(a) <= peak * _unit(model.case))
     return peak
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
-    """One iteration's instance of something in registers."""
-
-    bytes: int
-    begin: cp_model.LinearExpr
-    cycle: cp_model.IntVar
-    """Of its begin."""
-    end: cp_model.IntVar
+def _keep(model: Model, most: int, places: Sequence[int]) -> None:
+    """At most so many where these operations start."""
+    counts = _Counts(model, most)
+    counts.mean()
+    for a in places:
+        model.cp.add(counts.bytes_at(a) <= most * _unit(model.case))
 
 
-class _Lives:
-    """Everything that lives in registers."""
+def _worst(case: Case, solution: Solution) -> int:
+    """Where most lives."""
+    ii, starts, problem = solution.ii, solution.starts, case.problem
 
-    def __init__(self, model: Model) -> None:
+    def live(a: int) -> int:
+        at = starts[a]
+        found = 0
+        for room in _rooms(problem):
+            begin = min(starts[w] for w in room.writers)
+            end = max(starts[e] + f for e, f in _ends(problem, room, ii))
+            found += room.bytes * ((at - begin) // ii - (at - end) // ii)
+        return found
+
+    return max(_births(problem), key=live)
+
+
+def _ends(problem: Compiled, room: Room, ii: int) -> Iterator[tuple[int, int]]:
+    """(operation, cycles after its start until which an instance lives)."""
+    for e, distance in room.accessors:
+        yield e, problem.completion[e] + ii * distance
+
+
+class _Counts:
+    """What lives where operations start, by orders of cycles."""
+
+    def __init__(self, model: Model, most: int) -> None:
         self.model = model
-        problem = model.case.problem
-        self.always = problem.rooms.always
-        """Bytes that live all the time."""
-        loop = problem.loop
-        top = max(model.ii * (stage + 1) for stage in model.last)
-        far = [distance for ends in loop.readers.values() for _, distance in ends]
-        far += [read.distance for reads in loop.reads.values() for read in reads]
-        self.longest = top + model.ii * max(far, default=0) + max(problem.completion)
-        self.moving = [self._value(room) for room in problem.rooms.values]
-        self.moving += [self._storage(room) for room in problem.rooms.registers]
+        self.most = most * _unit(model.case)
+        """Bytes that are allowed."""
+        self.apart: dict[tuple[int, int, int], cp_model.LinearExpr] = {}
 
-    def _value(self, room: Room) -> _Life:
-        """A value lives from the start of its one producer on."""
-        (producer,) = room.writers
-        model, end = self.model, self._end(room.accessors)
-        return _Life(room.bytes, model.start[producer], model.cycle[producer], end)
+    def bytes_at(self, a: int) -> cp_model.LinearExpr:
+        """Live bytes at the start of an operation; more, where the solver likes."""
+        from stretto.exact.cp import total
 
-    def _storage(self, room: Room) -> _Life:
-        """A storage lives from its first writer's start on."""
-        model, end = self.model, self._end(room.accessors)
-        begin = model.cp.new_int_var(0, self.longest, "")
-        model.cp.add_min_equality(begin, [model.start[w] for w in room.writers])
-        cycle = model.cp.new_int_var(0, model.ii - 1, "")
-        stage = model.cp.new_int_var(0, self.longest // model.ii, "")
-        model.cp.add(stage * model.ii + cycle == begin)
-        return _Life(room.bytes, begin, cycle, end)
+        problem = self.model.case.problem
+        lives = [room.bytes * self._instances(a, room) for room in _rooms(problem)]
+        return total(lives) + problem.rooms.always
 
-    def _end(self, accessors: Sequence[tuple[int, int]]) -> cp_model.IntVar:
-        """``end >= start + completion + II × distance`` of everyone: the least is the lifetime."""
+    def mean(self) -> None:
+        """``Σ bytes × life <= II × bytes allowed``: the peak is no lower than the mean."""
+        from stretto.exact.cp import total
+
+        model, problem = self.model, self.model.case.problem
+        areas = [room.bytes * self._life(room) for room in _rooms(problem)]
+        model.cp.add(total(areas) + problem.rooms.always * model.ii <= self.most * model.ii)
+
+    def _life(self, room: Room) -> cp_model.IntVar:
+        """Cycles that an instance lives, or more."""
         model = self.model
-        end = model.cp.new_int_var(0, self.longest, "")
-        for i, distance in accessors:
-            done = model.case.problem.completion[i] + model.ii * distance
-            model.cp.add(end >= model.start[i] + done)
-        return end
+        life = model.cp.new_int_var(0, self.most * model.ii // room.bytes, "")
+        for e, f in _ends(model.case.problem, room, model.ii):
+            for w in room.writers:
+                model.cp.add(life >= model.start[e] - model.start[w] + f)
+        return life
+
+    def _instances(self, a: int, room: Room) -> cp_model.IntVar:
+        """Instances that live at once, or more."""
+        model, ii = self.model, self.model.ii
+        count = model.cp.new_int_var(0, self.most // room.bytes, "")
+        for e, f in _ends(model.case.problem, room, ii):
+            q, r = divmod(f, ii)
+            for w in room.writers:
+                stages = model.stage[e] - model.stage[w] + (q + 1)
+                over = self._apart(a, e, r) + self._apart(a, e, r - ii)
+                model.cp.add(count >= stages + self._apart(a, w, 0) - over)
+        return count
+
+    def _apart(self, a: int, b: int, least: int) -> cp_model.LinearExpr:
+        """``[cycle[a] - cycle[b] >= least]``."""
+        from stretto.exact.cp import when
+
+        cp, apart = self.model.cp, self.model.cycle[a] - self.model.cycle[b]
+        if (a, b, least) not in self.apart:
+            found = cp.new_bool_var("")
+            when(cp.add(apart >= least), found)
+            when(cp.add(apart < least), found.negated())
+            self.apart[a, b, least] = found + 0
+            self.apart[b, a, 1 - least] = 1 - found
+        return self.apart[a, b, least]
 
 
 GOAL = Goal(
@@ -156,6 +188,5 @@ GOAL = Goal(
     value=_value,
     floor=_floor,
     expression=_expression,
-    share=0.5,  # the solver seldom ends by itself
-    halved=True,  # what lives at once is weighed against a number, not against a variable
+    parts=Parts(_keep, _worst),
 )
