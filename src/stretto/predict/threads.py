@@ -183,7 +183,7 @@ class Threads:
     def _traffic(
         self, often: Callable[[LoopScore | Around], int]
     ) -> tuple[float, float, float, float]:
-        """Of a block: bytes of memory, of the shared cache, of all lanes; cycles of the pipes."""
+        """Of a block: bytes of memory, of the shared cache, of all lanes; cycles of a pipe."""
         close, kept = self._again(often)
         far = near = lanes = 0.0
         for access, times in self._times(often):
@@ -197,13 +197,15 @@ class Threads:
             else:
                 near += size
                 far += size / access.sharing
-        busy = 0.0
+        busy = tensor = 0.0
         for part in _loops(self.score.parts):
             loop = self.programs[part.number].loop
             for beat in part.kernel:
-                if beat.kind == "work" and _is_data(beat.op, part):
+                if beat.kind == "product":
+                    tensor += often(part) * tensor_cycles(loop.op(beat.op), self.machine)
+                elif beat.kind == "work" and _is_data(beat.op, part):
                     busy += often(part) * _pipe(loop, beat.op, self.pipes)
-        return far, near, lanes, busy
+        return far, near, lanes, max(busy, tensor)
 
     def _latencies(
         self, far: float, near: float, often: Callable[[LoopScore | Around], int]
