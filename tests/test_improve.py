@@ -158,9 +158,11 @@ def test_compiled_and_in_python_the_moves_are_the_same() -> None:
         for world in (moving.Moving, twin.Moving):
             moves = world(rows.board())
             moves.take(rows.starts(found[1]))
-            moves.fit(max(1, moves.worth().stages - 1), 60, 2, 10)
+            fewer = max(1, moves.worth().stages - 1)
+            known = moves.part(fewer, 30)
+            moves.fit(fewer, 60, 2, 10)
             moves.polish(20)
-            ends.append((moves.worth(), moves.starts(), moves.tried))
+            ends.append((moves.worth(), moves.starts(), moves.tried, known))
         assert ends[0] == ends[1], seed
 
 
@@ -244,6 +246,69 @@ def test_so_few_stages_are_never_ruled_out_where_a_placement_has_them() -> None:
         assert not moves.overfull(), seed
         seen += 1
     assert seen > 50
+
+
+def tiny(seed: int) -> Problem:
+    """Four or five operations on two exclusive slots, with a recurrence."""
+    rng = random.Random(f"tiny {seed}")
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 1)))
+    count = rng.randint(4, 5)
+    ops = [
+        Op(f"o{i}", "k", uses=(Use(rng.choice("ab"), rng.randint(1, 3), rng.choice([0, 0, 1])),))
+        for i in range(count)
+    ]
+    ops = [replace(op, latency=rng.randint(1, 5)) for op in ops]
+    stated = [
+        Dependence(f"o{rng.randrange(i)}", f"o{i}", rng.randint(1, 5), 0, "order")
+        for i in range(1, count)
+    ]
+    stated.append(Dependence(f"o{count - 1}", "o0", rng.randint(1, 4), rng.randint(1, 2), "order"))
+    return make_problem(Loop("tiny", tuple(ops), stated=tuple(stated)), machine, Options())
+
+
+def possible(problem: Problem, ii: int, stages: int, starts: tuple[int, ...] = ()) -> bool:
+    """Whether some starts below so many stages keep to every dependence and slot: all are tried."""
+    n = len(starts)
+    for src, dst, latency, distance in problem.graph.edges:
+        if max(src, dst) < n and starts[dst] < starts[src] + latency - ii * distance:
+            return False
+    held = [
+        (use.slot, (start + use.offset + k) % ii)
+        for start, op in zip(starts, problem.loop.ops[:n], strict=True)
+        for use in op.uses or ()
+        for k in range(use.duration)
+    ]
+    if len(held) > len(set(held)):
+        return False
+    if n == problem.size:
+        return True
+    return any(possible(problem, ii, stages, (*starts, at)) for at in range(stages * ii))
+
+
+def test_numbers_of_stages_are_parted_into_those_that_can_be_and_those_that_cannot() -> None:
+    """As trying every start says, in both worlds; what is found is legal and has no more."""
+    verdicts: list[tuple[int, bool]] = []
+    for seed in range(80):
+        problem = tiny(seed)
+        ii = bounds_of(problem).mii
+        found = refine(problem, ii).placement
+        if found is None:
+            continue
+        rows = improving.rows_of(problem, found)
+        for stages in (1, 2):
+            there = possible(problem, ii, stages)
+            for world in {moving.Moving, source().Moving}:
+                moves = world(rows.board())
+                moves.take(rows.starts(found))
+                known = moves.part(stages, 10_000)
+                assert known == (moving.FOUND if there else moving.REFUTED), (seed, stages)
+                if there:
+                    placed = rows.placed(moves.starts(), found)
+                    analysis = analyse(problem.loop, problem.machine, placed.schedule)
+                    assert not verify(problem.loop, problem.machine, analysis)
+                    assert placed.stage_count <= stages
+            verdicts.append((stages, there))
+    assert min(verdicts.count((stages, there)) for stages in (1, 2) for there in (True, False)) > 2
 
 
 def test_a_stretch_that_must_hold_too_much_rules_a_number_of_stages_out() -> None:

@@ -3,8 +3,8 @@
     python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [-o ROWS.jsonl]    (needs Triton)
     python benchmarks/gpu/predicted.py --rows ROWS.jsonl --plot predicted.svg     (does not)
 
-Each kernel is emitted anew, the very one that was measured is predicted at the clock it ran at, and
-a line is printed: cycles an iteration of its first loop, and time. Then how far off each family
+Each kernel is emitted anew, the very one that was measured is predicted at the clock it ran at,
+and a line is printed: cycles an iteration of its first loop, and time. Then how far off each family
 is, and how far the one that the model ranks first is from the best that was measured; for that, all
 are predicted at the machine's own clock, as whoever has not run them would. What spills registers
 is told, but not ranked: whoever has Triton has it compiled before.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
-from stretto.generate.kernel.moving import Moving
+from stretto.generate.kernel.moving import OPEN, Moving
 from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
@@ -43,6 +43,9 @@ FEW_ROUNDS, SOON = 2, 1_500
 """Who has moves for more than a look and for fewer rounds than this goes down stage by stage, and
 gives up so soon: random loops of 30 and of 100 operations come to no more stages so, in 0.7 of the
 time."""
+LOOKS = 12_000
+"""Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
+stages that cannot be are refuted after ten looks at all of them."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
@@ -80,6 +83,7 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     again = AGAIN[effort] if len(found) > 1 else 0
     while again and min(best)[0].spills:
         problem.deadline.check()
+        moving.seed = again * 999_983
         moving.take(first)
         hot, patience = WAYS[again % len(WAYS)]
         deeper = again % 2 if effort == "thorough" else 0  # one stage more may be what it takes
@@ -151,7 +155,8 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
 
     Whoever has few moves cannot pay for many failures: one stage less at first, then two, then
     four, each from the best placement so far on. Of a large loop they are an eighth less at first:
-    that is soon found, or there is little to be had.
+    that is soon found, or there is little to be had. Of a small one what collides is parted first:
+    where that finds a placement, or proves that there is none, no move is needed.
     """
     large = moving.fitted > SMALL
     few = LOOK < moves < FEW_ROUNDS * ROUND and not large
@@ -161,7 +166,10 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
         target = (failed + stages) // 2
         if (large or few) and not failed:
             target = max(1, stages - (max(1, stages // 8) if large else step))
-        for hot, patience in WARM if large else WAYS:
+        known, ways = OPEN, WARM if large else WAYS
+        if not large and not problem.pinned:  # a pin may ask for a cycle, which parting leaves
+            known = moving.part(target, LOOKS // (1 + moving.arcs))
+        for hot, patience in ways if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)
             before = moving.tried

@@ -101,13 +101,13 @@ def _ranks(laid: Layout) -> Iterator[Violation]:
         yield Violation("order", "dependences at distance 0 form a cycle: there is no order")
         return
     rank: dict[str, int] = {}
-    filled: Counter[int] = Counter()
-    for _, _, _, name in sorted(
-        (start, laid.levels[name], laid.loop.index[name], name)
-        for name, start in laid.starts.items()
+    filled: dict[int, int] = {}
+    levels, index, ii = laid.levels, laid.loop.index, laid.ii
+    for start, _, _, name in sorted(
+        [(start, levels[name], index[name], name) for name, start in laid.starts.items()]
     ):
-        rank[name] = filled[laid.stage(name)]
-        filled[laid.stage(name)] += 1
+        rank[name] = filled.get(start // ii, 0)
+        filled[start // ii] = rank[name] + 1
     for placement in laid.analysis.placements:
         if placement.order != rank[placement.op]:
             message = (

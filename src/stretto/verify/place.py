@@ -52,6 +52,8 @@ def pin(laid: Layout) -> Iterator[Violation]:
     """Every operation stands where it is pinned, and before those it is to stand before."""
     for op in laid.placed:
         asked, start = op.constraint, laid.starts[op.name]
+        if asked.start is asked.stage is asked.cycle is None and not asked.before:
+            continue
         for what, wanted, has in (
             ("start", asked.start, start),
             ("stage", asked.stage, laid.stage(op.name)),

@@ -28,6 +28,8 @@ def draws(laid: Layout) -> dict[str, list[Span]]:
     """Per pool, what iteration 0 draws from it."""
     found: dict[str, list[Span]] = {}
     for op in laid.placed:
+        if not op.demands:
+            continue
         begin = laid.starts[op.name]
         end = begin + op.vector.duration
         for demand in op.demands:

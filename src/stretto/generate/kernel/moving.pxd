@@ -3,13 +3,13 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED
+cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs
+    cdef i64 every, segs, turns, begun, posted, looks, one, two, nearest, farthest
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -25,6 +25,7 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
+    cdef i64[::1] kept, spot, post_src, post_dst, post_gain
     cdef i64[::1] phase, rest, weighs, lane_of, lane_from, lane_len
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
@@ -52,6 +53,12 @@ cdef class Moving:
     cdef bint windows(self, i64 stages) noexcept
     cpdef bint overfull(self)
     cdef i64 over(self, i64 s) noexcept
+    cpdef i64 part(self, i64 stages, i64 looks)
+    cdef bint seat_early(self) noexcept
+    cdef bint branch(self, i64 depth) noexcept
+    cdef void post(self, i64 one, i64 two, i64 gain) noexcept
+    cdef bint narrow(self) noexcept
+    cdef void collide(self) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cdef i64 missed(self) noexcept
     cdef void recount(self) noexcept
@@ -66,6 +73,7 @@ cdef class Moving:
     cdef void settle(self) noexcept
     cdef i64 lives_of(self, i64 op) noexcept
     cdef i64 life(self, i64 r) noexcept
+    cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
     cdef i64 pressure(self) noexcept
     cdef i64 highest(self, i64 count) noexcept

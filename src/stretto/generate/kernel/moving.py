@@ -5,6 +5,8 @@
     CUDA  │ a │  b  │ c │ d │           insert `d` after `a`: who is in the way moves on,
     CUDA  │ a │ d │  b  │ c │           one after the other, until a gap takes it up
 
+    part     whoever collides at earliest starts is parted, one way or the other: that finds a
+             placement of so many stages, or proves that there is none.
     fit      dependences may be missed for a while, by cycles that are counted and weighed: a
              placement of fewer stages is one that misses none. Dependences that stay missed weigh
              more and more (P. Morris, "The breakout method", AAAI 1993).
@@ -39,6 +41,10 @@ HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
+DEEPEST = 64
+"""Collisions that are parted on one way."""
+OPEN, FOUND, REFUTED = 0, 1, 2
+"""What is known of a number of stages."""
 STRAY = 8
 """Stages beyond twice as many as the best placement has at which starts are given up."""
 
@@ -104,6 +110,7 @@ class Moving:
         self.limit = _numbers(board.limits)
         self.seg_op, self.keeps, self.holders = _zeros(self.segs), _zeros(n), _zeros(n)
         self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
+        self.begun = 0
         self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
         self.lane_len = _zeros(self.segs)
         self.longest = _zeros(self.columns)
@@ -142,6 +149,11 @@ class Moving:
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = _zeros(self.ii + 1 if self.cells else 0)
         self.history = _zeros(HISTORY)
+        self.kept, self.spot = _zeros(0), _zeros(self.segs)
+        self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
+        self.post_gain = _zeros(2 * DEEPEST)
+        self.turns = self.looks = self.posted = 0
+        self.one = self.two = self.nearest = self.farthest = 0
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
@@ -533,6 +545,119 @@ class Moving:
                             return True
         return False
 
+    def part(self, stages: int, looks: int) -> int:
+        """Part what collides: FOUND, a placement of so many stages, or REFUTED; OPEN: neither.
+
+        Two that cannot share a column stand so many whole IIs apart, one behind the other. Where
+        earliest starts collide, each such number is tried: branch and bound on disjunctive arcs
+        (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof; where
+        nothing collides, earliest starts are a placement, the best from then on.
+        """
+        self.turns, self.looks, self.posted = stages + 2, looks, 0
+        if len(self.kept) < 2 * DEEPEST * self.fitted:
+            self.kept = _zeros(2 * DEEPEST * self.fitted)
+        if not self.windows(stages) or not self.branch(0):
+            return REFUTED
+        return FOUND if self.looks >= 0 and self.seat_early() and self.accept() else OPEN
+
+    def seat_early(self) -> bool:
+        """Let everybody start as early as the windows allow; whether all columns then suffice."""
+        for i in range(self.fitted):
+            self.seat(i, self.early[i])
+        s = 0
+        while s < self.segs and self.crowding(s) < 0:
+            s += 1
+        return s == self.segs
+
+    def branch(self, depth: int) -> bool:
+        """Whether some placement may lie in the windows, which end where nothing collides.
+
+        Out of looks, or too deep, one may.
+        """
+        self.looks -= 1
+        if self.looks < 0 or depth >= DEEPEST:
+            self.looks = -1
+            return True
+        if self.overfull():
+            return False
+        self.collide()
+        if self.one < 0:
+            return True
+        one, two, low, high = self.one, self.two, self.nearest, self.farthest
+        kept, n = 2 * depth * self.fitted, self.fitted
+        for i in range(n):
+            self.kept[kept + i], self.kept[kept + n + i] = self.early[i], self.late[i]
+        for turn in range(low, high + 1):
+            ahead = self.seg_off[one] - self.seg_off[two]
+            self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
+            self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
+            possible = self.narrow() and self.branch(depth + 1)
+            self.posted -= 2
+            if possible:
+                return True
+            for i in range(n):
+                self.early[i], self.late[i] = self.kept[kept + i], self.kept[kept + n + i]
+        return False
+
+    def post(self, one: int, two: int, gain: int) -> None:
+        """Let the node of one segment wait for that of another, until it is taken back."""
+        self.post_src[self.posted], self.post_dst[self.posted] = self.seg_op[one], self.seg_op[two]
+        self.post_gain[self.posted] = gain
+        self.posted += 1
+
+    def narrow(self) -> bool:
+        """Narrow windows by all dependences and what was posted; false: some node has none left."""
+        sweeps, moved = 0, True
+        while moved:
+            moved = False
+            sweeps += 1
+            if sweeps > self.fitted + 1:  # around some cycle, and round again
+                return False
+            for a in range(self.arcs + self.posted):
+                if a < self.posted:
+                    src, dst, gain = self.post_src[a], self.post_dst[a], self.post_gain[a]
+                else:
+                    k = a - self.posted
+                    src, dst, gain = self.arc_src[k], self.arc_dst[k], self.arc_gain[k]
+                if self.early[src] + gain > self.early[dst]:
+                    self.early[dst] = self.early[src] + gain
+                    moved = True
+                if self.late[dst] - gain < self.late[src]:
+                    self.late[src] = self.late[dst] - gain
+                    moved = True
+                if self.early[dst] > self.late[dst] or self.early[src] > self.late[src]:
+                    return False
+        return True
+
+    def collide(self) -> None:
+        """Two segments that collide at earliest starts, those of the fewest ways apart; or -1."""
+        self.one, fewest = -1, FAR
+        for m in range(self.segs):
+            s = self.lane_seg[m]
+            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+        for column in range(self.columns):
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s = self.lane_seg[m]
+                for k in range(m + 1, self.lane_at[column + 1]):
+                    t = self.lane_seg[k]
+                    gap = self.spot[k] - self.spot[m]
+                    if gap < 0:
+                        gap += self.ii
+                    if gap >= self.lane_len[m] and self.ii - gap >= self.lane_len[k]:
+                        continue
+                    x, y = self.seg_op[s], self.seg_op[t]
+                    if x == y or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]:
+                        continue
+                    ahead = self.seg_off[t] - self.seg_off[s] + self.turns * self.ii
+                    low = self.early[y] - self.late[x] + ahead + self.lane_len[k] - 1
+                    high = self.late[y] - self.early[x] + ahead - self.lane_len[m]
+                    low, high = low // self.ii - self.turns, high // self.ii - self.turns
+                    if high - low < fewest:
+                        self.one, self.two, fewest = s, t, high - low
+                        self.nearest, self.farthest = low, high
+                    if fewest <= 0:
+                        return
+
     def over(self, s: int) -> int:
         """When a segment ends that begins as late as its window allows."""
         return self.late[self.seg_op[s]] + self.seg_off[s] + self.seg_len[s]
@@ -749,12 +874,16 @@ class Moving:
         return moved
 
     def settle(self) -> None:
-        """Let nodes stand later, by whole stages, where that shortens what they fill."""
+        """Let nodes stand later, by whole stages, where that shortens what they fill.
+
+        No stage is added: one that only the next iteration waits for could stand anywhere.
+        """
+        end = self.spanned()
         for k in range(self.n - 1, -1, -1):
             node = self.order[k]
             if self.succ_at[node] == self.succ_at[node + 1] or self.grouped[node]:
                 continue
-            high = self.last[node]
+            high = min(self.last[node], end - self.reach[node])
             for a in range(self.succ_at[node], self.succ_at[node + 1]):
                 high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
             now = self.start[node]
@@ -785,17 +914,22 @@ class Moving:
         self.begin[r], self.end[r] = begin, end
         return self.room_bytes[r] * (end - begin)
 
-    def measure(self) -> bool:
-        """What the starts are worth; false: the rings do not fit."""
+    def spanned(self) -> int:
+        """How many stages there are, from where on (`begun`); the last cycle of the last one."""
         low, high = FAR, -FAR
         for i in range(self.n):
             low = min(low, self.start[i])
             high = max(high, self.start[i] + self.reach[i])
         if self.ruled:
             low -= self.wrap(low)
-        if self.pinned and low > 0:
+        self.begun, self.stages = low, (high - low) // self.ii + 1
+        return low + self.stages * self.ii - 1
+
+    def measure(self) -> bool:
+        """What the starts are worth; false: the rings do not fit."""
+        self.spanned()
+        if self.pinned and self.begun > 0:
             return False
-        self.stages = (high - low) // self.ii + 1
         for space in range(self.spaces):
             self.used[space] = self.base[space]
         self.area = 0
