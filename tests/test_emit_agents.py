@@ -99,9 +99,9 @@ def refused(name: str, consumers: int | None, agents: dict[str, str]) -> str:
 
 
 def test_registers_do_not_go_from_agent_to_agent() -> None:
-    told = refused(ATTENTION, 1, {"p_5": "copy"})
+    told = refused(ATTENTION, 1, {"p_4": "copy"})
     assert "attention_forward.py:" in told
-    assert told.endswith("takes `p_5` in registers from another agent")
+    assert told.endswith("takes `p_4` in registers from another agent")
 
 
 def test_what_is_not_there_is_told_with_what_is() -> None:

@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 import pytest
 
 from stretto.loop import Dependence
-from stretto.making import cached_property, quickly
+from stretto.loop.parts import quickly
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +52,3 @@ def test_values_made_quickly_are_frozen_and_survive_pickling() -> None:
     with pytest.raises(FrozenInstanceError):
         made.latency = 9  # pyright: ignore[reportAttributeAccessIssue]
     assert pickle.loads(pickle.dumps(made)) == made
-
-
-def test_what_follows_is_worked_out_once_and_never_before() -> None:
-    asked: list[int] = []
-
-    class Follows:
-        @cached_property
-        def sum(self) -> int:
-            """One and one."""
-            asked.append(1)
-            return 1 + len(asked)
-
-    value = Follows()
-    assert not asked
-    assert (value.sum, value.sum, len(asked)) == (2, 2, 1)
-    assert Follows.sum.__doc__ == "One and one."

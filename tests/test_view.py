@@ -113,7 +113,7 @@ def test_the_document_is_what_the_command_line_prints(workshop: Workshop) -> Non
     ("settings", "tiles"),
     [
         ({"slots.CUDA.capacity": 2}, {}),
-        ({"budgets.tmem.bytes": 131072}, {}),
+        ({"budgets.smem.bytes": 65536}, {}),
         ({"encodings.mma.latency": 900}, {}),
         ({"encodings.reduce_sum.uses[0].duration": "100"}, {"load_k[0]": 128}),
     ],

@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 from stretto.api import fields_of
 from stretto.api.checking import legal
+from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of
 from stretto.api.read_write import is_mlir, read_input
+from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
@@ -31,6 +33,7 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.errors import KernelError
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
@@ -55,6 +58,10 @@ SUM_COLUMNS = 128
 """Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
+SOLVED_STAGES = 3
+"""Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
+SOLVED_WORK = 2.0
+"""Units of the solver's deterministic work for an II; 0: it is not asked."""
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
@@ -129,6 +136,11 @@ class EmittedKernel:
         """Whether it has so many consumers, and no loop of it more stages."""
         most = max((a.stage_count or 0 for a in self.analyses), default=0)
         return self.consumers == consumers and most <= stages
+
+    @property
+    def short(self) -> bool:
+        """Whether no loop can be shorter, by its bounds."""
+        return all(a.bounds is not None and (a.ii or 0) <= a.bounds.mii for a in self.analyses)
 
     @property
     def schedules(self) -> tuple[object, ...]:
@@ -244,9 +256,33 @@ class Emitter:
                 continue
             if found is not None and all(found.schedules != other.schedules for other in made):
                 made.append(found)
+        made += self._solved(made, max(counts), depth, agents or {}, stages)
         if not made:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         return made
+
+    def _solved(
+        self,
+        made: Sequence[EmittedKernel],
+        consumers: int,
+        depth: int | None,
+        agents: Mapping[str, str],
+        stages: Sequence[int],
+    ) -> list[EmittedKernel]:
+        """The kernel by the solver's schedules, where the generators' are longer than they must."""
+        mine = [one for one in made if one.consumers == consumers]
+        if self._effort == "quick" or self.mode != "specialized" or not SOLVED_WORK:
+            return []
+        if any(one.short for one in mine):
+            return []
+        limit = max([n for n in stages if n <= SOLVED_STAGES], default=SOLVED_STAGES)
+        try:
+            found = self._emitted(consumers, limit, depth, agents, solve=True)
+        except (EmitError, KernelError):
+            return []
+        if found is None or any(found.schedules == other.schedules for other in made):
+            return []
+        return [found]
 
     def lowered(self, consumers: int) -> RunnableKernel:
         """The kernel, split between consumers and lowered."""
@@ -272,8 +308,15 @@ class Emitter:
         return found
 
     def _emitted(
-        self, consumers: int, stages: int, depth: int | None, placed: Mapping[str, str]
+        self,
+        consumers: int,
+        stages: int,
+        depth: int | None,
+        placed: Mapping[str, str],
+        *,
+        solve: bool = False,
     ) -> EmittedKernel | None:
+        """The kernel by schedules of so many stages, of the generators or of the solver."""
         ready = self.lowered(consumers)
         if placed:
             agents = self.machine.replicas_of_products(consumers)
@@ -285,7 +328,9 @@ class Emitter:
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            if known is None:
+            if known is None and solve:
+                wiring, analysis = self._solve(wiring, consumers, room, stages)
+            elif known is None:
                 analysis = schedule(
                     wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
                 )
@@ -298,6 +343,24 @@ class Emitter:
             looped.append(Looped(loop.operation, wiring, program))
             analyses.append(analysis)
         return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+
+    def _solve(
+        self, wiring: LoopWiring, consumers: int, room: Machine, stages: int
+    ) -> tuple[LoopWiring, ScheduleResult]:
+        """A loop by the solver, one iteration at a time, where that is shorter."""
+        generated = schedule(
+            wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
+        )
+        apart = one_at_a_time(wiring, self.machine.replicas_of_products(consumers))
+        if apart is wiring or generated.bounds is None or generated.ii is None:
+            return wiring, generated
+        found = shortened(
+            apart.loop, room, generated.bounds.mii, generated.ii,
+            max_stages=stages, work=SOLVED_WORK, seed=self._seed,
+        )  # fmt: skip
+        if found is None:
+            return wiring, generated
+        return apart, replace(found, bounds=generated.bounds)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop."""
@@ -373,7 +436,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(with_zeros_outside(self.kernel), agents)
+        split = partition(with_contracted_sums(with_zeros_outside(self.kernel)), agents)
         (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 

@@ -87,9 +87,11 @@ def import_kernel(
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
         kernels = kernels_of(file, text)
     if target.agents:
-        from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415 - as emit does
+        # As emit does.
+        from stretto.kernel.contracting import with_contracted_sums  # noqa: PLC0415
+        from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415
 
-        kernels = tuple(with_zeros_outside(one) for one in kernels)
+        kernels = tuple(with_contracted_sums(with_zeros_outside(one)) for one in kernels)
     if consumers != 1:
         from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
 

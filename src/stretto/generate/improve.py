@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
@@ -23,7 +24,6 @@ from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
-from stretto.making import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property, lru_cache
+from typing import Any, Literal, TypeVar
 
 from stretto.limits import NUMBER_DIGITS
-from stretto.making import cached_property, quickly
 from stretto.vocabulary.spaces import Space
 
 _SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
@@ -35,6 +34,35 @@ _SPECIAL_BITS = {
     "f4E2M1FN": 4,
     "f8E8M0FNU": 8,
 }
+
+
+Made = TypeVar("Made")
+
+
+def quickly(made: type[Made]) -> type[Made]:
+    """The same frozen dataclass with slots, made in a third of the time.
+
+    A frozen dataclass sets each field by a call that looks its name up: `__init__` here sets the
+    slots themselves. For what is made by the thousand.
+    """
+    known: dict[str, Any] = {}
+    words: list[str] = []
+    lines: list[str] = []
+    for part in fields(made):  # pyright: ignore[reportArgumentType] - a dataclass, as said above
+        assert part.default_factory is MISSING, "each would have the same"
+        known[f"set_{part.name}"] = getattr(made, part.name).__set__
+        lines.append(f" set_{part.name}(self, {part.name})")
+        words.append(part.name)
+        if part.default is not MISSING:
+            known[f"of_{part.name}"] = part.default
+            words[-1] += f"=of_{part.name}"
+    source = f"def __init__(self, {', '.join(words)}):\n" + "\n".join(lines)
+    exec(source, known)  # of names of fields, as dataclasses do it
+    init = known["__init__"]
+    init.__annotations__ = made.__init__.__annotations__
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    made.__init__ = init
+    return made
 
 
 @lru_cache(maxsize=256)

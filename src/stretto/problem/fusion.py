@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 from stretto.deadline import Deadline
 from stretto.loop import Loop, Op, ResourceVector, Use
 from stretto.machine import Machine
-from stretto.making import cached_property
 from stretto.problem.graph import Graph
 
 FusionClass = tuple[str, tuple[str, ...], int]

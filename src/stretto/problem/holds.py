@@ -13,11 +13,11 @@ here depends on an II or a start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
-from stretto.making import cached_property
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 ColumnKind = Literal["slot", "pool"]

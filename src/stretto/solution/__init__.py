@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from stretto.loop import Note, Use
-from stretto.making import quickly
+from stretto.loop.parts import quickly
 
 SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.loop import Dependence, DependenceKind, Loop, Op, Storage
-from stretto.making import quickly
+from stretto.loop.parts import quickly
 
 
 def stated_and_flows(loop: Loop) -> tuple[Dependence, ...]:

@@ -19,7 +19,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
 from stretto.loop import Dependence, DependenceKind, Op, Storage
-from stretto.making import quickly
+from stretto.loop.parts import quickly
 from stretto.verify.asked import Touch
 from stretto.verify.layout import Layout, Violation, kept_of, listed
 

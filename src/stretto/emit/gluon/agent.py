@@ -72,6 +72,7 @@ class AgentWriter:
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
         self.stores = False
+        self.holds = False
 
     @property
     def copies_only(self) -> bool:

@@ -22,6 +22,7 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped, Ring
+from stretto.emit.gluon.steps import Steps, steps_of
 from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
@@ -36,6 +37,9 @@ from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Str
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 from stretto.vocabulary.opcodes import opcode
 
+HELD_BITS = 16
+HELD_BY = 256
+"""Threads of an agent at most: each holds two such numbers in a register."""
 _Steps = tuple[tuple[int, tuple[Beat, ...]], ...]
 _Parts = tuple[_Steps, tuple[Beat, ...], _Steps]
 """Prologue, kernel, epilogue."""
@@ -96,49 +100,50 @@ class LoopWriter:
         """The whole loop."""
         if self._stream is None:
             return
-        stream = self._stream
-        self._issues = [i for i in stream.kernel if isinstance(i, Issue)]
+        self._steps = self._cut([i for i in self._stream.kernel if isinstance(i, Issue)])
+        self._issues = self._steps.order
         self._mine = {i.op for i in self._issues}
         self._issue_of = {i.op: i for i in self._issues}
-        self._stage = {i.op: i.at.stage for i in self._issues}
+        self._stage = self._steps.stages
         self._before()
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
         flying = self._flying(long)
-        needed = self._needed(stream)
+        steps = self._steps
+        needed = self._needed(steps)
         singly: tuple[Beat, ...] = ()
         parts: _Parts = ((), (), ())
         known = self._known
-        if stream.first == stream.last and not flying:
-            parts = self._pipelined(stream, long, peel=False)
+        if steps.first == steps.last and not flying:
+            parts = self._pipelined(long, peel=False)
         elif known is not None and known >= needed:
-            parts = self._pipelined(stream, long, peel=flying)
+            parts = self._pipelined(long, peel=flying)
         elif known is not None:
             singly = self._one_by_one(short)
         else:
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
-                parts = self._pipelined(stream, long, peel=flying)
+                parts = self._pipelined(long, peel=flying)
             if needed > 1:
                 with self._a.lines.block("else:"):
                     singly = self._one_by_one(short)
         prologue, kernel, epilogue = parts
         lower, upper, step = self._loop.operation.operands[:3]
-        first = stream.last + flying
+        first = steps.last + flying
         self._a.scored(
             LoopScore(
                 self._number, lower, upper, step, prologue, kernel, epilogue, first,
-                stream.first, needed, singly,
+                steps.first, needed, singly,
             )
         )  # fmt: skip
         self._after()
 
-    def _needed(self, stream: Stream) -> int:
+    def _needed(self, steps: Steps) -> int:
         """Trips below which iterations run one after the other.
 
         Agents that wait for each other's turns go the same way.
         """
-        if not self._a.plan.turns[self._loop.operation] or stream.first == stream.last:
-            return stream.last - stream.first + 1
+        if not self._a.plan.turns[self._loop.operation] or steps.first == steps.last:
+            return steps.last - steps.first + 1
         streams = [agent.stream for agent in self._program.agents]
         return max(s.last for s in streams) - min(s.first for s in streams) + 1
 
@@ -163,6 +168,31 @@ class LoopWriter:
         if self._marked and self._a.tracer is not None:
             for line in self._a.tracer.mark(str(self._number), what, i.op, thing):
                 self._a.say(line)
+
+    def _cut(self, issues: Sequence[Issue]) -> Steps:
+        """Where steps begin: with the first product that adds to nothing, where there is one."""
+        fresh = [
+            i.op
+            for i in issues
+            if opcode(kind_of(self._wiring.operations[i.op])).accumulator is not None
+            and not any(self._wiring.operations[i.op].integers("groups")[2:3])
+        ]
+        starts = self._program.starts
+        begins = min(fresh, key=lambda op: starts[op], default=None)
+        written = frozenset(
+            i.op
+            for i in issues
+            if not (opcode(kind_of(self._wiring.operations[i.op])).view or self._pure(i.op))
+        )
+        every = frozenset(i.op for i in issues)
+        if self._a.plan.turns[self._loop.operation]:  # agents count each other's steps
+            return steps_of(issues, every, None, self._awaited_by)
+        return steps_of(issues, written or every, begins, self._awaited_by)
+
+    def _awaited_by(self, i: Issue) -> str | None:
+        """The product that an operation waits for, if it is a wait."""
+        operation = self._wiring.operations[i.op]
+        return self._awaited(i) if opcode(kind_of(operation)).awaits else None
 
     # Before and after --------------------------------------------------------------------------
 
@@ -268,7 +298,7 @@ class LoopWriter:
     def _flying(self, way: Way) -> bool:
         """Whether products are in flight at the end of a step."""
         pending: list[tuple[str, int]] = []
-        for _ in range(self._stream.last + 2 if self._stream else 0):
+        for _ in range(self._steps.last + 2):
             for i in self._issues:
                 operation = self._wiring.operations[i.op]
                 row = opcode(kind_of(operation))
@@ -282,18 +312,18 @@ class LoopWriter:
             pending = [(op, age + 1) for op, age in pending]
         return bool(pending)
 
-    def _pipelined(self, stream: Stream, way: Way, *, peel: bool) -> _Parts:
+    def _pipelined(self, way: Way, *, peel: bool) -> _Parts:
         a = self._a
+        steps = self._steps
         self._begin(way, self._issues)
         prologue: list[tuple[int, tuple[Beat, ...]]] = []
         epilogue: list[tuple[int, tuple[Beat, ...]]] = []
-        for step in range(stream.first, stream.last):
-            now = [i for i in stream.prologue if isinstance(i, Issue) and i.at.step == step]
+        for step in range(steps.first, steps.last):
             a.say(f"# prologue, step {step}")
             way.at = step
-            self._step(way, now)
+            self._step(way, steps.prologue(step))
             prologue.append((step, self._scored()))
-        first = stream.last
+        first = steps.last
         if peel:
             a.say("# the kernel's first step")
             way.at = first
@@ -304,8 +334,8 @@ class LoopWriter:
         way.step = "step"
         a.say("# kernel")
         before = [(f.op, f.age) for f in way.pending]
-        end = f"{self._n} + {stream.first}" if stream.first else self._n
-        reread = self._read_behind(stream)
+        end = f"{self._n} + {steps.first}" if steps.first else self._n
+        reread = self._read_behind()
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
         for slot, name in begun.items():
             a.say(f"{name} = {slot}")
@@ -317,18 +347,17 @@ class LoopWriter:
         if begun:
             a.say("# Counted anew: ptxas may take an address of the step before from the loop.")
         for slot, name in begun.items():
-            done = f"{self._n} - {first - stream.first}" if first > stream.first else self._n
+            done = f"{self._n} - {first - steps.first}" if first > steps.first else self._n
             a.say(f"{slot} = ({name} + {done}) % {reread[slot]}")
-        for step in range(stream.first, stream.last):
-            now = [i for i in stream.epilogue if isinstance(i, Issue) and i.at.step == step]
+        for step in range(steps.first, steps.last):
             a.say(f"# epilogue, step {self._n} + {step}")
             way.step = f"{self._n} + {step}" if step else self._n
-            self._step(way, now)
+            self._step(way, steps.epilogue(step))
             epilogue.append((step, self._scored()))
         if way.pending:
             self._retire(way, len(way.pending) - 1)
             end_of = Beat("settle", self._issues[-1].op, left=0)
-            epilogue.append((stream.last, (end_of,)))
+            epilogue.append((steps.last, (end_of,)))
         a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
         return tuple(prologue), kernel, tuple(epilogue)
 
@@ -345,15 +374,13 @@ class LoopWriter:
             a.leave()
         return self._scored()
 
-    def _read_behind(self, stream: Stream) -> dict[str, int]:
+    def _read_behind(self) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""
         found: dict[str, int] = {}
-        for i in stream.epilogue:
-            if not isinstance(i, Issue):
-                continue
+        for i in self._steps.epilogue(self._steps.first):
             if opcode(kind_of(self._wiring.operations[i.op])).accumulator is not None:
                 for ring, _ in self._touched(i):
-                    found[self._positions[ring.name, i.at.stage][0]] = ring.depth
+                    found[self._positions[ring.name, self._stage[i.op]][0]] = ring.depth
         return found
 
     # Rings ---------------------------------------------------------------------------------------
@@ -624,9 +651,28 @@ class LoopWriter:
         elif operation.regions or not operation.results:
             raise EmitError(f"`{kind}` in a pipelined loop has no Gluon yet", operation)
         else:
-            shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
-            made = computed(operation, shown, a.layouts)
-            a.say(f"{self._variable(operation.result)} = {made.text}")
+            self._compute(way, i, operation)
+
+    def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
+        shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        text = computed(operation, shown, self._a.layouts).text
+        if self._narrows_ahead(i, operation):
+            self._a.holds = True
+            text = f"held({text})"
+        self._a.say(f"{self._variable(operation.result)} = {text}")
+
+    def _narrows_ahead(self, i: Issue, operation: Operation) -> bool:
+        """Whether it makes numbers of half the width for the next step.
+
+        LLVM would carry the wide ones and narrow them there, where nothing hides it.
+        """
+        (result,) = operation.results
+        if kind_of(operation) != "arith.truncf" or not isinstance(result.type, Tile):
+            return False
+        element = result.type.element
+        wide = result.type.elements >= 2 * HELD_BY
+        carried = self._program.loop.op(i.op).results[0] in self._back
+        return wide and carried and isinstance(element, Scalar) and element.bits == HELD_BITS
 
     def _put_in_slot(self, way: Way, i: Issue, operation: Operation) -> None:
         """Registers to a slot of a ring."""

@@ -49,6 +49,13 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     return slot, phase
 '''
 
+_HELD = '''
+@gluon.jit
+def held(x):
+    """The same numbers, two in a register: they are narrowed here, not where they are read."""
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], x.dtype, is_pure=True, pack=2)
+'''
+
 _HOPPER = """hopper import (
     fence_async_shared,
     mbarrier,
@@ -179,6 +186,11 @@ class _Source:
         if self._plan.rings or any(t.depth > 1 for t in self._plan.all_turns()) or repeated:
             lines.say()
             for part in _NEXT.splitlines():
+                lines.say(part)
+        held = any(writer.holds for writer in self._writers)
+        if held:
+            lines.say()
+            for part in _HELD.splitlines():
                 lines.say(part)
         for part in FUNCTIONS.splitlines() if self._traced else ():
             lines.say(part)

@@ -12,8 +12,12 @@ TRACED = (
 )  # fmt: skip
 """What a kernel that reads clocks has beside its own names."""
 RESERVED = frozenset(
-    (*keyword.kwlist, *TRACED, "gl", "gluon", "mbarrier", "tma", "step", "range", "float")
-)
+    (
+        *keyword.kwlist, *TRACED, "gl", "gluon", "mbarrier", "tma", "step", "range", "float",
+        "held", "next_slot", "tma_load", "tma_store", "fence_async_shared", "warpgroup_mma",
+        "warpgroup_mma_init", "warpgroup_mma_wait",
+    )
+)  # fmt: skip
 
 
 class Names:

@@ -1,0 +1,62 @@
+"""One iteration's numbers leave the registers before the next one's products fill them.
+
+    qk ── wait ── max ── exp ── sum ── narrow ── rescale     a product that adds to nothing takes
+     ▲                                              │        registers, while the numbers of the
+     ╰───────────── of the next iteration ◄─────────╯        iteration before still hold theirs
+
+Side by side they need registers for both, and compilers see arithmetic in pieces that they would
+have merged. So the loop says: what a group of warps computes in an iteration comes in the order of
+the text, sums that products add to last, and the next iteration's first product behind all of it.
+Products that add to such sums are issued before the next iteration's are waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+
+from stretto.kernel import Operation
+from stretto.loop import Dependence, Op
+from stretto.simulate.kernels.wiring import LoopWiring
+from stretto.vocabulary.opcodes import opcode
+
+
+def one_at_a_time(wiring: LoopWiring, agents: Iterable[str]) -> LoopWiring:
+    """The loop with such orders for each of its agents; the same where there are none."""
+    asked: list[Dependence] = []
+    for agent in agents:
+        asked += _orders([op for op in wiring.loop.ops if op.agent == agent], wiring)
+    if not asked:
+        return wiring
+    return replace(wiring, loop=replace(wiring.loop, stated=(*wiring.loop.stated, *asked)))
+
+
+def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
+    products = [op for op in ops if opcode(op.kind).accumulator is not None]
+    fresh = [op.name for op in products if not _adds(wiring.operations[op.name])]
+    computed = [op for op in ops if op not in products and _computes(op)]
+    computed.sort(key=lambda op: bool(op.facts.accumulates))
+    names = [op.name for op in computed]
+    if not fresh or not names:
+        return []
+    found = [Dependence(a, b, 0, 0, "order") for a, b in pairwise(names)]
+    found.append(Dependence(names[-1], fresh[0], 1, 1, "order"))
+    waits = [op.name for op in ops if opcode(op.kind).awaits and _awaited(op, wiring) in fresh]
+    adding = [op.name for op in products if op.name not in fresh]
+    return found + [Dependence(a, b, 1, 1, "order") for a in adding for b in waits]
+
+
+def _awaited(op: Op, wiring: LoopWiring) -> str:
+    """The product that an operation waits for."""
+    return wiring.made[wiring.operations[op.name].operands[0]][0]
+
+
+def _adds(operation: Operation) -> bool:
+    """Whether a product adds to what is there."""
+    return any(operation.integers("groups")[2:3])
+
+
+def _computes(op: Op) -> bool:
+    row = opcode(op.kind)
+    return not row.view and not row.awaits

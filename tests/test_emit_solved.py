@@ -1,0 +1,171 @@
+"""Kernels by the solver's schedules: shorter, right, and one iteration at a time in registers."""
+
+from __future__ import annotations
+
+from functools import cache
+from unittest.mock import patch
+
+import pytest
+
+from gluon_cases import holds, shipped
+from stretto.api import emitting
+from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.api.iterations import one_at_a_time
+from stretto.api.shortening import shortened
+from stretto.emit.gluon.steps import steps_of
+from stretto.loop import Dependence
+from stretto.machine import load_machine
+from stretto.materialize.program import Issue, Position
+from stretto.simulate.kernels.wiring import LoopWiring
+from stretto.verify import verify
+from test_emit import attention
+
+FORWARD = "triton/attention_forward_d128"
+AGENTS = ("compute", "compute.1")
+
+
+@cache
+def solved(name: str) -> EmittedKernel:
+    """The kernel for two consumers: the shortest of its candidates, which is the solver's."""
+    with patch.dict(emitting.STAGES, {"specialized": (3,)}):
+        made = Emitter(shipped(name)).candidates(2)
+    assert [solved_by(one) for one in made] == [False, True]
+    return made[1]
+
+
+def solved_by(made: EmittedKernel) -> bool:
+    return any(analysis.generator == "exact" for analysis in made.analyses)
+
+
+def test_the_solver_s_schedule_is_shorter_than_the_generators_and_legal() -> None:
+    with patch.dict(emitting.STAGES, {"specialized": (3,)}):
+        generated, found = Emitter(shipped(FORWARD)).candidates(2)
+    (before,), (after,) = generated.analyses, found.analyses
+    assert after.bounds is not None
+    assert after.bounds.mii <= (after.ii or 0) < (before.ii or 0)
+    ready = after.problem
+    assert not verify(ready.loop, ready.machine, after)
+
+
+@pytest.mark.parametrize("name", [FORWARD, "triton/attention_backward_q"])
+def test_a_kernel_by_the_solver_s_schedule_does_what_numpy_does(name: str) -> None:
+    holds(name, solved(name).source)
+
+
+def test_attention_by_the_solver_s_schedule_is_right_at_any_trip_count() -> None:
+    for trips in range(6):
+        attention(solved(FORWARD).source, trips, 64, 128)
+
+
+def test_a_kernel_that_is_at_its_bound_is_not_solved_anew() -> None:
+    made = Emitter(shipped("triton/matmul_descriptors")).candidates(2)
+    assert any(one.short for one in made)
+    assert not any(solved_by(one) for one in made)
+
+
+def test_where_little_effort_is_asked_for_nothing_is_solved() -> None:
+    made = Emitter(shipped(FORWARD), effort="quick").candidates(2)
+    assert not any(solved_by(one) for one in made)
+
+
+# One iteration at a time ------------------------------------------------------------------------
+
+
+def loop_of(consumers: int) -> LoopWiring:
+    (loop,) = Emitter(shipped(FORWARD)).lowered(consumers).loops
+    return loop.wiring
+
+
+def orders(wiring: LoopWiring) -> list[Dependence]:
+    return [d for d in wiring.loop.stated if d.kind == "order"]
+
+
+def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
+    wiring = loop_of(2)
+    apart = one_at_a_time(wiring, AGENTS)
+    for agent in AGENTS:
+        mine = {op.name: op for op in wiring.loop.ops if op.agent == agent}
+        asked = [d for d in orders(apart) if d.src in mine]
+        (behind,) = [d for d in asked if d.distance and mine[d.dst].kind == "async.wgmma"]
+        (before,) = [d for d in asked if d.distance and d is not behind]
+        assert (mine[before.src].kind, mine[before.dst].kind) == ("async.wgmma", "async.wgmma_wait")
+        assert mine[behind.src].facts.accumulates  # the sums that products add to come last
+        chain = [d.src for d in asked if not d.distance] + [behind.src]
+        assert len(set(chain)) == len(chain) > 5
+        assert not any(mine[name].kind.startswith("async.") for name in chain)
+
+
+def test_a_product_without_arithmetic_has_nothing_to_wait_for() -> None:
+    (loop,) = Emitter(shipped("triton/matmul_descriptors")).lowered(2).loops
+    assert one_at_a_time(loop.wiring, AGENTS) is loop.wiring
+
+
+def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
+    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    found = shortened(wiring.loop, machine, 1024, 1306, max_stages=3, work=2.0, seed=0)
+    assert found is not None
+    assert 1024 <= (found.ii or 0) < 1306
+    assert all(d.src != d.dst for d in found.problem.loop.stated)  # nor the II asked for
+    assert not verify(found.problem.loop, machine, found)
+    for d in orders(wiring):
+        assert found.starts[d.dst] + d.distance * (found.ii or 0) >= found.starts[d.src] + d.latency
+
+
+def test_where_no_shorter_schedule_is_found_there_is_none() -> None:
+    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    assert shortened(wiring.loop, machine, 100, 103, max_stages=3, work=1.0, seed=0) is None
+
+
+# Where steps begin ------------------------------------------------------------------------------
+
+WAITS = {"pv_done": "pv", "qk_done": "qk"}
+
+
+def steps(order: str, stages: str, begins: str | None = "qk") -> tuple[list[str], list[int]]:
+    names = order.split()
+    issues = [
+        Issue(Position(0, int(stage), 10 * n), name)
+        for n, (name, stage) in enumerate(zip(names, stages.split(), strict=True))
+    ]
+    found = steps_of(issues, frozenset(names), begins, lambda i: WAITS.get(i.op))
+    return [i.op for i in found.order], [found.stages[i.op] for i in found.order]
+
+
+def test_a_step_begins_with_the_product_and_iterations_stay_what_they_were() -> None:
+    found = steps("exp scale qk pv qk_done max pv_done", "2 2 1 2 1 1 2")
+    assert found == (
+        ["qk", "pv", "qk_done", "max", "pv_done", "exp", "scale"],
+        [1, 2, 1, 1, 2, 1, 1],
+    )
+
+
+def test_a_step_that_begins_with_it_already_is_left_as_it_is() -> None:
+    assert steps("qk pv qk_done max pv_done", "1 2 1 1 2")[1] == [1, 2, 1, 1, 2]
+
+
+def test_a_step_is_not_cut_where_more_products_are_in_flight() -> None:
+    order = "max pv qk qk_done pv_done"
+    assert steps(order, "1 1 1 1 1") == (order.split(), [1] * 5)
+
+
+def test_without_such_a_product_steps_begin_at_cycle_0() -> None:
+    assert steps("exp pv pv_done", "1 1 1", None) == (["exp", "pv", "pv_done"], [1, 1, 1])
+
+
+def test_no_stage_is_negative() -> None:
+    assert steps("exp qk qk_done", "0 0 0") == (["qk", "qk_done", "exp"], [1, 1, 0])
+
+
+def test_the_same_operations_are_issued_in_the_same_order_wherever_steps_are_cut() -> None:
+    order, stages = ["exp", "scale", "qk", "pv", "qk_done", "max", "pv_done"], [2, 2, 1, 2, 1, 1, 2]
+    turned, moved = steps(" ".join(order), " ".join(map(str, stages)))
+
+    def laid_out(names: list[str], at: list[int], count: int) -> list[tuple[str, int]]:
+        every = [
+            (name, step - stage)
+            for step in range(count + 3)
+            for name, stage in zip(names, at, strict=True)
+        ]
+        return [(name, i) for name, i in every if 0 <= i < count]
+
+    assert laid_out(turned, moved, 4) == laid_out(order, stages, 4)
