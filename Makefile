@@ -162,6 +162,8 @@ bench-gpu: build/gpu/kernels build/gpu/sweep
 	$(PYTHON_GPU) benchmarks/gpu/table.py build/gpu/results.json
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/sweep.py run $(word 2,$^) -o build/gpu/sweep.jsonl
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/predicted.py build/gpu/sweep.jsonl -o build/gpu/predicted.jsonl
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/ranked.py
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/tuned.py -o build/gpu/tuned.jsonl
 
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup

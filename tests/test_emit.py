@@ -411,3 +411,12 @@ def test_a_tile_is_stored_in_every_step(tmp_path: Path) -> None:
         inputs = {"x_ptr": x, "w_ptr": w, "o_ptr": np.full((320, 64), 7, np.float16), "rows": 320}
         after = launched(emit(file, consumers=consumers).source, inputs, (1,), 0.5)
         near(after, {"o_ptr": wanted}, 0.1)
+
+
+def test_layouts_of_one_shape_are_one_and_have_one_name() -> None:
+    """Layer norm loads halves and floats: floats, four at once, say how wide both are."""
+    source = emit(shipped("triton/layer_norm")).source
+    assert [line for line in source.splitlines() if line.startswith("rows_1024 = ")] == [
+        "rows_1024 = gl.constexpr(gl.BlockedLayout([4], [32], [4], [0]))"
+    ]
+    assert "convert_layout" not in source

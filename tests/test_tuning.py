@@ -338,6 +338,13 @@ def test_what_is_scheduled_for_long_rings_stands_for_short_ones() -> None:
     assert emitter.candidates(2, 6)[0] is long
 
 
+def test_one_group_of_warps_is_ranked_by_the_schedule_that_a_launch_takes() -> None:
+    path = str(EXAMPLES / "layer_norm.ttir")
+    (found,) = stretto.rank([(path, (16384,))], "h200", arguments={"columns": 8192}).found
+    every = Emitter(path, "h200", effort="quick").candidates()
+    assert found.made.length == min(made.length for made in every) < max(m.length for m in every)
+
+
 def test_rows_for_less_than_a_group_of_warps_are_refused() -> None:
     text = TTIR.replace("128x64x", "64x64x").replace("128x128x", "64x128x")
     emitter = Emitter(_kernel(text), "h200")

@@ -365,8 +365,8 @@ def run(c):
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
-        case "fetch" | "put" | "meeting":
-            return slope(c, blocks, *micro_threads.TRIPS, ["trips"])
+        case "fetch" | "keep" | "put" | "meeting":
+            return slope(c, blocks, *micro_threads.trips(c), ["trips"])
         case "follow":
             kernel, constants, options = repeated(c)
             one = functools.partial(launched, kernel=kernel, given={}, constants=constants,

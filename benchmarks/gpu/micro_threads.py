@@ -14,7 +14,15 @@ TRIPS = (8, 32)
 SPIN = 2000
 """Cycles of a block that only lets time pass."""
 WAVES = 24
-KERNELS = {"fetch": "fetches", "put": "puts", "meeting": "meetings", "follow": "spinning"}
+KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
+"""KB that the warps of an SM go round in, to see what its cache keeps."""
+KERNELS = {
+    "fetch": "fetches",
+    "keep": "fetches",
+    "put": "puts",
+    "meeting": "meetings",
+    "follow": "spinning",
+}
 
 
 def configurations():
@@ -32,6 +40,7 @@ def configurations():
                 for width, flight in ((4, 1), (4, 4), (1, 4)):
                     found.append({"kind": "put", "source": source, "warps": warps, "width": width,
                                   "flight": flight, "loads": loads})  # fmt: skip
+    found += [{"kind": "keep", "kilobytes": n, "warps": 16, "width": 4, "flight": 1} for n in KEPT]
     found += [{"kind": "meeting", "width": 4, "flight": flight} for flight in (1, 2, 4, 8)]
     found += [{"kind": "follow", "warps": warps} for warps in (1, 2, 4, 8, 16)]
     return found
@@ -39,7 +48,14 @@ def configurations():
 
 def pieces(c):
     """What a block loads or stores before it begins anew, in trips."""
+    if c["kind"] == "keep":
+        return c["kilobytes"] * 1024 // (c["warps"] * LANES * c["width"] * 4)
     return {"l1": 1, "l2": 4, "hbm": TRIPS[1]}[c["source"]]
+
+
+def trips(c):
+    """Of the shorter and the longer run; what is kept has to be loaded once before."""
+    return (2 * pieces(c), 6 * pieces(c)) if c["kind"] == "keep" else TRIPS
 
 
 def constants(c):
@@ -49,8 +65,8 @@ def constants(c):
     found = {"FLIGHT": c["flight"], "WIDTH": c["width"]}
     if c["kind"] != "meeting":
         found["PIECES"] = pieces(c)
-    if c["kind"] == "fetch":
-        found["CACHED"] = int(c["source"] != "l2")
+    if c["kind"] in ("fetch", "keep"):
+        found["CACHED"] = int(c.get("source") != "l2")
     elif c["kind"] == "put":
         found["LOADS"] = c["loads"]
     return found, {"num_warps": 1}
@@ -61,7 +77,7 @@ def tensors(c, big):
     if c["kind"] in ("meeting", "follow"):
         return {}
     half = big.numel() // 2
-    if c["kind"] == "fetch":
+    if c["kind"] in ("fetch", "keep"):
         return {"source": big[:half]}
     return {"target": big[half:], "source": big[:half]}
 

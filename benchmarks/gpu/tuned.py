@@ -30,7 +30,7 @@ TILES = {
     "attention_d128": {"BLOCK_M": [64, 128], "BLOCK_N": [64, 128], "D": [128], "CAUSAL": [False]},
     "attention_d64": {"BLOCK_M": [64, 128], "BLOCK_N": [64, 128], "D": [64], "CAUSAL": [False]},
     "matmul": {"BLOCK_M": [128, 256], "BLOCK_N": [128, 256], "BLOCK_K": [64]},
-    "layer_norm": {"BLOCK": [512, 1024, 2048, 4096, 8192], "num_warps": [1, 2, 4, 8, 16]},
+    "layer_norm": {"BLOCK": [512, 1024, 2048, 4096], "num_warps": [2, 4, 8, 16]},
 }
 
 
@@ -94,6 +94,8 @@ def chosen(name, how, lock, until):
     from stretto.caching import cache_folder
     from stretto.triton import pipeline
 
+    # Where nothing can be measured Triton's own kernel runs, and builds its descriptors there.
+    triton.set_allocator(lambda size, _, __: torch.empty(size, device="cuda", dtype=torch.int8))
     kernel, args, grid, off = problem(name)
 
     def bench(call):

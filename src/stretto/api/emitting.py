@@ -127,6 +127,11 @@ class EmittedKernel:
         stated = [p for p in pressures if p is not None and p.budget is not None]
         return max((0, *(p.peak - (p.budget or 0) for p in stated)))
 
+    @property
+    def length(self) -> int:
+        """Cycles an iteration, of all its loops."""
+        return sum(analysis.ii or 0 for analysis in self.analyses)
+
     def fits(self, consumers: int, stages: int) -> bool:
         """Whether it has so many consumers, and no loop of it more stages."""
         most = max((a.stage_count or 0 for a in self.analyses), default=0)
@@ -402,7 +407,7 @@ def multiplies(kernel: Kernel) -> bool:
 
 
 def _length(made: EmittedKernel) -> tuple[int, int]:
-    return sum(a.ii or 0 for a in made.analyses), -made.consumers
+    return made.length, -made.consumers
 
 
 # What is given ---------------------------------------------------------------------------------

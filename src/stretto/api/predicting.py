@@ -234,7 +234,7 @@ class _Ranking:
                     self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
                     continue
                 self._refused += [f"{name} with rings of {depth}: {error}" for error in stuck]
-                self._take(several)
+                self._take(_launched(several))
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
         ordered = sorted(self._found.values(), key=lambda one: one.worth)
@@ -258,6 +258,13 @@ class _Ranking:
     def _refuse(self, what: str, error: StrettoError) -> None:
         self._first = self._first or error
         self._refused.append(f"{what}: {error}")
+
+
+def _launched(several: Sequence[KernelPrediction]) -> Sequence[KernelPrediction]:
+    """Of several schedules those that a launch may take: one group of warps takes the shortest."""
+    if not several or several[0].made.mode == "specialized":
+        return several
+    return [min(several, key=lambda one: (one.prediction.spills, one.made.length))]
 
 
 def _beside(
@@ -306,6 +313,6 @@ def _predicted(
         except StuckError as error:
             stuck.append(error)
             continue
-        told = replace(prediction, spills=one.over > 0)
+        told = replace(prediction, spills=prediction.spills or one.over > 0)
         found.append(KernelPrediction(name, depth, told, one))
     return found, stuck

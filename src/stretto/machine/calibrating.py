@@ -15,6 +15,8 @@ from statistics import median
 from typing import Any, cast
 
 from stretto.errors import DocumentError
+from stretto.machine import Machine, load_machine
+from stretto.machine.thread_timings import loads_from
 
 HUNDREDTHS = 100
 PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
@@ -69,7 +71,8 @@ class Results:
 
 def timings_from(results: Results) -> dict[str, Figure]:
     """The timings that microbenchmarks tell."""
-    return {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
+    own = {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
+    return {**own, **loads_from(results)}
 
 
 def _barriers(results: Results) -> dict[str, Figure]:
@@ -306,5 +309,16 @@ def calibrated(file: str, text: str, base: str = "h200") -> Sequence[str]:
         f'title = "{base}, with the timings of this card"',
         f'measured = "{said}"',
         "",
-        *sections(figures)[:-1],
+        *sections(figures),
+        *_inherited(load_machine(base), figures),
+    ]
+
+
+def _inherited(base: Machine, figures: Mapping[str, Figure]) -> list[str]:
+    """What these microbenchmarks do not tell, row by row, and where each has it from."""
+    rows = [(f"timings.{f.name}", f.source) for f in base.timings if f.name not in figures]
+    rows += [(f"encodings.{row.name}", row.source) for row in base.encodings]
+    return [
+        f"# Not measured by these programs, and as in {base.name}:",
+        *(f"# {name}: {source or 'not stated'}" for name, source in rows),
     ]

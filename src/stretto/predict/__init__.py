@@ -6,6 +6,9 @@
     engine        agents, tensor core, copies and barriers of one SM, event by event
     copying       where copies come from, and who shares them
     numbers       what a kernel's own numbers are in a block: trip counts, coordinates
+    touching      what threads load and store themselves, and by how many blocks
+    memory        how long such a load takes, and what caches keep
+    threads       a block of such a kernel, and how many of them an SM has
     whole         prologue to epilogue, waves and tail over the SMs, time
 
 No number here is fitted to a kernel that is predicted: all of them are figures of the machine,

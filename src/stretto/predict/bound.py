@@ -54,7 +54,7 @@ def bound_of(
         for what, of in by.items():
             if what in ("issue", "work"):
                 kinds["issue"] += of
-            elif what == "wait for products":
+            elif what in ("wait for products", "wait for loads"):
                 kinds["latency"] += of
             elif what == "arrive":
                 kinds["barriers"] += of

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
+from math import ceil
 
 from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
@@ -19,13 +20,16 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
-from stretto.predict.copying import sources
+from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
+from stretto.predict.memory import memory_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
+from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timings import timings_of
+from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
 
 WARP = 32
@@ -35,6 +39,8 @@ BLOCKS = 32
 """Blocks that an SM may have at a time."""
 RESERVED = 1024
 """Bytes of shared memory that CUDA takes of each block."""
+REGISTERS, GRAIN = 255, 8
+"""Of a thread at most, and by how many they are given out."""
 FIRST = 0
 """The loop in which kernels read clocks."""
 
@@ -102,7 +108,10 @@ class _Whole:
         self._loops = loops_of(subject.emitted.score[0].parts)
         self._require_trips(given)
         self._runs: dict[Trips, tuple[Outcome, float]] = {}
+        self._lengths: dict[Trips, tuple[float, Outcome]] = {}
+        self._memory = memory_of(machine, self._clock)
         self._resident = self._residents()
+        self._threads = self._loading()
         costs, copies = sources(
             subject.kernel,
             subject.emitted.score,
@@ -145,7 +154,37 @@ class _Whole:
             limits.append((budget.bytes + RESERVED) // (emitted.smem + RESERVED))
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
+        elif self._memory is not None:
+            given = max(GRAIN, min(REGISTERS, -(-self._registers // GRAIN) * GRAIN))
+            limits.append(self._timings.registers // (given * warps * WARP))
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
+
+    @property
+    def _registers(self) -> int:
+        """Of a thread of a kernel of one agent, by our count."""
+        emitted = self._subject.emitted
+        if self._memory is None or len(emitted.score) != 1:
+            return 0
+        (score,) = emitted.score
+        return ceil(registers_of(score, self._subject.programs, self._memory))
+
+    def _loading(self) -> Threads | None:
+        """The kernel as one whose threads load, if it is such, and its machine tells of those."""
+        scores = self._subject.emitted.score
+        if len(scores) != 1 or self._memory is None:
+            return None
+        (score,) = scores
+        if any(copied for _, copied in loads(score.parts)):
+            return None
+        wave = range(min(self._blocks, self._timings.sms))
+        touched = accesses(self._subject.kernel, wave, self._numbers)
+        if all(access.stores for access in touched.values()):
+            return None
+        pipes = (self._timings.pipes.arithmetic, self._timings.pipes.special)
+        return Threads(
+            score, self._subject.programs, touched, self._memory, self._machine, pipes,
+            self._resident,
+        )  # fmt: skip
 
     def _turns(self, loop: int | None) -> int:
         """How often a loop goes round in the first block, with those around it."""
@@ -163,6 +202,8 @@ class _Whole:
 
     def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
         """Cycles of a block, those outside of steady parts, and the run that tells them."""
+        if self._threads is not None:
+            return self._loaded(self._threads, trips)
         most = tuple(TRIPS if isinstance(p, LoopScore) else TURNS for p in self._loops)
         short = tuple(min(pair) for pair in zip(trips, most, strict=True))
         outcome, before = self._run(short)
@@ -178,6 +219,19 @@ class _Whole:
         if turns > ran:
             cycles += (outcome.cycles - before + left) * (turns - ran)
         return cycles, max(0.0, cycles - steady * turns), outcome
+
+    def _loaded(self, threads: Threads, trips: Trips) -> tuple[float, float, Outcome]:
+        """The same where threads load."""
+        if trips not in self._lengths:
+            turns = dict(zip(map(_key, self._loops), trips, strict=True))
+            self._lengths[trips] = threads.length(lambda part: turns[_key(part)])
+        cycles, outcome = self._lengths[trips]
+        steady = sum(
+            mean(outcome, loop.number) * max(0, n - loop.first)
+            for loop, n in zip(self._loops, trips, strict=True)
+            if isinstance(loop, LoopScore)
+        )
+        return cycles, max(0.0, cycles - steady), outcome
 
     def _run(self, short: Trips) -> tuple[Outcome, float]:
         """A run of so many trips, and the cycles of one with a turn around less."""
@@ -261,6 +315,7 @@ class _Whole:
             clock=self._clock,
             seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
             flops=self._flops(ordered, same),
+            spills=self._registers > REGISTERS,
         )
 
     def _flops(self, ordered: list[Trips], same: bool) -> float:
@@ -290,7 +345,8 @@ class _Whole:
     def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
         program = self._subject.programs[loop.number]
         steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
-        cycles = pace(outcome, loop.number) or program.ii
+        step = pace(outcome, loop.number) if self._threads is None else mean(outcome, loop.number)
+        cycles = step or program.ii
         spent = {
             agent: {what: of / max(1, steps) for what, of in by.items()}
             for agent, by in outcome.spent.items()
@@ -300,3 +356,7 @@ class _Whole:
             program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
             bound_of(cycles, units, spent),
         )  # fmt: skip
+
+
+def _key(loop: LoopScore | Around) -> object:
+    return loop.number if isinstance(loop, LoopScore) else id(loop)

@@ -93,7 +93,8 @@ def prediction_to_text(name: str, found: Prediction) -> list[str]:
             spent = sorted(by.items(), key=lambda item: -item[1])
             told = ", ".join(f"{what} {cycles:,.0f}" for what, cycles in spent if cycles >= 1)
             lines += wrapped(f"{agent}: {told}", "    ", "  ")
-    if not found.rings:
+    waits = {what for loop in found.loops for by in loop.spent.values() for what in by}
+    if not found.rings and not waits & {"wait for loads", "wait for memory"}:
         lines += notes(
             ["threads load, and the model takes what they load to be there: at least this"]
         )

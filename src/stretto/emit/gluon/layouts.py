@@ -142,6 +142,13 @@ class Layouts:
         self._warps = warps
         self._of: dict[Value, Layout] = {}
         operations = list(kernel.walk())
+        # Tiles of one shape meet: a narrower load for one is less than a conversion of the other.
+        self._vectors: dict[tuple[int, ...], int] = {}
+        for operation in operations:
+            made = operation.results[0].type if kind_of(operation) == LOAD else None
+            if isinstance(made, Tile):
+                known = self._vectors.get(made.shape, VECTOR_BITS)
+                self._vectors[made.shape] = min(known, self._vector(made))
         for operation in operations:
             row = opcode(kind_of(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
@@ -177,12 +184,15 @@ class Layouts:
         bits = getattr(factor.type, "element").bits  # noqa: B009
         self._of[result] = Product(result.type.shape[1], self._warps, bits)
 
-    def _rows(self, type: Tile) -> Layout:
+    def _vector(self, type: Tile) -> int:
+        """Elements that a thread moves at once."""
         bits = type.element.pointee.bits if isinstance(type.element, Pointer) else type.element.bits
-        vector = max(1, VECTOR_BITS // max(bits, 8))
-        threads = THREADS * self._warps
-        each = max(1, type.elements // threads)
-        return Rows(type.shape, self._warps, min(vector, each))
+        each = max(1, type.elements // (THREADS * self._warps))
+        return min(max(1, VECTOR_BITS // max(bits, 8)), each)
+
+    def _rows(self, type: Tile) -> Layout:
+        vector = self._vectors.get(type.shape) or self._vector(type)
+        return Rows(type.shape, self._warps, vector)
 
     def _spread(self, operations: Sequence[Operation]) -> None:
         """Among tiles of one shape first, then to those with a dimension more or less."""

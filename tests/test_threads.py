@@ -1,0 +1,163 @@
+"""Kernels whose threads load for themselves: what they touch, and how long that takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stretto
+from stretto.api.emitting import Emitter
+from stretto.api.predicting import KernelPrediction
+from stretto.machine import Machine, load_machine
+from stretto.predict.memory import Curve, memory_of
+from stretto.predict.numbers import Numbers, arguments
+from stretto.predict.touching import Access, accesses
+
+EXAMPLES = Path(__file__).parents[1] / "examples/triton"
+ROWS, COLUMNS = 16384, 8192
+H200 = load_machine("h200")
+
+
+def changed(name: str, *values: int) -> Machine:
+    """The machine with another timing."""
+    assert H200.timing(name) is not None
+    rows = tuple(replace(f, values=values) if f.name == name else f for f in H200.timings)
+    return replace(H200, timings=rows)
+
+
+def norm(machine: Machine = H200, columns: int = COLUMNS) -> KernelPrediction:
+    return stretto.predict(
+        EXAMPLES / "layer_norm.ttir", machine, grid=(ROWS,), arguments={"columns": columns}
+    )
+
+
+def touched(file: str, grid: tuple[int, int, int], **numbers: int) -> list[Access]:
+    kernel = Emitter(EXAMPLES / f"{file}.ttir", H200).lowered(1).kernel
+    makers = {result: op for op in kernel.walk() for result in op.results}
+    known = arguments(kernel, numbers)
+
+    def numbers_of(block: int) -> Numbers:
+        return Numbers(makers, known, grid, (block, 0, 0))
+
+    return list(accesses(kernel, range(min(132, grid[0])), numbers_of).values())
+
+
+# What is touched ----------------------------------------------------------------------------------
+
+
+def test_layer_norm_loads_its_row_twice_and_what_all_rows_share() -> None:
+    found = touched("layer_norm", (ROWS, 1, 1), columns=COLUMNS)
+    x, _mean, _rstd, again, gamma, beta, y = found
+    assert [a.bytes for a in (x, again, gamma, beta, y)] == [2048, 2048, 4096, 4096, 2048]
+    assert [a.again for a in (x, again, gamma, beta)] == [False, True, False, False]
+    assert [a.common for a in (x, again, gamma, beta, y)] == [False, False, True, True, False]
+    assert [a.stores for a in found] == [False, True, True, False, False, False, True]
+    assert x.sharing == 1
+
+
+def test_blocks_of_a_product_share_the_tiles_of_their_rows_and_columns() -> None:
+    """Eight rows of tiles are taken together: 132 blocks have 8 of A, and 17 of B."""
+    a, b, _ = touched("matmul_pointers", (4096, 1, 1), M=8192, N=8192, K=8192, stride_am=8192,
+                      stride_bk=8192)  # fmt: skip
+    assert (a.sharing, b.sharing) == (132 / 8, 132 / 17)
+    assert not a.common
+    assert not b.common
+
+
+def test_what_cannot_be_told_of_an_address_is_another_in_each_block() -> None:
+    x, *_ = touched("layer_norm", (ROWS, 1, 1))
+    assert (x.sharing, x.common) == (1, False)
+
+
+# Latency by rate ----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 4000), min_size=2, max_size=8, unique=True), st.data())
+def test_a_curve_rises_through_what_was_measured(rates: list[int], data: st.DataObject) -> None:
+    some = sorted(rates)
+    cycles = sorted(data.draw(st.lists(st.integers(1, 9999), min_size=len(some),
+                                       max_size=len(some))))  # fmt: skip
+    curve = Curve(tuple(zip(map(float, some), map(float, cycles), strict=True)))
+    assert [curve.latency(rate) for rate in some] == cycles
+    low, high = sorted(data.draw(st.tuples(st.floats(0, 5000), st.floats(0, 5000))))
+    assert curve.latency(low) <= curve.latency(high)
+    assert curve.most == some[-1]
+
+
+def test_memory_has_a_clock_of_its_own() -> None:
+    (clock,) = H200.timing("load_clock") or (0,)
+    fast, slow = memory_of(H200, clock), memory_of(H200, clock / 2)
+    assert fast is not None
+    assert slow is not None
+    assert slow.far.most == pytest.approx(2 * fast.far.most)
+    assert slow.far.latency(0) == pytest.approx(fast.far.latency(0) / 2)
+
+
+# Whole kernels ------------------------------------------------------------------------------------
+
+
+def test_layer_norm_takes_no_less_than_memory_takes_for_its_bytes() -> None:
+    found = norm().prediction
+    (rate,), (clock,) = H200.timing("load_store_hbm") or (0,), H200.timing("load_clock") or (0,)
+    least = 2 * ROWS * COLUMNS * 2 / (132 * rate / 100 * clock * 1e6)
+    assert least <= found.seconds < 1.5 * least
+    assert found.bound in ("copies", "latency")
+
+
+def test_a_few_rows_take_what_their_loads_wait_for() -> None:
+    """One block alone: eight steps of which at most three are in flight, and x once more."""
+    few = stretto.predict(
+        EXAMPLES / "layer_norm.ttir", H200, grid=(1,), arguments={"columns": COLUMNS}
+    ).prediction
+    memory = memory_of(H200, few.clock)
+    assert memory is not None
+    idle = memory.far.latency(0)
+    assert 8 / 4 * idle < few.block < 10 * idle
+    assert few.bound == "latency"
+
+
+@pytest.mark.parametrize(
+    ("name", "worse"),
+    [
+        ("load_store_hbm", (800,)),
+        ("load_latency_hbm", (1586, 1592, 1768, 2162, 3000, 4252, 7576, 14780)),
+        ("follow", (9000, 159)),
+        ("follow", (1143, 4000)),
+        ("registers", (16384,)),
+        ("keep_hits", (0,) * 11),
+        ("load_l1", (37, 16)),
+    ],
+)
+def test_a_machine_that_is_worse_makes_layer_norm_slower(name: str, worse: tuple[int, ...]) -> None:
+    assert norm(changed(name, *worse)).prediction.seconds > norm().prediction.seconds
+
+
+def test_registers_say_how_many_blocks_an_sm_has() -> None:
+    few, many = norm(changed("registers", 16384)).prediction, norm().prediction
+    assert 1 <= few.resident < many.resident <= 16
+
+
+def test_a_machine_that_does_not_tell_of_such_loads_has_a_lower_bound_and_says_so() -> None:
+    silent = replace(H200, timings=tuple(f for f in H200.timings if f.name != "load_l1"))
+    found, told = norm(silent), "threads load, and the model takes what they load to be there"
+    assert found.prediction.seconds < norm().prediction.seconds
+    assert told in "\n".join(found.to_text())
+    assert told not in "\n".join(norm().to_text())
+
+
+def test_rows_of_twice_the_length_take_twice_as_long_or_more_where_caches_keep_less() -> None:
+    once, twice = norm().prediction.seconds, norm(columns=2 * COLUMNS).prediction.seconds
+    assert 1.6 * once < twice < 4 * once
+
+
+def test_a_product_of_pointers_takes_no_less_than_its_products() -> None:
+    sizes = dict.fromkeys("MNK", 8192)
+    path = EXAMPLES / "matmul_pointers.ttir"
+    found = stretto.predict(path, H200, grid=(4096,), arguments=sizes).prediction
+    assert found.loops[0].cycles >= 512
+    assert found.tflops is not None
+    assert found.tflops < 2 * 128 * 128 * 64 / 512 * 132 * found.clock * 1e6 / 1e12
