@@ -116,6 +116,7 @@ def test_its_own_mii_is_the_one_that_it_is_given(kind: str, ops: int) -> None:
 def gains(problem: Flat, ii: int) -> bool:
     """Whether a cycle of dependences gains: some longest path of any length grows for ever."""
     value = [0] * problem.operations
+    before = list(value)
     for _ in range(problem.operations + 1):
         before = list(value)
         for source, target, latency, distance in problem.dependences:
