@@ -318,7 +318,7 @@ def _in_range(loop: Loop) -> bool:
     }
     numbers["distance"] += [read.distance for op in ops for read in op.reads]
     for what, found in numbers.items():
-        known = {*found} - {None}
+        known = {number for number in found if number is not None}
         if known and not (min(known) >= 0 and max(known) <= _MOST.get(what, max(known))):
             return False
     return True
