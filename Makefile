@@ -126,6 +126,7 @@ bench: setup
 	$(BIN)/python benchmarks/table_against_naive.py
 	$(BIN)/python benchmarks/bounds_against_naive.py
 	$(BIN)/python benchmarks/mlir_bodies.py
+	$(BIN)/python benchmarks/kernels_in.py
 
 # A batch of small loops that is killed on the way; BATCH="--loops 100000" takes some minutes.
 bench-batch: setup
