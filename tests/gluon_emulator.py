@@ -486,7 +486,8 @@ class Emulator:
 
     def _atomic(self, change: Any) -> Any:
         def run(pointer: Pointer, *values: Any, sem: str, scope: str) -> Reg:
-            if sem not in ("relaxed", "acquire", "release", "acq_rel") or scope != "gpu":
+            orders = ("relaxed", "acquire", "release", "acq_rel")
+            if sem not in orders or scope not in ("cta", "gpu", "sys"):
                 raise EmulationError(f"an atomic operation that is {sem}, {scope}")
             data = pointer.array.reshape(-1)
             offsets, *parts = np.broadcast_arrays(pointer.offsets, *map(np.asarray, values))
@@ -536,6 +537,11 @@ class Emulator:
         gl.warp_specialize = self._specialize
         gl.load, gl.store = self._load, self._store
         gl.atomic_add = self._atomic(lambda old, new: old + new)
+        gl.atomic_max, gl.atomic_min = self._atomic(_larger), self._atomic(_smaller)
+        gl.atomic_and = self._atomic(lambda old, new: old & new)
+        gl.atomic_or = self._atomic(lambda old, new: old | new)
+        gl.atomic_xor = self._atomic(lambda old, new: old ^ new)
+        gl.atomic_xchg = self._atomic(lambda _, new: new)
         gl.atomic_cas = self._atomic(lambda old, seen, new: new if old == seen else old)
         gl.constexpr = lambda x: x
         for name in ("NVMMADistributedLayout", "DotOperandLayout", "SliceLayout", "BlockedLayout"):
@@ -598,6 +604,14 @@ def _width(array: Any) -> int:
             return 2
         at = at.base
     return array.itemsize
+
+
+def _larger(old: Any, new: Any) -> Any:
+    return max(old, new)
+
+
+def _smaller(old: Any, new: Any) -> Any:
+    return min(old, new)
 
 
 def _converted(value: Any, layout: Any) -> Any:
