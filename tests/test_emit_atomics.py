@@ -222,7 +222,7 @@ TICKET = """%one = arith.constant 1 : i32
 
 
 def test_the_last_block_goes_on_alone(tmp_path: Path) -> None:
-    """What the group that computes draws and does in its branch asks nothing of the one that copies."""
+    """What the group that computes does in its branch asks nothing of the one that copies."""
     text = SPLIT_K.replace("tt.return", TICKET)
     text = text.replace("%M: i32", "%n_ptr: !tt.ptr<i32>, %M: i32", 1)
     source = emit(written(tmp_path, text), consumers=1).source
