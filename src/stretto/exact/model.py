@@ -8,6 +8,7 @@
     group        stage[i] - offset[i] = stage[j] - offset[j]
     storage      ring × II >= start[a] + completion[a] + II × distance - start[w]
                  Σ bytes × ring <= budget
+    registers    Σ bytes of what lives with an agent in every modulo cycle <= its own (lives.py)
     fusion       one leader a member, one hold a group                            (fusion.py)
     order        stage and order follow from the starts, so there is nothing to state
 
@@ -37,6 +38,7 @@ from stretto.exact.circular import Sector, capacity
 from stretto.exact.cp import never, total, when
 from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
+from stretto.exact.lives import keep_registers
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
 from stretto.problem.paths import earliest, heights
@@ -92,6 +94,7 @@ class Model:
         self._group()
         self._pin()
         self._storage()
+        self._registers()
         if not self.conditional:
             for members in twins(self.case):
                 for i, j in pairwise([i for i in members if i not in self._left_out]):
@@ -316,6 +319,13 @@ class Model:
                         self.enforce(within, Reason("ring", ring.name))
                     elif lives > most:
                         self.enforce(never(self.cp), Reason("ring", ring.name))
+
+    def _registers(self) -> None:
+        """``Σ bytes of what lives with an agent in every modulo cycle <= its own``."""
+        registers = self.case.problem.registers
+        for owner, (agent, _) in registers.owners.items() if registers.bound else ():
+            for constraint in keep_registers(self, owner):
+                self.enforce(constraint, Reason("registers", agent.name))
 
     # In and out -----------------------------------------------------------------------------------
 

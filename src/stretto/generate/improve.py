@@ -137,6 +137,34 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
     return None
 
 
+def eased(problem: Problem, placement: Partial) -> Partial | None:
+    """A placement at the same II for which the registers of agents do; None: not found.
+
+    What lives is shortened by moves; then starts are sought anew, in as many stages and in more.
+    """
+    rows = rows_of(problem, placement)
+    board = rows.board()
+    if problem.pinned or len(board.room_bytes) > LARGE:
+        return None
+    effort = problem.options.effort
+    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
+    moves = min(ROUND, WORK[effort] // _work(board))
+    moving = Moving(board)
+    moving.seed = SEED
+    first, stages = rows.starts(placement), placement.stage_count
+    for n, (hot, patience) in enumerate(WAYS):
+        problem.deadline.check()
+        moving.take(first)
+        if n:
+            moving.fit(stages + n % 2, moves, board.ii // hot, patience)
+        moving.polish(polish)
+        if not moving.worth().spills:
+            found = rows.placed(moving.starts(), placement)
+            if found is not placement:
+                return found
+    return None
+
+
 def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     """What the cost vector says of placements that are worth the same."""
     from stretto.generate.seating.cost import inversions  # noqa: PLC0415 - few are
@@ -214,6 +242,8 @@ class Rows:
         done = [off + end for off, end in zip(offset, problem.completion, strict=True)]
         rooms = problem.rooms
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
+        agents = problem.registers
+        owners = list(agents.limits) if agents.bound else []
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
         registers = problem.machine.budget(REGISTERS)
         first, last = self._first(), self._last()
@@ -240,15 +270,27 @@ class Rows:
                 [(node[i], offset[i] + ii * problem.ahead[i]) for i in members]
                 for members in problem.members
             ],
-            writers=[[(node[i], offset[i]) for i in room.writers] for room in kept],
-            accessors=[
-                [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
-                for room in kept
+            writers=[
+                *([(node[i], offset[i]) for i in room.writers] for room in kept),
+                *([(node[i], offset[i] + at) for i, at in life.begins] for life in agents.lives),
             ],
-            room_bytes=[room.bytes for room in kept],
+            accessors=[
+                *(
+                    [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
+                    for room in kept
+                ),
+                *(
+                    [(node[i], offset[i] + at + ii * distance) for i, at, distance in life.ends]
+                    for life in agents.lives
+                ),
+            ],
+            room_bytes=[*(r.bytes for r in kept), *(life.bytes for life in agents.lives)],
             room_space=[
-                spaces.index(room.space) if k < len(rooms.rotating) else -1
-                for k, room in enumerate(kept)
+                *(
+                    spaces.index(room.space) if k < len(rooms.rotating) else -1
+                    for k, room in enumerate(kept)
+                ),
+                *(-2 - owners.index(life.owner) for life in agents.lives),
             ],
             base=[rooms.single_bytes.get(space, 0) for space in spaces],
             budget=[rooms.budgets.get(space, NEVER) for space in spaces],
@@ -256,9 +298,10 @@ class Rows:
             unit=registers.unit if registers else 1,
             registers=(
                 NEVER
-                if registers is None or registers.bytes is None
+                if owners or registers is None or registers.bytes is None  # who has its own, keeps it
                 else registers.bytes // registers.unit
             ),
+            agents=[agents.limits[owner] - agents.always[owner] for owner in owners],
         )
 
     def _every(self) -> Links:

@@ -368,11 +368,12 @@ class _Known:
     def agent(self, name: str, row: Cursor) -> Agent:
         made = row.record(
             partial(Agent, name),
-            "issues warps registers",
+            "issues warps",
             issues=each(one_of(*ISSUERS)),
             warps=Cursor.positive,
             registers=Cursor.positive,
             replicas=Cursor.positive,
+            addresses=Cursor.natural,
             source=Cursor.text,
         )
         for number in range(made.replicas):
