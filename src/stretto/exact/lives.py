@@ -15,12 +15,13 @@ places are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ortools.sat.python import cp_model
 
 from stretto.exact.cp import never, total, when
+from stretto.exact.reasons import Reason
 from stretto.problem.registers import Life, Registers
 
 if TYPE_CHECKING:
@@ -58,33 +59,60 @@ class Orders:
         return passed + self.apart(a, b, ii - r) if r else passed
 
 
-def keep_registers(model: Model, owner: str) -> Iterator[cp_model.Constraint]:
-    """``Σ bytes × instances <= bytes of the agent``, wherever more may live than just before."""
-    registers = model.case.problem.registers
-    lives = [life for life in registers.lives if life.owner == owner]
-    most = registers.limits[owner] - registers.always[owner]
-    if most < 0:
-        yield never(model.cp)
-        return
-    orders = Orders(model)
-    for place in grows(registers, lives):
+class Rule:
+    """The rule `registers` of one replica in one model, place by place.
+
+    Few schedules have too much alive, and those at few places: the solver is asked about a place
+    once it has shown a schedule with too much alive there. What some places refute, all do.
+    """
+
+    def __init__(self, model: Model, owner: str) -> None:
+        registers = model.case.problem.registers
+        self.lives = [life for life in registers.lives if life.owner == owner]
+        self.most = registers.limits[owner] - registers.always[owner]
+        """Bytes for what lives for a time."""
+        self.places = grows(registers, self.lives)
+        """Those that the solver was not asked about."""
+        self.reason = Reason("registers", registers.owners[owner][0].name)
+        self._orders = Orders(model)
+        if self.most < 0:
+            model.enforce(never(model.cp), self.reason)
+            self.places = []
+
+    def ask(self, place: Place) -> None:
+        """``Σ bytes × instances <= bytes of the agent`` at a place."""
+        model = self._orders.model
         model.case.deadline.check()
-        counted = [life.bytes * _instances(orders, place, life, most) for life in lives]
-        yield model.cp.add(total(counted) <= most)
+        self.places.remove(place)
+        counted = [life.bytes * self._instances(place, life) for life in self.lives]
+        model.enforce(model.cp.add(total(counted) <= self.most), self.reason)
 
+    def worst(self, ii: int, starts: Sequence[int]) -> Place | None:
+        """Where a schedule has most alive, of the places not asked about; None: not too much."""
+        at = {place: self._live(ii, starts, starts[place[0]] + place[1]) for place in self.places}
+        found = max(at, key=lambda place: at[place], default=None)
+        return None if found is None or at[found] <= self.most else found
 
-def _instances(orders: Orders, place: Place, life: Life, most: int) -> cp_model.IntVar:
-    """Instances that live at a place, or more; any number where the rule may be switched off."""
-    model, (a, g) = orders.model, place
-    ends = [(e, f + model.ii * back) for e, f, back in life.ends]
-    far = model.ii * (max(model.last) + 2) + max(f for _, f in ends) + g
-    highest = -(-far // model.ii) if model.conditional else most // life.bytes
-    count = model.cp.new_int_var(0, highest, "")
-    for e, f in ends:
-        ended = orders.turns(a, e, g - f)
-        for w, u in life.begins:
-            model.cp.add(count >= orders.turns(a, w, g - u) - ended)
-    return count
+    def _live(self, ii: int, starts: Sequence[int], at: int) -> int:
+        found = 0
+        for life in self.lives:
+            begin = min(starts[w] + u for w, u in life.begins)
+            end = max(starts[e] + f + ii * back for e, f, back in life.ends)
+            found += life.bytes * max(0, (at - begin) // ii - (at - end) // ii)
+        return found
+
+    def _instances(self, place: Place, life: Life) -> cp_model.IntVar:
+        """Instances that live at a place, or more; any number where the rule may be off."""
+        orders, model, (a, g) = self._orders, self._orders.model, place
+        ends = [(e, f + model.ii * back) for e, f, back in life.ends]
+        far = model.ii * (max(model.last) + 2) + max(f for _, f in ends) + g
+        highest = -(-far // model.ii) if model.conditional else self.most // life.bytes
+        count = model.cp.new_int_var(0, highest, "")
+        for e, f in ends:
+            ended = orders.turns(a, e, g - f)
+            for w, u in life.begins:
+                model.cp.add(count >= orders.turns(a, w, g - u) - ended)
+        return count
 
 
 def grows(registers: Registers, lives: list[Life]) -> list[Place]:

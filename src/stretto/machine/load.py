@@ -368,7 +368,7 @@ class _Known:
     def agent(self, name: str, row: Cursor) -> Agent:
         made = row.record(
             partial(Agent, name),
-            "issues warps",
+            "issues warps registers",
             issues=each(one_of(*ISSUERS)),
             warps=Cursor.positive,
             registers=Cursor.positive,
