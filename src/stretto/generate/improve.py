@@ -298,7 +298,9 @@ class Rows:
             unit=registers.unit if registers else 1,
             registers=(
                 NEVER
-                if owners or registers is None or registers.bytes is None  # who has its own, keeps it
+                if owners
+                or registers is None
+                or registers.bytes is None  # who has its own, keeps it
                 else registers.bytes // registers.unit
             ),
             agents=[agents.limits[owner] - agents.always[owner] for owner in owners],
