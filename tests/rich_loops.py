@@ -32,8 +32,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.machine.machine import Agent
-from tiny_loops import with_offsets
+from tiny_loops import with_agents, with_offsets
 
 TILE = TileType((128,), "f32")
 OWN_SLOT = "own"
@@ -58,33 +57,11 @@ def rich_problem(seed: int) -> Rich:
             return rich
 
 
-def with_agents(rich: Rich, seed: int) -> Rich:
-    """The same loop on a machine whose agents have registers, too few of them at times.
-
-    Some operations become arithmetic, products and waits for those, which take registers in ways
-    of their own.
-    """
-    rng = random.Random(f"agents {seed}")
-    tiles = {v.name for v in rich.loop.values if v.register_bytes}
-    ops: list[Op] = []
-    for op in rich.loop.ops:
-        kind = op.kind
-        if not _Draft._is_name(op) and rng.random() < 0.8:
-            kind = rng.choice(["arith.addf", "arith.addf", "async.wgmma", "async.wgmma_wait"])
-            if kind == "async.wgmma" and op.operands and rng.random() < 0.6:
-                # What it adds to is its third operand.
-                tile = [o for o in op.operands if o.value in tiles]
-                rest = [o for o in op.operands if o not in tile[:1]]
-                if tile and len(rest) >= 2:
-                    op = replace(op, operands=(*rest[:2], tile[0], *rest[2:]))
-        ops.append(replace(op, kind=kind, agent=rng.choice([None, "g", "g", "g.1", "nobody"])))
-    least = rng.choice([1, 1, 2])
-    agents = (
-        Agent("g", ("mma", "simt"), 1, rng.randint(4, 22), least, rng.choice([0, 0, 1])),
-        Agent("t", ("tma",), 1, rng.choice([None, 1])),
-    )
-    loop = replace(rich.loop, ops=tuple(ops))
-    return replace(rich, loop=loop, machine=replace(rich.machine, agents=agents))
+def rich_agents(seed: int) -> Rich:
+    """A rich problem on a machine whose agents have registers, too few of them at times."""
+    rich = rich_problem(seed)
+    loop, machine = with_agents(rich.loop, rich.machine, seed, 30)
+    return replace(rich, loop=loop, machine=machine)
 
 
 class _Draft:
