@@ -132,10 +132,10 @@ def _of_value(
         end = max(end, at + op.completion)
         for waiter in loop.ops if product else ():
             first = waiter.operands[:1]
-            if row(waiter).awaits and first and first[0].value in op.results:
-                if waiter.name in starts:
-                    later = starts[waiter.name] + waiter.completion
-                    end = max(end, later + ii * (distance + first[0].distance))
+            waits = row(waiter).awaits and first and first[0].value in op.results
+            if waits and waiter.name in starts:
+                later = starts[waiter.name] + waiter.completion
+                end = max(end, later + ii * (distance + first[0].distance))
     yield who, value.register_bytes, begin, max(begin, end)
 
 

@@ -1,4 +1,4 @@
-"""The rule `registers`: what lives with an agent, against a naive count, brute force, and by hand."""
+"""The rule `registers`: what lives with an agent, by hand, by a naive count, by brute force."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stretto.exact.objectives import up_to
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
 from stretto.loop import Loop, Op, Operand, Storage, TileType, Use, Value
-from stretto.machine import Machine, Slot, load_machine
+from stretto.machine import Machine, Slot
 from stretto.machine.machine import Agent
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import prepare

@@ -543,9 +543,7 @@ BROKEN: dict[str, tuple[str, Given, list[str]]] = {
             loop=replace(TILES.loop, ops=(*TILES.loop.ops, LATE)),
             starts={**TILES.starts, "late": 9},
         ),
-        [
-            "g has registers for 512 bytes of tiles; at cycle 8 (II 12) 1,024 live: `x` 512 + `y` 512"
-        ],
+        ["at cycle 8 (II 12) 1,024 live: `x` 512 + `y` 512"],
     ),
     "before the loop": (
         "registers",

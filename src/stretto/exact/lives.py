@@ -49,7 +49,7 @@ class Orders:
             self._known[b, a, 1 - least] = 1 - found
         return self._known[a, b, least]
 
-    def turns(self, a: int, b: int, more: int) -> cp_model.LinearExprT:
+    def turns(self, a: int, b: int, more: int) -> cp_model.LinearExpr | int:
         """``floor((start[a] - start[b] + more) / II)``."""
         ii, model = self.model.ii, self.model
         q, r = divmod(more, ii)
@@ -111,7 +111,7 @@ class Rule:
         for e, f in ends:
             ended = orders.turns(a, e, g - f)
             for w, u in life.begins:
-                model.cp.add(count >= orders.turns(a, w, g - u) - ended)
+                model.cp.add(count + ended >= orders.turns(a, w, g - u))
         return count
 
 

@@ -81,7 +81,7 @@ class Board:
     """By room: (node, cycles from its start until it is done with an instance)."""
     room_bytes: Sequence[int]
     room_space: Sequence[int]
-    """By room: its space; -1: registers; -2 - n: those of agent n, which have rooms of their own."""
+    """By room: its space; -1: registers; -2 - n: those of agent n, rooms of their own."""
     base: Sequence[int]
     """By space: bytes that are there whatever the schedule."""
     budget: Sequence[int]

@@ -56,7 +56,8 @@ def bytes_needed(problem: Problem, ii: int, starts: Sequence[int]) -> dict[str, 
 def overflow(problem: Problem, ii: int, starts: Sequence[int]) -> str:
     """Which budget a whole placement exceeds, with the bytes; empty if it fits.
 
-    Registers of agents come last. Rings that no order of one cycle hands on are no better than rings that do not fit.
+    Registers of agents come last. Rings that no order of one cycle hands on are no better than
+    rings that do not fit.
     """
     tied = knot(problem.loop, ii, problem.starts_by_name(starts)) if problem.instant else ()
     if tied:
