@@ -373,7 +373,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "registers: in place": {BY_HAND: "two tiles", REFUSES: "agents 27"},
     "registers: sums": {BY_HAND: "sums"},
     "registers: awaited": {BY_HAND: "not waited for"},
-    "registers: storages": {BY_HAND: "kept in registers"},
+    "registers: storages": {BY_HAND: "kept in registers", ACCEPTS: "agents 42"},
     "registers: replicas": {BY_HAND: "of a replica", ACCEPTS: "agents 42"},
     "rule storage": {BY_HAND: "another budget", ACCEPTS: 0},
     "rule fusion": {BY_HAND: "over cap", ACCEPTS: 0},
