@@ -64,8 +64,10 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))
-    if problem.pinned and not moving.fix(*rows.cycles()):
-        return placement
+    if problem.pinned:
+        if not moving.fix(*rows.cycles()):
+            return placement
+        moving.take(rows.starts(placement))  # legal, with cycles that are told kept from here on
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
     polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
