@@ -163,7 +163,7 @@ GENERATORS = Harness(_generated, (BY_VERIFIER,), _tiny_cases)
 
 # What is removed ----------------------------------------------------------------------------
 
-MODEL = "stretto.exact.model"
+MODEL, RANGES = "stretto.exact.model", "stretto.exact.ranges"
 
 
 def _on_the_class(**fields: object) -> Patch:
@@ -180,6 +180,16 @@ def _ungrouped(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     ops = tuple(replace(op, constraint=Constraint()) for op in case.loop.ops)
     loop = replace(case.loop, ops=ops)
     return original(replace(case, problem=replace(case.problem, loop=loop)), ii)
+
+
+def _at_the_first(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Longest paths at the first II of a range."""
+    made, *rest = args
+    last, made.last = made.last, made.first
+    try:
+        return original(made, *rest)
+    finally:
+        made.last = last
 
 
 def _problem(**fields: Callable[[Problem], object]) -> Patch:
@@ -231,6 +241,9 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "symmetry: twins": {STRICT: 1},
     "horizon": {STRICT: 4},
     "lifetimes": {STRICT: 1},
+    "ranges: pairs": {STRICT: 30},
+    "ranges: rounds": {STRICT: 0},
+    "ranges: windows": {STRICT: 1},
     "knots": {BY_VERIFIER: "a knot of a ring"},
 }
 
@@ -333,6 +346,21 @@ def _constraints() -> Iterator[Mutant]:
             "stretto.problem.Compiled.completion",
             property(lambda problem: tuple(op.completion + 1 for op in problem.loop.ops)),
         ),
+    )
+    yield _exact(
+        "ranges: pairs",
+        "Any two that hold a slot or a pool are taken to exclude each other.",
+        around(f"{RANGES}._excluding", lambda _, args: args[1].op != args[2].op),
+    )
+    yield _exact(
+        "ranges: rounds",
+        "No two that exclude each other stand more than an II apart.",
+        around(f"{RANGES}._Range._rounds", lambda _, __: range(1)),
+    )
+    yield _exact(
+        "ranges: windows",
+        "Windows are those of the first II of a range, not of the last.",
+        around(f"{RANGES}._Range._farthest", _at_the_first),
     )
     yield _exact("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _exact(
