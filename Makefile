@@ -126,6 +126,7 @@ bench: setup
 	$(BIN)/python benchmarks/table_against_naive.py
 	$(BIN)/python benchmarks/bounds_against_naive.py
 	$(BIN)/python benchmarks/mlir_bodies.py
+	$(BIN)/python benchmarks/kernels_in.py
 
 # A batch of small loops that is killed on the way; BATCH="--loops 100000" takes some minutes.
 bench-batch: setup
@@ -150,6 +151,7 @@ bench-speed: setup
 
 # On a machine with a Hopper GPU, torch and Triton (PYTHON_GPU has them): emitted kernels are right, and how fast; and
 # a sweep of configurations, predicted beside measured; make build/gpu/sweep elsewhere, and they need not be emitted there.
+# TUTORIAL, if you have it, is Triton's own 06-fused-attention.py, to be compared with.
 PYTHON_GPU ?= python3
 build/gpu/kernels:
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/kernels.py $@
@@ -158,7 +160,7 @@ test-on-gpu: build/gpu/kernels
 build/gpu/sweep:
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/sweep.py emit $@
 bench-gpu: build/gpu/kernels build/gpu/sweep
-	$(PYTHON_GPU) benchmarks/gpu/tileiras.py measure $< -o build/gpu/results.json
+	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/tileiras.py measure $< -o build/gpu/results.json $(if $(TUTORIAL),--tutorial $(TUTORIAL))
 	$(PYTHON_GPU) benchmarks/gpu/table.py build/gpu/results.json
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/sweep.py run $(word 2,$^) -o build/gpu/sweep.jsonl
 	PYTHONPATH=src $(PYTHON_GPU) benchmarks/gpu/predicted.py build/gpu/sweep.jsonl -o build/gpu/predicted.jsonl

@@ -25,6 +25,7 @@ import stretto
 from absolute import disagreements, timeline
 from interpreter import misread
 from rich_loops import Rich, features, rich_problem
+from stretto.deadline import OverdueError
 from stretto.errors import InfeasibleError
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -154,6 +155,8 @@ class _Examination:
             )
         except InfeasibleError:
             return None
+        except OverdueError:  # a slow machine is no finding
+            return None
         except IllegalScheduleError as error:
             rules = sorted({violation.rule for violation in error.violations})
             self._find(f"illegal schedule of {error.generator}: {', '.join(rules)}", error)
@@ -191,7 +194,7 @@ class _Examination:
                 max_stages=self.rich.max_stages,
                 time_limit=SECONDS,
             )
-        except InfeasibleError:
+        except (InfeasibleError, OverdueError):
             self.outcome.counts["no schedule"] += 1
             return
         self.outcome.counts["explained"] += 1

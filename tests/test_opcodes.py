@@ -214,6 +214,15 @@ TABLES = {
 NAMING = {
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
+    "emit/gluon/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
+    "kernel/contracting.py": {  # what is one operation together
+        "arith.addf",
+        "arith.mulf",
+        "arith.negf",
+        "arith.subf",
+        "math.fma",
+    },
+    "predict/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "emit/gluon/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row

@@ -15,7 +15,10 @@ from stretto.api.predicting import KernelPrediction
 from stretto.machine import Machine, load_machine
 from stretto.predict.memory import Curve, memory_of
 from stretto.predict.numbers import Numbers, arguments
+from stretto.predict.prediction import Prediction
+from stretto.predict.running import Subject
 from stretto.predict.touching import Access, accesses
+from stretto.predict.whole import predict_whole
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"
 ROWS, COLUMNS = 16384, 8192
@@ -109,22 +112,46 @@ def test_layer_norm_takes_no_less_than_memory_takes_for_its_bytes() -> None:
 
 
 def test_a_few_rows_take_what_their_loads_wait_for() -> None:
-    """One block alone: eight steps of which at most three are in flight, and x once more."""
-    few = stretto.predict(
-        EXAMPLES / "layer_norm.ttir", H200, grid=(1,), arguments={"columns": COLUMNS}
-    ).prediction
-    memory = memory_of(H200, few.clock)
+    """One block alone: of its eight steps so many are in flight, and x comes once more."""
+
+    def alone(*together: int) -> Prediction:
+        made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained(together)
+        assert made.kernel is not None
+        subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
+        return predict_whole(subject, H200, (1,), {"columns": COLUMNS})
+
+    eight, four, two = (alone(together, 1) for together in (8, 4, 2))
+    memory = memory_of(H200, eight.clock)
     assert memory is not None
     idle = memory.far.latency(0)
-    assert 8 / 4 * idle < few.block < 10 * idle
-    assert few.bound == "latency"
+    assert idle < eight.block < 10 * idle
+    # What waits once for all of them, twice for a half each, or four times: the rest is the same.
+    assert idle < four.block - eight.block < 1.5 * idle
+    assert 2 * idle < two.block - four.block < 3 * idle
+    assert two.bound == "latency"
+
+
+def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() -> None:
+    emitter = Emitter(EXAMPLES / "layer_norm.ttir", H200)
+    every = emitter.candidates()
+    made = stretto.emit(EXAMPLES / "layer_norm.ttir", H200)
+    paces = [one.pace[0] for one in every if one.pace is not None]
+    assert len(paces) == len(every)
+    assert made.pace is not None
+    assert made.pace[0] <= 1.01 * min(paces)
+    slow = replace(H200, timings=tuple(f for f in H200.timings if f.name != "load_l1"))
+    (first, *rest) = Emitter(EXAMPLES / "layer_norm.ttir", slow).candidates()
+    assert all(one.pace is None for one in (first, *rest))
+    assert stretto.emit(EXAMPLES / "layer_norm.ttir", slow).length == min(
+        one.length for one in (first, *rest)
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "worse"),
     [
         ("load_store_hbm", (800,)),
-        ("load_latency_hbm", (1586, 1592, 1768, 2162, 3000, 4252, 7576, 14780)),
+        ("load_latency_hbm", (7930, 7960, 8840, 10810, 15000, 21260, 37880, 73900)),
         ("follow", (9000, 159)),
         ("follow", (1143, 4000)),
         ("registers", (16384,)),

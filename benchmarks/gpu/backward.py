@@ -14,7 +14,7 @@ import sys
 from unittest.mock import MagicMock
 
 import triton.language as tl
-from measure import Attention, load, rounds, tell
+from measure import Attention, decorated, load, rounds, tell
 
 import triton
 
@@ -137,17 +137,21 @@ def backward(folder, good, rows, tutorial, causal):
         tell(rows, f"whole backward {title}", rounds(runs), p.flops * 2.5)
 
 
+def tutorials(path, p, specialized=(False, True)):
+    """Triton's own forward over its own settings, without and with warp specialization."""
+    made = tutorial_of(path)
+    q, k, v = (t.view(1, p.heads, p.length, p.d) for t in (p.q, p.k, p.v))
+    return {
+        f"tutorial{' specialized' * s}": lambda s=s: made.attention(q, k, v, False, p.d**-0.5, s)
+        for s in specialized
+    }
+
+
 def tutorial_forward(folder, good, rows, tutorial):
-    """Stock Triton's best over its own settings, without and with warp specialization."""
+    """Stock Triton's best over its own settings beside ours."""
     if tutorial is None:
         return
-    made = tutorial_of(tutorial)
     p = Attention(128, False, 16, 16384)
-    q, k, v = (t.view(1, p.heads, p.length, p.d) for t in (p.q, p.k, p.v))
     names = [n for n in good if n.startswith("forward_d128") and "causal" not in n]
-    runs = {name: p.forward(load(folder, name)) for name in names}
-    for specialized in (False, True):
-        runs[f"tutorial{' specialized' * specialized}"] = lambda s=specialized: made.attention(
-            q, k, v, False, p.d**-0.5, s
-        )
-    tell(rows, "tutorial D128 N16384", rounds(runs), p.flops)
+    runs = {name: p.forward(load(folder, name)) for name in names} | decorated(p)
+    tell(rows, "tutorial D128 N16384", rounds(runs | tutorials(tutorial, p)), p.flops)

@@ -56,7 +56,7 @@ def warmed(script, arguments, parts, limit=240):
     return time.time() - begun
 
 
-def rows(script, arguments, count):
+def rows(script, arguments, count, silence=SILENCE):
     """(number, row) of each configuration, as they come."""
     first = 0
     while first < count:
@@ -73,10 +73,10 @@ def rows(script, arguments, count):
         at, answered = first, False
         while True:
             try:
-                line = lines.get(timeout=SILENCE)
+                line = lines.get(timeout=silence)
             except queue.Empty:
                 process.kill()
-                yield at, {"error": f"silent for {SILENCE} s: it hangs"}
+                yield at, {"error": f"silent for {silence} s: it hangs"}
                 first = at + 1
                 break
             if line is None:

@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
@@ -23,7 +24,7 @@ from dump import ttir
 
 import attention_backward
 import attention_forward
-from stretto.api.emitting import EmittedKernel, emit
+from stretto.api.emitting import EmittedKernel, Emitter, emit
 from stretto.emit import Emitted
 from stretto.launching.compiling import compile_emitted
 
@@ -32,6 +33,8 @@ BYTECODE = HERE.parent.parent / "build" / "gpu" / "cubins"
 SMEM = 232_448
 """Bytes of shared memory that a block may have."""
 OPTIONS = {"num_warps": 4, "num_stages": 3}
+TOGETHER = ((4, 8, 2), (8, 8, 2), (8, 4, 2), (8, 1, 1))
+"""Layer norm beside what is chosen: warps, and how many iterations of each loop run together."""
 
 
 def forward(d: int, columns: int, causal: bool) -> dict[str, object]:
@@ -74,9 +77,9 @@ def gemm(columns: int) -> dict[str, object]:
     }
 
 
-def configurations() -> dict[str, tuple[dict[str, object], dict[str, int]]]:
+def configurations() -> dict[str, tuple[dict[str, object], dict[str, Any]]]:
     """By name: what Triton is asked for, and what is asked of `emit`."""
-    found: dict[str, tuple[dict[str, object], dict[str, int]]] = {}
+    found: dict[str, tuple[dict[str, object], dict[str, Any]]] = {}
     for d in (128, 64):
         for columns in (128, 64):
             for causal in (False, True):
@@ -91,7 +94,20 @@ def configurations() -> dict[str, tuple[dict[str, object], dict[str, int]]]:
             found[f"gemm_{columns}_c{consumers}"] = (gemm(columns), {"consumers": consumers})
     for warps in (4, 8, 16):
         found[f"layer_norm_w{warps}"] = (normed(warps), {})
+    for warps, *together in TOGETHER:
+        name = f"layer_norm_w{warps}_" + "_".join(map(str, together))
+        found[name] = (normed(warps), {"together": tuple(together)})
+    found["layer_norm_w4_rolling"] = (normed(4), {"stages": 3})
     return found
+
+
+def made_of(dump: Path, options: dict[str, Any]) -> EmittedKernel:
+    """What is asked for: what `emit` chooses, or one of those that it chooses among."""
+    if "together" in options:
+        return Emitter(dump).drained(options["together"])
+    if "stages" in options:
+        return Emitter(dump).candidates(stages=(options["stages"],))[0]
+    return emit(dump, **options, accept=clean)
 
 
 def clean(emitted: Emitted) -> bool:
@@ -109,6 +125,7 @@ def write(folder: Path, name: str, made: EmittedKernel, asked: object) -> None:
         "ii": [analysis.ii for analysis in made.analyses],
         "mii": [analysis.bounds.mii for analysis in made.analyses if analysis.bounds],
         "stages": [analysis.stage_count for analysis in made.analyses],
+        "drained": [loop.drained for loop in made.looped],
         "rings": made.emitted.rings,
         "smem": made.emitted.smem,
     }
@@ -129,7 +146,7 @@ def main() -> None:
             dump = Path(scratch) / f"{name}.ttir"
             dump.write_text(text)
             dump.with_suffix(".json").write_text(json.dumps(beside))
-            write(folder, name, emit(dump, **options, accept=clean), asked["constexprs"])
+            write(folder, name, made_of(dump, options), asked["constexprs"])
     dumps = [*(EXAMPLES / "cutile").glob("attention_forward_d*.tileirbc")]
     dumps += BYTECODE.glob("*.tileirbc")
     for dump in sorted(dumps):

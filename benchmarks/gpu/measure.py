@@ -3,9 +3,10 @@
     python benchmarks/gpu/kernels.py build/gpu/kernels     (anywhere; needs Triton)
     python benchmarks/gpu/measure.py build/gpu/kernels -o results.json
 
-Needs torch and Triton and a Hopper GPU. First every kernel is checked against float64, in a process
-that may hang or die without harm to the rest. Then what is compared runs in interleaved rounds of
-one run, since the clock falls as the card warms; medians are told, all rounds are in the JSON.
+Needs torch and Triton and a Hopper GPU. First every kernel is checked against float64, and what it
+is compared with is compiled, in processes that may hang or die without harm to the rest. Then what
+is compared runs in interleaved rounds of one run, since the clock falls as the card warms; medians
+are told, all rounds are in the JSON.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import argparse
 import importlib.util
 import json
 import math
-import queue
+import os
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -25,8 +25,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
+
+import isolated
+
 LOG2E = math.log2(math.e)
-SILENCE = 90
+SILENCE = 120
+"""Seconds for one kernel to be made, compiled and checked beside all others."""
 ROUNDS = 5
 TOLERANCE = 1e-2
 PRODUCTS = [(256, 512, 64), (384, 768, 192), (300, 520, 1000), (1024, 2048, 1024)]
@@ -189,61 +193,86 @@ def check(folder, name):
     return found
 
 
-def work(folder, names, first):
-    """In a process of its own: one line a kernel."""
+def jobs(names, tutorial, check):
+    """What is done before anything is measured, the longest first."""
+    checks = [("check", name) for name in names]
+    if check:
+        return checks
+    found = [("decorator",)]
+    found += [("tutorial", how) for how in ("plain", "specialized", 128, 64)] if tutorial else []
+    for causal in (False, True):
+        found += [("backward", d, causal, which) for d in (128, 64) for which in ("kv", "q")]
+        found += [("forward", d, causal) for d in (128, 64)]
+    return [*found, ("norm",), *checks]
+
+
+def done(folder, job, tutorial):
+    """One of them: relative errors of a kernel of ours, nothing of others."""
     import torch
 
-    for number in range(first, len(names)):
-        print(json.dumps({"begun": number}), flush=True)
+    match job:
+        case ("check", name):
+            return check(folder, name)
+        case ("forward", d, causal):
+            runs = stock_forward(Attention(d, causal, 2, 256))
+        case ("backward", d, causal, which):
+            from backward import stock
+
+            runs = stock(Attention(d, causal, 2, 256, "bfloat16"), which)
+        case ("norm",):
+            runs = stock_norm(Norm(4, 8192))
+        case ("decorator",):
+            runs = decorated(Attention(128, False, 2, 256))
+        case ("tutorial", int(d)):
+            from backward import tutorial_backward
+
+            p = Attention(d, True, 2, 256, "bfloat16")
+            runs = {"tutorial": tutorial_backward(tutorial, p)}
+        case ("tutorial", how):
+            from backward import tutorials
+
+            how = how == "specialized"
+            runs = tutorials(tutorial, Attention(128, False, 2, 256), (how,))
+    for name, run in runs.items():
         try:
-            row = check(folder, names[number])
-            torch.cuda.synchronize()
+            run()
         except Exception as failed:
-            row = {"error": f"{type(failed).__name__}: {failed}"[-300:]}
-        print(json.dumps({"done": number, "row": row}), flush=True)
-        if "CUDA" in row.get("error", ""):
-            sys.exit(3)
+            print(f"{name}: {type(failed).__name__}: {failed}"[:200], file=sys.stderr)
+    torch.cuda.synchronize()
+    return {}
 
 
-def checked(folder, names):
-    """The kernels that are right; each that is not is told."""
-    first, good, rows = 0, [], {}
-    while first < len(names):
-        command = [sys.executable, __file__, str(folder), "--work", str(first)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        lines = queue.Queue()
+def prepared(asked, names):
+    """The kernels that are right; each that is not is told. All jobs, some processes at once."""
+    todo, rows, processes = jobs(names, asked.tutorial, asked.check), {}, asked.processes
+    words = [str(asked.folder), *(["--check"] if asked.check else [])]
+    words += ["--tutorial", str(asked.tutorial)] if asked.tutorial else []
 
-        def listen(process=process, lines=lines):
-            for line in process.stdout:
-                lines.put(line)
-            lines.put(None)
+    def part(number):
+        mine = todo[number::processes]
+        arguments = [*words, "--part", f"{number}/{processes}"]
+        for at, row in isolated.rows(__file__, arguments, len(mine), SILENCE):
+            rows[mine[at]] = row
 
-        threading.Thread(target=listen, daemon=True).start()
-        at = first
-        while True:
-            try:
-                line = lines.get(timeout=SILENCE)
-            except queue.Empty:
-                process.kill()
-                rows[names[at]] = {"error": f"silent for {SILENCE} s: it hangs"}
-                first = at + 1
-                break
-            if line is None:
-                process.wait()
-                first = len(names) if process.returncode == 0 else at + 1
-                break
-            said = json.loads(line)
-            if "begun" in said:
-                at = said["begun"]
-            else:
-                rows[names[at]] = said["row"]
-    for name in names:
-        row = rows.get(name, {"error": "the process died"})
+    threads = [threading.Thread(target=part, args=(number,)) for number in range(processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    good, errors = [], {}
+    for job in todo:
+        row = rows.get(job, {"error": "the process died"})
+        if job[0] != "check":
+            if "error" in row:
+                print(f"{job}: {row['error']}", flush=True)
+            continue
+        name = job[1]
+        errors[name] = row
         right = "error" not in row and all(value < TOLERANCE for value in row.values())
         good += [name] if right else []
         worst = row.get("error") or f"{max(row.values()):.1e}"
         print(f"{'right' if right else 'WRONG'}  {name}: {worst}", flush=True)
-    return good, rows
+    return good, errors
 
 
 # Fast? ------------------------------------------------------------------------------------------
@@ -287,11 +316,42 @@ def tell(rows, title, times, flops=None):
         print(f"{title:28s} {name:28s} {middle:9.4f} ms {rate}", flush=True)
 
 
+def stock_forward(p):
+    """The same source as Triton compiles it, by its settings."""
+    from attention_forward import attention_forward
+
+    return {
+        f"stock {columns} w{warps} s{stages}": (
+            lambda n=columns, w=warps, s=stages: attention_forward[(p.length // 128, p.heads)](
+                p.q, p.k, p.v, p.o, p.lse, p.scale, p.length, p.heads * p.length,
+                BLOCK_M=128, BLOCK_N=n, D=p.d, CAUSAL=p.causal, num_warps=w, num_stages=s,
+            )
+        )
+        for columns, warps, stages in ((128, 8, 2), (128, 8, 3), (64, 4, 3), (64, 8, 3))
+    }  # fmt: skip
+
+
+def decorated(p):
+    """The same source under `@stretto.triton.pipeline`, launched as its user does."""
+    from attention_forward import attention_forward
+
+    try:
+        from stretto.triton import pipeline
+    except ImportError as missing:
+        print(f"left out the decorator: {missing}", flush=True)
+        return {}
+    kernel = pipeline(strict=True)(attention_forward)
+    return {
+        "decorator 128": lambda: kernel[(p.length // 128, p.heads)](
+            p.q, p.k, p.v, p.o, p.lse, p.scale, p.length, p.heads * p.length,
+            BLOCK_M=128, BLOCK_N=128, D=p.d, CAUSAL=p.causal,
+        )
+    }  # fmt: skip
+
+
 def attention(folder, good, rows, extra):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    from attention_forward import attention_forward
 
     for d in (128, 64):
         for causal in (False, True):
@@ -309,16 +369,9 @@ def attention(folder, good, rows, extra):
                         torch.nn.functional.scaled_dot_product_attention(*shaped, is_causal=causal)
 
                 runs["cuDNN"] = cudnn
-                for columns, warps, stages in ((128, 8, 2), (128, 8, 3), (64, 4, 3), (64, 8, 3)):
-                    runs[f"stock {columns} w{warps} s{stages}"] = (
-                        lambda p=problem, n=columns, w=warps, s=stages: attention_forward[
-                            (p.length // 128, p.heads)
-                        ](
-                            p.q, p.k, p.v, p.o, p.lse, p.scale, p.length, p.heads * p.length,
-                            BLOCK_M=128, BLOCK_N=n, D=p.d, CAUSAL=p.causal, num_warps=w,
-                            num_stages=s,
-                        )
-                    )  # fmt: skip
+                runs |= stock_forward(problem)
+                if d == 128 and not causal:
+                    runs |= decorated(problem)
                 title = f"attention D{d} N{length}" + (" causal" if causal else "")
                 runs |= extra(problem)
                 tell(rows, title, rounds(runs), problem.flops)
@@ -340,20 +393,24 @@ def gemm(folder, good, rows):
     tell(rows, "GEMM 8192", rounds(runs), problem.flops)
 
 
-def norm(folder, good, rows):
+def stock_norm(p):
+    """The same source as Triton compiles it, by its warps."""
     from layer_norm import layer_norm
 
+    return {
+        f"stock w{warps}": lambda w=warps: layer_norm[(p.rows,)](*p.args, BLOCK=1024, num_warps=w)
+        for warps in (4, 8, 16)
+    }
+
+
+def norm(folder, good, rows):
     p = Norm(16384, 8192)
     kernels = {name: load(folder, name) for name in good if name.startswith("layer_norm")}
     runs = {
         name: lambda kernel=kernel: kernel.launch(*p.args, (p.rows,))
         for name, kernel in kernels.items()
     }
-    for warps in (4, 8, 16):
-        runs[f"stock w{warps}"] = lambda w=warps: layer_norm[(p.rows,)](
-            *p.args, BLOCK=1024, num_warps=w
-        )
-    tell(rows, "layer norm 16384x8192", rounds(runs))
+    tell(rows, "layer norm 16384x8192", rounds(runs | stock_norm(p)))
 
 
 def nothing_more(_problem):
@@ -371,12 +428,11 @@ def main(extra=nothing_more):
     )
     parser.add_argument("--tutorial", type=Path, help="Triton's 06-fused-attention.py, to compare")
     parser.add_argument("--check", action="store_true", help="whether they are right, no more")
+    parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     names = sorted(file.stem for file in asked.folder.glob("*.py"))
-    if asked.work is not None:
-        work(asked.folder, names, asked.work)
-        return
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("triton") is None:
         print("skipped: torch and Triton are needed")
         return
@@ -390,7 +446,14 @@ def main(extra=nothing_more):
     triton.set_allocator(
         lambda size, _align, _stream: torch.empty(size, device="cuda", dtype=torch.int8)
     )
-    good, errors = checked(asked.folder, names)
+    if asked.work is not None:
+        number, processes = map(int, asked.part.split("/"))
+        mine = jobs(names, asked.tutorial, asked.check)[number::processes]
+        isolated.work(mine, lambda job: done(asked.folder, job, asked.tutorial), asked.work)
+        return
+    begun = time.time()
+    good, errors = prepared(asked, names)
+    print(f"checked and compiled in {time.time() - begun:.0f} s", flush=True)
     if asked.check:
         sys.exit(len(good) != len(names))
     rows = []

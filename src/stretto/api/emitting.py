@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 from os import PathLike, fspath
 from typing import Any, Literal
 
@@ -39,8 +40,11 @@ from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
+from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.materialize import Program, materialize
+from stretto.predict.running import Subject
+from stretto.predict.whole import pace_of_threads
 from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
@@ -58,6 +62,10 @@ SUM_COLUMNS = 128
 """Columns of a sum in tensor memory that one group of warps has registers for."""
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
+DRAINED = (1, 2, 4, 8)
+"""Iterations of a loop that may run together where threads load, each to its end before others."""
+TOLD = 0.01
+"""Of a predicted pace: what two kernels differ by at least before one is said to be faster."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
@@ -79,6 +87,8 @@ class EmittedKernel:
     """Lowered, as it was emitted."""
     looped: tuple[Looped, ...] = field(default=(), repr=False, compare=False)
     """Its loops, in their order."""
+    pace: tuple[float, float] | None = field(default=None, repr=False, compare=False)
+    """Where threads load: predicted cycles of an SM for a block, and those by latencies alone."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -132,6 +142,17 @@ class EmittedKernel:
         """Cycles an iteration, of all its loops."""
         return sum(analysis.ii or 0 for analysis in self.analyses)
 
+    @property
+    def order(self) -> tuple[float, ...]:
+        """What is smaller is faster: the pace where threads load, and at one pace loops that go on,
+        by their II, before those that are drained, by what they have to spare; else the II, and
+        consumers."""
+        if self.pace is None:
+            return self.length, -self.consumers
+        pace, alone = self.pace
+        drained = any(loop.drained for loop in self.looped)
+        return round(log(pace) / TOLD), drained, alone if drained else self.length
+
     def fits(self, consumers: int, stages: int) -> bool:
         """Whether it has so many consumers, and no loop of it more stages."""
         most = max((a.stage_count or 0 for a in self.analyses), default=0)
@@ -145,7 +166,8 @@ class EmittedKernel:
     @property
     def schedules(self) -> tuple[object, ...]:
         """What tells it from another of the same kernel."""
-        return self.consumers, tuple((a.ii, a.starts) for a in self.analyses)
+        drained = tuple(loop.drained for loop in self.looped)
+        return self.consumers, tuple((a.ii, a.starts) for a in self.analyses), drained
 
 
 def emit(
@@ -175,12 +197,14 @@ def emit(
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
+    Where threads load and nothing is multiplied, the II tells little: taken is what is predicted
+    to be fastest, with loops that go round eight times where nobody tells.
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     """
     emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
     made = emitter.candidates(consumers, depth, agents)
     if accept is not None:
-        for candidate in sorted(made, key=_length):
+        for candidate in sorted(made, key=lambda one: one.order):
             if accept(candidate.emitted):
                 return candidate
     return min(made, key=_worth)
@@ -218,6 +242,9 @@ class Emitter:
         self._ready: dict[int, RunnableKernel] = {}
         self._rooms: dict[tuple[int, str], Machine] = {}
         self._made: dict[tuple[int, int], list[tuple[int, EmittedKernel]]] = {}
+        self._draws: list[EmittedKernel] | None = None
+        self._known: dict[tuple[str, int], tuple[Loop, ScheduleResult]] = {}
+        self._paces: dict[str, EmittedKernel] = {}
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -259,7 +286,53 @@ class Emitter:
         made += self._solved(made, max(counts), depth, agents or {}, stages)
         if not made:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
-        return made
+        if self._given.has_products or agents:
+            return made
+        made = [self._paced(one) for one in made]
+        if made[0].pace is None or stages:
+            return made
+        if self._draws is None:
+            self._draws = self._draining()
+        return made + [one for one in self._draws if _differs(one, made)]
+
+    def _paced(self, made: EmittedKernel) -> EmittedKernel:
+        """With what is predicted of it, where threads load."""
+        if made.source not in self._paces:
+            assert made.kernel is not None
+            subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
+            paced = replace(made, pace=pace_of_threads(subject, self.machine))
+            self._paces[made.source] = paced
+        return self._paces[made.source]
+
+    def drained(self, together: Sequence[int]) -> EmittedKernel:
+        """The kernel with at most so many iterations of each loop together, each to its end.
+
+        EmitError where a loop cannot be.
+        """
+        made = self._emitted(1, together, None, {}, drained=True)
+        if made is None:
+            raise EmitError(f"no loop of `{self.name}` has a schedule of {together} stages")
+        return self._paced(made)
+
+    def _draining(self) -> list[EmittedKernel]:
+        """Kernels whose loops are drained: all alike, then loop by loop from the best so far."""
+        loops = range(len(self.lowered(1).loops))
+        found: dict[tuple[int, ...], EmittedKernel] = {}
+
+        def look(together: tuple[int, ...]) -> None:
+            if together not in found:
+                try:
+                    found[together] = self.drained(together)
+                except (EmitError, KernelError):
+                    return
+
+        for many in DRAINED:
+            look((many,) * len(loops))
+        for loop in loops if found else ():
+            best = min(found, key=lambda together: found[together].order)
+            for many in DRAINED:
+                look((*best[:loop], many, *best[loop + 1 :]))
+        return list(found.values())
 
     def _solved(
         self,
@@ -310,39 +383,50 @@ class Emitter:
     def _emitted(
         self,
         consumers: int,
-        stages: int,
+        stages: int | Sequence[int],
         depth: int | None,
         placed: Mapping[str, str],
         *,
         solve: bool = False,
+        drained: bool = False,
     ) -> EmittedKernel | None:
-        """The kernel by schedules of so many stages, of the generators or of the solver."""
+        """The kernel by schedules of so many stages, of the generators or of the solver.
+
+        `stages` are those of all loops, or of each.
+        """
         ready = self.lowered(consumers)
         if placed:
             agents = self.machine.replicas_of_products(consumers)
             ready = _with_agents(ready, placed, self.machine, agents)
         looped: list[Looped] = []
         analyses: list[ScheduleResult] = []
-        for loop in ready.loops:
+        for number, loop in enumerate(ready.loops):
+            most = stages if isinstance(stages, int) else stages[number]
             room = self._room(consumers, loop)
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
             if known is None and solve:
-                wiring, analysis = self._solve(wiring, consumers, room, stages)
+                wiring, analysis = self._solve(wiring, consumers, room, most)
             elif known is None:
-                analysis = schedule(
-                    wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
-                )
+                analysis = self._scheduled(wiring.loop, room, most)
             else:
                 analysis = _kept(known, prepare(wiring.loop, room))
             if not analysis.success:
                 return None
             prepared = analysis.problem
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
-            looped.append(Looped(loop.operation, wiring, program))
+            looped.append(Looped(loop.operation, wiring, program, drained))
             analyses.append(analysis)
         return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+
+    def _scheduled(self, loop: Loop, room: Machine, stages: int) -> ScheduleResult:
+        """A loop by the generators; kernels of several loops have some of them in common."""
+        known = self._known.get((loop.name, stages))
+        if known is None or known[0] is not loop:
+            made = schedule(loop, room, seed=self._seed, max_stages=stages, effort=self._effort)
+            known = self._known[loop.name, stages] = (loop, made)
+        return known[1]
 
     def _solve(
         self, wiring: LoopWiring, consumers: int, room: Machine, stages: int
@@ -406,8 +490,8 @@ def multiplies(kernel: Kernel) -> bool:
     return any(op.name == "tile.dot" for op in kernel.walk())
 
 
-def _length(made: EmittedKernel) -> tuple[int, int]:
-    return made.length, -made.consumers
+def _differs(made: EmittedKernel, others: Iterable[EmittedKernel]) -> bool:
+    return all(made.schedules != other.schedules for other in others)
 
 
 # What is given ---------------------------------------------------------------------------------
@@ -559,9 +643,9 @@ def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
     return ScheduleResult(**fields_of(found), problem=ready)
 
 
-def _worth(made: EmittedKernel) -> tuple[int, int, int]:
-    """Registers that are too many, then the II, then stages."""
-    return made.over, *_length(made)
+def _worth(made: EmittedKernel) -> tuple[float, ...]:
+    """Registers that are too many, then the pace or the II."""
+    return made.over, *made.order
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:

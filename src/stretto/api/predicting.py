@@ -261,10 +261,10 @@ class _Ranking:
 
 
 def _launched(several: Sequence[KernelPrediction]) -> Sequence[KernelPrediction]:
-    """Of several schedules those that a launch may take: one group of warps takes the shortest."""
+    """Of several schedules those that a launch may take: one group of warps takes the first."""
     if not several or several[0].made.mode == "specialized":
         return several
-    return [min(several, key=lambda one: (one.prediction.spills, one.made.length))]
+    return [min(several, key=lambda one: (one.prediction.spills, one.made.order))]
 
 
 def _beside(

@@ -59,6 +59,9 @@ class LoopScore:
     """Trips below which iterations run one after the other."""
     singly: tuple[Beat, ...]
     """One iteration of that way."""
+    together: int = 0
+    """Iterations that run to their end before the next begin, the steady part once for them; what
+    is left over runs singly. 0: the steady part goes on to the last iteration."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _pipes(loop: Loop, machine: Machine, timings: Timings) -> tuple[float, ...]:
         else:
             part = part_of(op, found, timings.pipes, timings.lag, timings.meeting)
             special += part.special
-            arithmetic += part.arithmetic if op.kind != MULTIPLY else 0.0
+            arithmetic += part.arithmetic if opcode(op.kind).computes != MULTIPLY else 0.0
     beside = (1 - timings.costs.beside) * tensor
     return tensor, special * MET, (arithmetic + beside) * MET
 

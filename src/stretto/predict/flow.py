@@ -35,8 +35,8 @@ from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import STAGING
 
-MULTIPLY, SUMS = "arith.mulf", ("arith.addf", "arith.subf")
-"""What is one instruction together."""
+MULTIPLY, SUMS = "multiply", ("add", "subtract")
+"""What is one instruction together, by what it computes."""
 DEPTH = 16
 """Of k, that one instruction of a product takes."""
 GROUP = 4
@@ -82,7 +82,7 @@ class Costing:
         """
         loop = self.programs[score.number].loop
         stages = {beat.op: beat.stage for beat in score.kernel if beat.kind == "work"}
-        kinds = {op.name: op.kind for op in loop.ops}
+        does = {op.name: opcode(op.kind).computes for op in loop.ops}
         takers: dict[str, list[tuple[str, int]]] = {}
         for op in loop.ops:
             for operand in op.operands:
@@ -90,9 +90,9 @@ class Costing:
         return frozenset(
             op
             for op, stage in stages.items()
-            if kinds[op] == MULTIPLY
+            if does[op] == MULTIPLY
             and all(
-                kinds[taker] in SUMS and not distance and stages.get(taker) == stage
+                does.get(taker) in SUMS and not distance and stages.get(taker) == stage
                 for value in loop.op(op).results
                 for taker, distance in takers.get(value, [("", 1)])
             )

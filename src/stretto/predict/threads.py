@@ -125,10 +125,7 @@ class Threads:
         )
 
         def laid_out(cycles: float) -> Outcome:
-            loaded = self._latencies(
-                memory.far.latency(far / cycles), memory.shared.latency(near / cycles), often
-            )
-            return _Timeline(self, loaded, often).outcome()
+            return self._laid_out(often, far / cycles, near / cycles)
 
         found = laid_out(least)
         low, high = least, max(least, found.cycles + memory.follow[0])
@@ -143,6 +140,19 @@ class Threads:
         found = _stretched(laid_out(high), high - memory.follow[0])
         full = high * FULL < max(far / memory.far.most, near / memory.shared.most, least)
         return high, _named(found, STARVED) if full else found
+
+    def unhindered(self, often: Callable[[LoopScore | Around], int], cycles: float) -> float:
+        """Cycles of a block's place at the latencies of such a length, were there bytes enough."""
+        far, near, _, _ = (self.resident * of / cycles for of in self._traffic(often))
+        return self._laid_out(often, far, near).cycles + self.memory.follow[0]
+
+    def _laid_out(
+        self, often: Callable[[LoopScore | Around], int], far: float, near: float
+    ) -> Outcome:
+        """A block at so many bytes a cycle of memory and of the shared cache."""
+        memory = self.memory
+        loaded = self._latencies(memory.far.latency(far), memory.shared.latency(near), often)
+        return _Timeline(self, loaded, often).outcome()
 
     def _again(self, often: Callable[[LoopScore | Around], int]) -> tuple[float, float]:
         """Parts of what is loaded again, or by all, that an SM's cache has, and the shared one.
@@ -297,33 +307,65 @@ class _Timeline:
         some = min(trips, MOST)
         self.there.clear()
         steps = self.steps.setdefault(loop.number, [])
-        if some < loop.needed:
+        if loop.together or some < loop.needed:
             steps.append(self.now)
-            for turn in range(some):
-                self._step(loop, loop.singly, turn, staged=False)
-                steps.append(self.now)
+            done = some // loop.together * loop.together if loop.together else 0
+            for begun in range(0, done, loop.together or 1):
+                self._drained(loop, begun)
+                between = (self.now - steps[-1]) / loop.together
+                steps += [steps[-1] + between * n for n in range(1, loop.together + 1)]
+            self._unrolled(loop, loop.singly, done, some - done, steps)
+            if trips > some:
+                self._go_on(trips - some, steps)
         else:
             for step, beats in loop.prologue:
                 self._step(loop, beats, step)
             steps.append(self.now)
             left = some + loop.ahead - loop.first
-            step = loop.first
-            for at_once in UNROLLED if self._instructions(loop) <= SMALL else (1,):
-                for _ in range(left // at_once):
-                    for _ in range(at_once):
-                        self._step(loop, loop.kernel, step)
-                        steps.append(self.now)
-                        step += 1
-                    self._moved(step - (1 if at_once == 1 else 2))
-                    steps[-1] = self.now
-                left %= at_once
+            self._unrolled(loop, loop.kernel, loop.first, left, steps)
             if trips > some:
-                half = len(steps) // 2
-                pace = (steps[-1] - steps[half]) / max(1, len(steps) - 1 - half)
-                self.now += pace * (trips - some)
-                self.there.clear()
+                self._go_on(trips - some, steps)
             for step, beats in loop.epilogue:
                 self._step(loop, beats, some + step)
+
+    def _drained(self, loop: LoopScore, begun: int) -> None:
+        """Iterations that run together, from the first one's begin to the last one's end."""
+        for step, beats in loop.prologue:
+            self._step(loop, beats, begun + step)
+        self._step(loop, loop.kernel, begun + loop.first)
+        for step, beats in loop.epilogue:
+            self._step(loop, beats, begun + loop.together + step)
+
+    def _unrolled(
+        self, loop: LoopScore, beats: Sequence[Beat], step: int, left: int, steps: list[float]
+    ) -> None:
+        """Steps of a loop that the assembler writes several times, where they are small."""
+        alone = beats is loop.singly or loop.first == loop.ahead
+        touched = [self.threads.touched.get(b.operation) for b in beats if b.operation is not None]
+        loads: list[Beat] = []
+        if alone and not any(access is not None and access.stores for access in touched):
+            # Nothing is stored that a load might read: the assembler has all loads first.
+            loads = [beat for beat in beats if beat.operation in self.latency]
+        rest = [beat for beat in beats if beat not in loads]
+        for at_once in UNROLLED if self._instructions(loop) <= SMALL else (1,):
+            for _ in range(left // at_once):
+                for n in range(at_once):
+                    self._step(loop, loads, step + n, staged=False)
+                for _ in range(at_once):
+                    self._step(loop, rest, step, staged=not alone)
+                    steps.append(self.now)
+                    step += 1
+                if not alone:
+                    self._moved(step - (1 if at_once == 1 else 2))
+                steps[-1] = self.now
+            left %= at_once
+
+    def _go_on(self, trips: int, steps: Sequence[float]) -> None:
+        """So many trips more, at the pace of the last."""
+        half = len(steps) // 2
+        pace = (steps[-1] - steps[half]) / max(1, len(steps) - 1 - half)
+        self.now += pace * trips
+        self.there.clear()
 
     def _instructions(self, loop: LoopScore) -> float:
         """Of a thread in a step: what it computes, loads and stores, and moves to the next."""

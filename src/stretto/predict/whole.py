@@ -41,6 +41,8 @@ RESERVED = 1024
 """Bytes of shared memory that CUDA takes of each block."""
 REGISTERS, GRAIN = 255, 8
 """Of a thread at most, and by how many they are given out."""
+ASSUMED = 8
+"""Trips of a loop of which nobody tells."""
 FIRST = 0
 """The loop in which kernels read clocks."""
 
@@ -60,6 +62,18 @@ def predict_whole(
     `shared` is kept by the caller, empty at first, for all predictions of one kernel and grid.
     """
     return _Whole(subject, machine, grid, given, clock, shared).found()
+
+
+def pace_of_threads(subject: Subject, machine: Machine) -> tuple[float, float] | None:
+    """Cycles of an SM for a block of a kernel whose threads load, where nobody says how it runs;
+    and what they would be if only latencies counted, which says how much there is to spare.
+
+    Loops whose trips are not told go round a few times, and there are blocks for every place; None
+    where threads do not load, or the machine does not tell of loads.
+    """
+    sms = timings_of(machine).sms
+    whole = _Whole(subject, machine, (sms * BLOCKS,), {}, None, assumed=ASSUMED)
+    return whole.pace()
 
 
 @dataclass(frozen=True)
@@ -93,8 +107,11 @@ class _Whole:
         given: Mapping[str, Number | tuple[int, ...]],
         clock: float | None,
         shared: dict[Operation, float] | None = None,
+        *,
+        assumed: int | None = None,
     ) -> None:
         self._subject = subject
+        self._assumed = assumed
         self._machine = machine
         self._timings = timings_of(machine)
         self._clock = clock or self._timings.clock
@@ -106,7 +123,8 @@ class _Whole:
             result: op for op in subject.kernel.walk() for result in op.results
         }
         self._loops = loops_of(subject.emitted.score[0].parts)
-        self._require_trips(given)
+        if assumed is None:
+            self._require_trips(given)
         self._runs: dict[Trips, tuple[Outcome, float]] = {}
         self._lengths: dict[Trips, tuple[float, Outcome]] = {}
         self._memory = memory_of(machine, self._clock)
@@ -198,7 +216,8 @@ class _Whole:
 
     def _trips(self, block: int) -> Trips:
         numbers = self._numbers(block)
-        return tuple(numbers.trips(p.lower, p.upper, p.step) or 0 for p in self._loops)
+        told = [numbers.trips(p.lower, p.upper, p.step) for p in self._loops]
+        return tuple((self._assumed or 0) if trips is None else trips for trips in told)
 
     def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
         """Cycles of a block, those outside of steady parts, and the run that tells them."""
@@ -278,6 +297,18 @@ class _Whole:
         return Watched(outcome, programs, steps, self._costing)
 
     # All of them ---------------------------------------------------------------------------------
+
+    def pace(self) -> tuple[float, float] | None:
+        """Cycles of an SM for a block, where threads load; and by latencies alone."""
+        if self._threads is None:
+            return None
+        trips = self._trips(0)
+        cycles, _, _ = self._loaded(self._threads, trips)
+        turns = dict(zip(map(_key, self._loops), trips, strict=True))
+        alone = self._threads.unhindered(lambda part: turns[_key(part)], cycles)
+        # What has no register is stored and loaded again: the more there is, the worse.
+        each = max(1.0, self._registers / REGISTERS) / self._resident
+        return cycles * each, alone * each
 
     def found(self) -> Prediction:
         last = self._blocks - 1

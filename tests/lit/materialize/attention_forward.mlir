@@ -9,7 +9,7 @@
 // BOTH:   %l_last = nv_tileas.async.pipeline.program {
 // BOTH:     %k_tile.ring = {{.*}}create_ring {storage = "k_tile", {{.*}}} : !nv_tileas.pipeline<2, !nv_tileas.smem_ref<64x128xbf16>>
 // BOTH:     %o_acc.ring = {{.*}}create_ring(%o_acc : {{.*}}) {storage = "o_acc", fixed, {{.*}}} : !nv_tileas.pipeline<1, !nv_tileas.tmem_ref<128x128xf32>>
-// BOTH:     %m.ring = {{.*}}create_ring {value = "m", {{.*}}} : !nv_tileas.pipeline<3, tensor<128xf32>>
+// BOTH:     %m.ring = {{.*}}create_ring {value = "m", {{.*}}} : !nv_tileas.pipeline<2, tensor<128xf32>>
 // BOTH:     %Pipe_m = {{.*}}create_pipeline on %m.ring {{.*}}producers = ["new_max"], consumers = [{op = "new_max", distance = 1 : i64}, {op = "max_drop", distance = 1 : i64}
 
 // Orders inside one stream are private.

@@ -8,6 +8,10 @@
 A trip count too small for a prologue goes another way: one iteration after the other. Slots are
 taken iteration by iteration on either way, so agents need not go the same.
 
+What threads load is in registers, and one that goes from step to step of a loop is moved to
+another: that waits for the load. A loop that is drained has no such: as many iterations as there
+are stages run in one step of a loop, written out, and the rest one after the other.
+
 A product in flight is known by its variable; a wait says how many younger ones may go on. ptxas
 wants the same products in flight on every way into a loop, so where some are at the end of a step,
 the first step of the kernel stands before its loop.
@@ -69,6 +73,8 @@ class Way:
     """What is counted, as an expression; a number in the prologue."""
     at: int | None = None
     """The number, where it is one."""
+    base: str = ""
+    """The iteration that the number counts from, where that is not the first."""
     pending: list[Flight] = field(default_factory=list[Flight])
     defined: set[str] = field(default_factory=set[str])
     """Variables of earlier steps that there are."""
@@ -77,7 +83,7 @@ class Way:
     def iteration(self, stage: int) -> str:
         """The iteration that a stage works on."""
         if self.at is not None:
-            return str(self.at - stage)
+            return f"{self.base} + {self.at - stage}" if self.base else str(self.at - stage)
         return f"{self.step} - {stage}" if stage else self.step
 
 
@@ -116,7 +122,13 @@ class LoopWriter:
         singly: tuple[Beat, ...] = ()
         parts: _Parts = ((), (), ())
         known = self._known
-        if steps.first == steps.last and not flying:
+        many = known is None or known >= needed
+        drained = self._loop.drained and steps.first < steps.last and many
+        if drained and flying:
+            raise EmitError(f"loop `{self._program.loop.name}`: products fly on, it is not drained")
+        if drained:
+            parts, singly = self._drained(long, short, needed)
+        elif steps.first == steps.last and not flying:
             parts = self._pipelined(long, peel=False)
         elif known is not None and known >= needed:
             parts = self._pipelined(long, peel=flying)
@@ -134,7 +146,7 @@ class LoopWriter:
         self._a.scored(
             LoopScore(
                 self._number, lower, upper, step, prologue, kernel, epilogue, first,
-                steps.first, needed, singly,
+                steps.first, needed, singly, needed if drained else 0,
             )
         )  # fmt: skip
         self._after()
@@ -287,11 +299,48 @@ class LoopWriter:
 
     # The two ways ------------------------------------------------------------------------------
 
-    def _one_by_one(self, way: Way) -> tuple[Beat, ...]:
+    def _drained(self, long: Way, short: Way, many: int) -> tuple[_Parts, tuple[Beat, ...]]:
+        """So many iterations in each step of a loop, and what is left over singly."""
+        a, steps = self._a, self._steps
+        if any(self._touched(i) for i in self._issues):
+            raise EmitError(f"loop `{self._program.loop.name}` has rings, it is not drained")
+        done = a.names.give("done")
+        a.say(f"{done} = {self._n} // {many} * {many}")
+        long.base = a.names.give("base")
+        prologue: list[tuple[int, tuple[Beat, ...]]] = []
+        epilogue: list[tuple[int, tuple[Beat, ...]]] = []
+        kernel: tuple[Beat, ...] = ()
+        a.clocks(lambda tracer: tracer.enter(str(self._number)))
+        with a.lines.block(f"for {long.base} in range(0, {done}, {many}):"):
+            a.enter()
+            self._begin(long, self._issues)
+            for step in range(steps.first, many + steps.last):
+                a.say(f"# step {step - steps.first} of {many + steps.last - steps.first}")
+                long.at = step
+                if step < steps.last:
+                    self._step(long, steps.prologue(step))
+                    prologue.append((step, self._scored()))
+                elif step < many + steps.first:
+                    self._step(long, self._issues)
+                    kernel = self._scored()
+                else:
+                    self._step(long, steps.epilogue(step - many))
+                    epilogue.append((step - many, self._scored()))
+            a.leave()
+        a.clocks(Tracer.leave)
+        a.clocks(lambda tracer: tracer.settle(str(self._number), done))
+        singly = self._one_by_one(short, done)
+        if any(most > 1 for most in self._back.values()):
+            told = "reads what iterations before the last left"
+            raise EmitError(f"loop `{self._program.loop.name}` {told}, it is not drained")
+        return (tuple(prologue), kernel, tuple(epilogue)), singly
+
+    def _one_by_one(self, way: Way, begun: str = "") -> tuple[Beat, ...]:
         """Each iteration from its first operation to its last."""
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
-        with self._a.lines.block(f"for {way.step} in range({self._n}):"):
+        every = f"{begun}, {self._n}" if begun else self._n
+        with self._a.lines.block(f"for {way.step} in range({every}):"):
             self._a.enter()
             self._step(way, order, comment=False)
             self._a.leave()

@@ -40,6 +40,9 @@ class Looped:
     operation: Operation
     wiring: LoopWiring
     program: Program
+    drained: bool = False
+    """Whether as many iterations as there are stages run to their end before the next begin: what
+    is in flight then never goes from one step of a loop to the next."""
 
 
 @dataclass(frozen=True)
