@@ -212,7 +212,7 @@ def test_the_page_has_the_table_of_the_committed_rounds() -> None:
 
 def test_tables_of_the_page_are_made_of_rows(tmp_path: Path) -> None:
     def row(name: str, cycles: float, ms: float, by: float) -> dict[str, object]:
-        family = name.split("_")[0]
+        family = name.split("_", maxsplit=1)[0]
         return {"name": name, "family": family, "cycles": cycles, "predicted_cycles": cycles + 7,
                 "ms": ms, "ranked_by_ms": by, "spilled": 0}  # fmt: skip
 
