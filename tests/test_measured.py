@@ -192,7 +192,7 @@ def test_a_file_that_is_no_trace_of_this_kernel_is_refused(
 def test_the_plot_and_the_page_say_what_the_committed_rows_say(tmp_path: Path) -> None:
     script, results = ROOT / "benchmarks/gpu/predicted.py", ROOT / "benchmarks/gpu/results"
     drawn = tmp_path / "predicted.svg"
-    rows = str(results / "predicted-h200-2026-11-16.jsonl")
+    rows = str(results / "predicted-h200-2026-11-17.jsonl")
     asked = [sys.executable, str(script), "--rows", rows, "--plot", str(drawn)]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert drawn.read_text() == (ROOT / "docs/pictures/predicted.svg").read_text()

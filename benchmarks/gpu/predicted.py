@@ -27,7 +27,7 @@ import predicted_plot
 import predicted_tables
 import shipped
 
-RESULTS = HERE / "results" / "sweep-h200-2026-11-16.jsonl"
+RESULTS = HERE / "results" / "sweep-h200-2026-11-17.jsonl"
 
 
 def given(row):
