@@ -91,7 +91,7 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
 
     def on_solution_callback(self) -> None:
         """The solver found a better solution."""
-        self.tell(round(self.objective_value), _up(self.best_objective_bound))
+        self.tell(round(self.objective_value), up(self.best_objective_bound))
 
 
 def solve(
@@ -107,19 +107,24 @@ def solve(
     if objective is not None:
         model.cp.minimize(objective)
     watcher = _Watcher(tell) if tell is not None and objective is not None else None
-    solver, status = run(model.cp, clock, share, watcher)
-    if status == cp_model.INFEASIBLE:
-        return Outcome("refuted")
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Outcome("undecided")
-    solution = model.read(solver.value)
+    while True:
+        solver, status = run(model.cp, clock, share, watcher)
+        if status == cp_model.INFEASIBLE:
+            return Outcome("refuted")
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Outcome("undecided")
+        solution = model.read(solver.value)
+        if not model.asks_more(solution):
+            break
+        if clock.over:
+            return Outcome("undecided")
     if model.case.knotted(solution):
         if objective is not None:
             return Outcome("undecided", knotted=True)
         return _unknotted(model, clock, share)
     if objective is None:
         return Outcome("found", solution)
-    value, bound = round(solver.objective_value), _up(solver.best_objective_bound)
+    value, bound = round(solver.objective_value), up(solver.best_objective_bound)
     return Outcome("best" if status == cp_model.OPTIMAL else "found", solution, value, bound)
 
 
@@ -198,6 +203,6 @@ def _wait(
     return answer[0]
 
 
-def _up(bound: float) -> int:
+def up(bound: float) -> int:
     """A lower bound on a whole number, as a whole number."""
     return -int(-bound // 1) if bound == bound // 1 else int(bound // 1) + 1
