@@ -382,7 +382,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "rule names": {BY_HAND: "missing"},
     "rule interval": {BY_HAND: "no ii"},
     "rule target": {BY_HAND: "another machine"},
-    "dependence: stated": {BY_HAND: "carried", ACCEPTS: 3, REFUSES: 5},
+    "dependence: stated": {BY_HAND: "carried", ACCEPTS: 3, REFUSES: 85},
     "dependence: flows": {BY_HAND: "read early", ACCEPTS: 0, REFUSES: 10},
     "dependence: anti": {ACCEPTS: 0},
     "dependence: output": {ACCEPTS: 2},
