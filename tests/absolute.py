@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from living import over
 from stretto.loop import Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
@@ -39,6 +40,7 @@ def disagreements(
         *_storages(line, machine, analysis),
         *_fusion(line, machine, analysis),
         *_units(line, machine, analysis),
+        *over(loop, machine, ii, analysis.starts),
     ]
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, count, permutations
 
+from living import over
 from stretto.loop import Dependence, Loop, Op, Storage, Use
 from stretto.machine import Machine
 from stretto.solution import Schedule
@@ -356,7 +357,7 @@ def _legal_so_far(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, in
         inside = [s for s in loop.storages if s.space == budget.space]
         if sum(s.bytes * _ring_depth(loop, s, ii, starts) for s in inside) > budget.bytes:
             return False
-    return True
+    return not over(loop, machine, ii, starts)
 
 
 def _met(d: Dependence, ii: int, starts: Mapping[str, int]) -> bool:

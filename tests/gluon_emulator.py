@@ -2,7 +2,8 @@
 
     partitions      threads; one that waits in vain for a while is a deadlock
     mbarriers       counts, bytes and phases; more arrivals than the count are an error
-    TMA             copies land late, some after a nap, in another thread
+    TMA             copies land late and in any order, some after a nap, in other threads; stores
+                    read their tile as late as a wait lets them, and only what was fenced
     products        read their operands when they are waited for, not when they are issued;
                     what is in flight cannot be computed with; those of tensor memory run in
                     another thread, late, and arrive on barriers themselves
@@ -34,6 +35,9 @@ PATIENCE = 10.0
 """Seconds after which a wait is a deadlock."""
 NAP = 0.001
 """Seconds that a copy, or whoever has arrived, may tarry."""
+
+COPIERS = 5
+"""Copies that may overtake each other."""
 
 
 class EmulationError(Exception):
@@ -116,6 +120,27 @@ class Pointer:
         return Pointer(self.array, self.offsets[index])
 
 
+_unfenced = threading.local()
+"""What a partition has written since its last fence, which TMA and products may not see."""
+
+
+def _written() -> set[int]:
+    if not hasattr(_unfenced, "roots"):
+        _unfenced.roots = set()
+    return _unfenced.roots
+
+
+def _root(array: Any) -> int:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return id(array)
+
+
+def _require_fenced(tile: Any) -> None:
+    if isinstance(tile, Shared) and _root(tile.array) in _written():
+        raise EmulationError("what threads wrote is used before a fence")
+
+
 class Shared:
     """Shared memory, or a view of it."""
 
@@ -138,6 +163,7 @@ class Shared:
     def store(self, value: Any) -> None:
         if np.shape(value) != self.array.shape:
             raise EmulationError(f"{np.shape(value)} into {self.array.shape}")
+        _written().add(_root(self.array))
         self.array[...] = value
 
     def load(self, layout: Any = None) -> Reg:
@@ -186,6 +212,7 @@ class Barrier:
         self.bytes = self.phase = 0
 
     def init(self, count: int) -> None:
+        _written().add(id(self))
         self.count = self.left = count
 
     def arrive(self, count: int = 1, expected: int = 0) -> None:
@@ -278,7 +305,7 @@ class Late(threading.Thread):
             if job is None:
                 return
             if self.rng.random() < max(self.naps, 0.2):
-                time.sleep(NAP if self.naps else self.rng.random() * NAP)
+                time.sleep(self.rng.random() * NAP * (2 if self.naps else 1))
             try:
                 job()
             except BaseException as error:
@@ -294,7 +321,9 @@ class Emulator:
     def __init__(self, source: str, seed: int = 0, naps: float = 0.0, slow: str = "") -> None:
         self._slow = slow
         self._local = threading.local()
-        self._copies, self._products = Late(seed, naps), Late(seed + 1, naps)
+        self._products = Late(seed, naps)
+        self._copies = [Late(seed + 1 + n, naps) for n in range(COPIERS)]
+        self._turns = itertools.cycle(self._copies)
         self._naps, self._rng = naps, random.Random(seed)
         self._sums: list[TensorMemory] = []
         self._alone = threading.Lock()
@@ -322,9 +351,9 @@ class Emulator:
             with np.errstate(all="ignore"):
                 self.space["launch"](*args, **named, grid=grid)
         finally:
-            self._copies.todo.put(None)
-            self._products.todo.put(None)
-        for late in (self._copies, self._products):
+            for late in (*self._copies, self._products):
+                late.todo.put(None)
+        for late in (*self._copies, self._products):
             if late.failed is not None:
                 raise late.failed
 
@@ -345,10 +374,12 @@ class Emulator:
                     for at in itertools.product(*(range(n) for n in reversed(sizes))):
                         emulator._local.at = tuple(reversed(at))
                         emulator._local.grid = sizes
-                        emulator._local.pending = []
+                        emulator._local.pending, emulator._local.stores = [], []
+                        _written().clear()
                         emulator._local.warps = num_warps
                         emulator._sums = []
                         function(*made, num_warps=num_warps)
+                        emulator._require_stored()
                         if any(any(one.flying) for one in emulator._sums):
                             raise EmulationError("products are in flight at the end")
 
@@ -359,18 +390,22 @@ class Emulator:
     def _specialize(self, parts: Any, warps: Any, registers: Any) -> None:
         if len(parts) != len(warps) + 1 or len(warps) != len(registers):
             raise EmulationError("partitions, warps and registers do not fit together")
+        if _written():
+            raise EmulationError("partitions begin before what is there was fenced")
         errors: list[BaseException] = []
         at, grid = self._local.at, self._local.grid
         of = [self._local.warps, *warps]
 
         def go(function: Any, args: Any, number: int) -> None:
             self._local.warps = of[number]
-            self._local.at, self._local.grid, self._local.pending = at, grid, []
+            self._local.at, self._local.grid = at, grid
+            self._local.pending, self._local.stores = [], []
             try:
                 with np.errstate(all="ignore"):  # each thread has its own
                     function(*args)
                 if self._local.pending:
                     raise EmulationError("products are in flight at the end")
+                self._require_stored()
             except BaseException as error:
                 errors.append(error)
 
@@ -389,6 +424,8 @@ class Emulator:
 
     def _mma(self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False) -> Any:
         self._note("product")
+        _require_fenced(a)
+        _require_fenced(b)
         flight = Flight(a, b, total, use_acc)
         self._local.pending.append(flight)
         return flight if is_async else self._wait(0, (flight,))
@@ -412,6 +449,8 @@ class Emulator:
         return made
 
     def _add(self, a: Any, b: Any, total: Any, use_acc: Any = True) -> None:
+        _require_fenced(a)
+        _require_fenced(b)
         left, right, into, adds = a.array, b.array, total.array, bool(use_acc)
         if into.ndim != 2 or not isinstance(a, Shared) or not isinstance(total, TensorMemory):
             raise EmulationError("a product takes tiles in shared memory, its sum is elsewhere")
@@ -462,7 +501,20 @@ class Emulator:
         if list(to.array.shape) != desc.block:
             raise EmulationError(f"a tile of {desc.block} into {to.array.shape}")
         self._note(f"copy {desc.block}")
-        self._copies.todo.put(job)
+        next(self._turns).todo.put(job)
+
+    def _tma_store(self, desc: Descriptor, at: Any, tile: Shared) -> None:
+        _require_fenced(tile)
+        where = [int(a) for a in at]
+        self._local.stores.append(lambda: desc.store(where, tile.array))
+
+    def _store_wait(self, outstanding: int) -> None:
+        while len(self._local.stores) > outstanding:
+            self._local.stores.pop(0)()
+
+    def _require_stored(self) -> None:
+        if self._local.stores:
+            raise EmulationError("tiles are being stored at the end")
 
     @staticmethod
     def _allocate(dtype: Any, shape: Any, layout: Any) -> Any:
@@ -486,7 +538,8 @@ class Emulator:
 
     def _atomic(self, change: Any) -> Any:
         def run(pointer: Pointer, *values: Any, sem: str, scope: str) -> Reg:
-            if sem not in ("relaxed", "acquire", "release", "acq_rel") or scope != "gpu":
+            orders = ("relaxed", "acquire", "release", "acq_rel")
+            if sem not in orders or scope not in ("cta", "gpu", "sys"):
                 raise EmulationError(f"an atomic operation that is {sem}, {scope}")
             data = pointer.array.reshape(-1)
             offsets, *parts = np.broadcast_arrays(pointer.offsets, *map(np.asarray, values))
@@ -536,6 +589,11 @@ class Emulator:
         gl.warp_specialize = self._specialize
         gl.load, gl.store = self._load, self._store
         gl.atomic_add = self._atomic(lambda old, new: old + new)
+        gl.atomic_max, gl.atomic_min = self._atomic(_larger), self._atomic(_smaller)
+        gl.atomic_and = self._atomic(lambda old, new: old & new)
+        gl.atomic_or = self._atomic(lambda old, new: old | new)
+        gl.atomic_xor = self._atomic(lambda old, new: old ^ new)
+        gl.atomic_xchg = self._atomic(lambda _, new: new)
         gl.atomic_cas = self._atomic(lambda old, seen, new: new if old == seen else old)
         gl.constexpr = lambda x: x
         for name in ("NVMMADistributedLayout", "DotOperandLayout", "SliceLayout", "BlockedLayout"):
@@ -551,17 +609,17 @@ class Emulator:
         )
         tma = types.SimpleNamespace(
             async_copy_global_to_shared=self._tma_load,
-            async_copy_shared_to_global=lambda d, at, s: d.store(at, s.array),
-            store_wait=lambda _: None,
+            async_copy_shared_to_global=self._tma_store,
+            store_wait=self._store_wait,
         )
         hopper: Any = types.ModuleType("hopper")
         hopper.__dict__.update(
-            fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma, warpgroup_mma=self._mma,
-            warpgroup_mma_init=self._init, warpgroup_mma_wait=self._wait,
+            fence_async_shared=lambda: _written().clear(), mbarrier=mbarrier, tma=tma,
+            warpgroup_mma=self._mma, warpgroup_mma_init=self._init, warpgroup_mma_wait=self._wait,
         )  # fmt: skip
         blackwell: Any = types.ModuleType("blackwell")
         blackwell.__dict__.update(
-            fence_async_shared=lambda: None, mbarrier=mbarrier, tma=tma,
+            fence_async_shared=lambda: _written().clear(), mbarrier=mbarrier, tma=tma,
             TensorMemoryLayout=lambda block, **_: tuple(block),
             allocate_tensor_memory=self._allocate_tensor,
             tcgen05_mma=self._add, tcgen05_commit=self._commit,
@@ -598,6 +656,14 @@ def _width(array: Any) -> int:
             return 2
         at = at.base
     return array.itemsize
+
+
+def _larger(old: Any, new: Any) -> Any:
+    return max(old, new)
+
+
+def _smaller(old: Any, new: Any) -> Any:
+    return min(old, new)
 
 
 def _converted(value: Any, layout: Any) -> Any:

@@ -35,8 +35,20 @@ from stretto.exact.case import make_case
 from stretto.exact.objectives import up_to
 from stretto.exact.search import optimize
 from stretto.generate.problem import Problem
-from stretto.loop import Constraint, Dependence, Facts, Loop, Op, ResourceVector, Use
+from stretto.loop import (
+    Constraint,
+    Dependence,
+    Facts,
+    Loop,
+    Op,
+    Operand,
+    ResourceVector,
+    TileType,
+    Use,
+    Value,
+)
 from stretto.machine import Machine, Slot
+from stretto.machine.machine import Agent
 from stretto.problem.holds import Holds
 from stretto.solve import IllegalScheduleError
 from tiny_loops import tiny_problem
@@ -91,6 +103,15 @@ BEHIND = Loop(
     ),
     stated=(Dependence("a0", "b1", 2),),
 )
+TILED = Loop(
+    "two tiles that must not meet",
+    (
+        Op("a0", "load", results=("x",), uses=(Use("a", 2),), latency=4),
+        Op("b1", "store", (Operand("x"),), uses=(Use("b", 2),), latency=2),
+    ),
+    (Value("x", TileType((128,), "f32")),),
+)
+STAFFED = replace(TINY, agents=(Agent("g", ("tma", "mma", "simt"), 1, 4),))
 FUSING = replace(TINY, slots=(Slot(1, "a", 1, fusion_cap=2), Slot(2, "b", 1, fusion_cap=2)))
 _circle = (Dependence("a0", "b2", 0), Dependence("b3", "a1", 0))
 HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
@@ -105,6 +126,7 @@ HAND = {loop.name: (loop, TINY) for loop, _, _ in RARITIES.values()} | {
     )
 }
 """Loops that few random ones are like, each with its machine."""
+HAND[TILED.name] = (TILED, STAFFED)
 
 
 # The solver ---------------------------------------------------------------------------------
@@ -219,6 +241,7 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "model: depth": {BY_VERIFIER: 33, LOOSE: 33},
     "model: group": {BY_VERIFIER: 84, LOOSE: 84},
     "model: pin": {BY_VERIFIER: "one pinned behind another"},
+    "model: registers": {BY_VERIFIER: "two tiles that must not meet"},
     "model: storage": {LOOSE: 18, BY_VERIFIER: 136},
     "model: caps, and dependences of capped rings": {BY_VERIFIER: 11, LOOSE: 11},
     "fusion: acyclic": {BY_VERIFIER: "two pairs in a circle"},
@@ -240,6 +263,7 @@ _GENERATED: dict[str, dict[str, Case]] = {
     "depth": {BY_VERIFIER: 17},
     "group": {BY_VERIFIER: 88},
     "group: offsets": {BY_VERIFIER: "one a stage behind its group"},
+    "registers": {BY_VERIFIER: "two tiles that must not meet"},
     "slot": {BY_VERIFIER: "three alike, two may fuse"},
     "pool": {BY_VERIFIER: 1},
     "dependence": {BY_VERIFIER: "behind an updater"},
@@ -272,6 +296,7 @@ def _constraints() -> Iterator[Mutant]:
         ("group", "Groups need not share a stage."),
         ("pin", "Operations need not stand where they are pinned."),
         ("storage", "Rings may have any depth and take any bytes."),
+        ("registers", "Anything may live in the registers of agents."),
     ):
         yield _exact(f"model: {name}", removed, silent(f"{MODEL}.Model._{name}"))
     yield _exact(
@@ -363,6 +388,11 @@ def _generating() -> Iterator[Mutant]:
         _problem(group=lambda problem: (None,) * problem.size, members=lambda _: ()),
     )
     yield _generator("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
+    yield _generator(
+        "registers",
+        "Anything may live in the registers of agents.",
+        giving("stretto.problem.registers.Registers.overflow", ""),
+    )
     yield _generator("slot", "Every slot is unlimited.", _tables(_roomy))
     yield _generator("pool", "Every pool has plenty.", _tables(_plentiful))
     yield _generator(

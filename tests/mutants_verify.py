@@ -28,7 +28,7 @@ from mutation import (
     silent,
 )
 from programs import TINY
-from rich_loops import Rich, rich_problem
+from rich_loops import Rich, rich_agents, rich_problem
 from stretto.errors import StrettoError
 from stretto.loop import Access, Loop, Op, Operand, Storage, Value
 from stretto.machine import Machine
@@ -84,16 +84,20 @@ def _rarities() -> Iterator[tuple[Loop, int, dict[str, int]]]:
 RARITIES = {loop.name: (loop, ii, starts) for loop, ii, starts in _rarities()}
 
 
+def _number(case: str) -> int:
+    """Of ``agents 17``: a random loop whose agents have registers."""
+    return int(case.removeprefix("agents "))
+
+
 @cache
 def pool(case: Case) -> Pool:
     """Changed schedules of a random loop; to be made while nothing is removed."""
-    if isinstance(case, str):
+    if isinstance(case, str) and case in RARITIES:
         loop, ii, starts = RARITIES[case]
         analysis = analyse(loop, TINY, Schedule(ii, starts))
         assert disagreements(loop, TINY, analysis)
         return Pool(Rich(loop, TINY, False, None), TINY, (Judged(analysis, True),))
-    seed = case
-    rich = rich_problem(seed)
+    rich = rich_problem(case) if isinstance(case, int) else rich_agents(_number(case))
     machine = rich.machine.with_slots(rich.loop.slots)
     judged: list[Judged] = []
     try:
@@ -103,7 +107,7 @@ def pool(case: Case) -> Pool:
     except StrettoError:
         return Pool(rich, machine, ())
     if found.success:
-        for analysis in (found, *_Changes(seed, rich, machine, found).all()):
+        for analysis in (found, *_Changes(case, rich, machine, found).all()):
             wrong = disagreements(rich.loop, machine, analysis, rich.max_stages)
             judged.append(Judged(analysis, bool(wrong)))
     return Pool(rich, machine, tuple(judged))
@@ -112,7 +116,7 @@ def pool(case: Case) -> Pool:
 class _Changes:
     """Schedules near one that is legal."""
 
-    def __init__(self, seed: int, rich: Rich, machine: Machine, found: ScheduleAnalysis) -> None:
+    def __init__(self, seed: Case, rich: Rich, machine: Machine, found: ScheduleAnalysis) -> None:
         assert found.ii is not None
         self.rng = random.Random(f"changes {seed}")
         self.rich, self.loop, self.machine = rich, rich.loop, machine
@@ -237,6 +241,7 @@ def _cases(count: int) -> Iterator[Case]:
     yield from BROKEN
     yield from RARITIES
     yield from range(count)
+    yield from (f"agents {seed}" for seed in range(count))
 
 
 def _prepare(case: Case) -> object:
@@ -364,6 +369,12 @@ _FOUND: dict[str, dict[str, Case]] = {
     "rule pool": {BY_HAND: "pool over", ACCEPTS: 1},
     "rule depth": {BY_HAND: "deep", ACCEPTS: 0},
     "rule group": {BY_HAND: "gid", ACCEPTS: 2},
+    "rule registers": {BY_HAND: "two tiles", ACCEPTS: "agents 42"},
+    "registers: in place": {BY_HAND: "two tiles", REFUSES: "agents 27"},
+    "registers: sums": {BY_HAND: "sums"},
+    "registers: awaited": {BY_HAND: "not waited for"},
+    "registers: storages": {BY_HAND: "kept in registers", ACCEPTS: "agents 42"},
+    "registers: replicas": {BY_HAND: "of a replica", ACCEPTS: "agents 42"},
     "rule storage": {BY_HAND: "another budget", ACCEPTS: 0},
     "rule fusion": {BY_HAND: "over cap", ACCEPTS: 0},
     "rule pin": {BY_HAND: "pinned stage"},
@@ -457,6 +468,7 @@ def _rules() -> Iterator[Mutant]:
         "depth": "Neither max_depth nor max_stages is looked at.",
         "group": "Groups need not share a stage.",
         "storage": "Copies, budgets, caps and published rows are not looked at.",
+        "registers": "Nothing is counted that lives in the registers of agents.",
         "fusion": "Any operations may be fused.",
         "pin": "Operations need not stand where they are pinned.",
         "order": "Origin, stages, ranks and counts are not looked at.",
@@ -649,6 +661,40 @@ def _holding() -> Iterator[Mutant]:
     )
 
 
+def _living() -> Iterator[Mutant]:
+    living = f"{VERIFY}.registers"
+    yield _mutant(
+        "registers: in place",
+        "Arithmetic takes registers when it is issued, beside those of its operands.",
+        around(f"{living}.opcode", lambda original, args: original(*args)._replace(memory=True)),
+    )
+    yield _mutant(
+        "registers: sums",
+        "What a product adds to is kept beside its result.",
+        giving(f"{living}._adds_to", False),
+    )
+    yield _mutant(
+        "registers: awaited",
+        "What a product reads may be overwritten before it was waited for.",
+        silent(f"{living}._waiters"),
+    )
+    yield _mutant(
+        "registers: storages",
+        "Storages in registers take none.",
+        giving(f"{living}._stored", None),
+    )
+    yield _mutant(
+        "registers: replicas",
+        "All replicas of an agent are one.",
+        around(f"{living}._issued_by", _one_of_all),
+    )
+
+
+def _one_of_all(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    found = original(*args)
+    return None if found is None else (found[1], found[1])
+
+
 def _storing() -> Iterator[Mutant]:
     storing = f"{VERIFY}.storage"
     rows = f"{storing}._published_rows"
@@ -768,6 +814,7 @@ MUTANTS = (
     *_reads(),
     *_holding(),
     *_storing(),
+    *_living(),
     *_fusing(),
     *_placing(),
     *_tables(),

@@ -32,7 +32,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from tiny_loops import with_offsets
+from tiny_loops import with_agents, with_offsets
 
 TILE = TileType((128,), "f32")
 OWN_SLOT = "own"
@@ -55,6 +55,13 @@ def rich_problem(seed: int) -> Rich:
         rich = _Draft(f"rich{seed}", random.Random(f"rich {seed} {rng.random()}")).finish()
         if check(rich.loop, rich.machine) == ():
             return rich
+
+
+def rich_agents(seed: int) -> Rich:
+    """A rich problem on a machine whose agents have registers, too few of them at times."""
+    rich = rich_problem(seed)
+    loop, machine = with_agents(rich.loop, rich.machine, seed, 30)
+    return replace(rich, loop=loop, machine=machine)
 
 
 class _Draft:

@@ -194,6 +194,11 @@ BUGS: dict[str, Callable[[str], str]] = {
     "the copier is an iteration ahead": lambda s: instead(
         s, "[step * 64", "[(step + 1) * 64", "copy_agent"
     ),
+    "a tile is stored that threads may still be writing": lambda s: without(s, "fence_async"),
+    "a kernel ends while a tile is stored": lambda s: without(s, "tma.store_wait("),
+    "agents begin before barriers are there": lambda s: "".join(
+        s.rpartition("    fence_async_shared()\n")[::2]
+    ),
 }
 
 

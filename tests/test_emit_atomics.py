@@ -95,6 +95,51 @@ def test_what_was_there_before_is_known(tmp_path: Path) -> None:
     assert list(after["o_ptr"]) == [1, 2, 3, 4]
 
 
+def each_kind(kinds: list[str]) -> str:
+    """A kernel that changes a row of numbers by each kind; the last under a mask."""
+    lines = [
+        "module {",
+        "  tt.func public @kinds(%x_ptr: !tt.ptr<i32>, %o_ptr: !tt.ptr<i32>) {",
+        "    %cst = arith.constant dense<true> : tensor<64xi1>",
+        "    %at = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>",
+        "    %half = arith.constant dense<32> : tensor<64xi32>",
+        "    %low = arith.cmpi slt, %at, %half : tensor<64xi32>",
+        "    %high = arith.xori %low, %cst : tensor<64xi1>",
+        "    %xs = tt.splat %x_ptr : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>>",
+        "    %from = tt.addptr %xs, %at : tensor<64x!tt.ptr<i32>>, tensor<64xi32>",
+        "    %x = tt.load %from : tensor<64x!tt.ptr<i32>>",
+    ]
+    typed = "(tensor<64x!tt.ptr<i32>>, tensor<64xi32>, tensor<64xi1>) -> tensor<64xi32>"
+    for n, kind in enumerate(kinds):
+        mask = "%high" if n == len(kinds) - 1 else "%cst"
+        lines += [
+            f"    %row{n} = arith.constant {64 * n} : i32",
+            f"    %p{n} = tt.addptr %o_ptr, %row{n} : !tt.ptr<i32>, i32",
+            f"    %ps{n} = tt.splat %p{n} : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>>",
+            f"    %to{n} = tt.addptr %ps{n}, %at : tensor<64x!tt.ptr<i32>>, tensor<64xi32>",
+            f"    %old{n} = tt.atomic_rmw {kind}, relaxed, cta, %to{n}, %x, {mask} : {typed}",
+        ]
+    return "\n".join([*lines, "    tt.return", "  }", "}", ""])
+
+
+def test_each_kind_changes_what_is_there(tmp_path: Path) -> None:
+    source = emit(written(tmp_path, each_kind(["max", "min", "and", "or", "xor", "exch"]))).source
+    assert source.count('scope="cta"') == 6
+    rng = np.random.default_rng(0)
+    x = rng.integers(-99, 99, 64).astype(np.int32)
+    o = rng.integers(-99, 99, (6, 64)).astype(np.int32)
+    kept = np.where(np.arange(64) < 32, o[5], x)
+    wanted = [np.maximum(o[0], x), np.minimum(o[1], x), o[2] & x, o[3] | x, o[4] ^ x, kept]
+    after = launched(source, {"x_ptr": x, "o_ptr": o}, (1,))
+    assert (after["o_ptr"] == np.stack(wanted)).all()
+
+
+def test_what_depends_on_a_sign_that_gluon_does_not_tell_is_refused(tmp_path: Path) -> None:
+    assert "an atomic operation (umax, relaxed, cta) that has no Gluon" in refused(
+        tmp_path, each_kind(["umax"])
+    )
+
+
 # Bugs in the text ---------------------------------------------------------------------------------
 
 
@@ -160,6 +205,34 @@ def test_what_an_atomic_finds_is_its_agent_s_own(tmp_path: Path) -> None:
     assert "another agent has what it found there" in refused(tmp_path, text)
     source = emit(written(tmp_path, text), mode="unspecialized").source
     assert source.count("gl.atomic_add(n_ptr") == 1
+
+
+TICKET = """%one = arith.constant 1 : i32
+    %on = arith.constant true
+    %ticket = tt.atomic_rmw add, acq_rel, gpu, %n_ptr, %one, %on : (!tt.ptr<i32>, i32, i1) -> i32
+    %blocks = tt.get_num_programs z : i32
+    %others = arith.subi %blocks, %one : i32
+    %last = arith.cmpi eq, %ticket, %others : i32
+    scf.if %last {
+      %whole = tt.load %at_18, %6 : tensor<128x64x!tt.ptr<f32>>
+      %twice = arith.addf %whole, %whole : tensor<128x64xf32>
+      tt.store %at_18, %twice, %6 : tensor<128x64x!tt.ptr<f32>>
+    }
+    tt.return"""
+
+
+def test_the_last_block_goes_on_alone(tmp_path: Path) -> None:
+    """What the group that computes does in its branch asks nothing of the one that copies."""
+    text = SPLIT_K.replace("tt.return", TICKET)
+    text = text.replace("%M: i32", "%n_ptr: !tt.ptr<i32>, %M: i32", 1)
+    source = emit(written(tmp_path, text), consumers=1).source
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((112, 336), (336, 48)))
+    inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "M": 112, "N": 48, "K": 336}
+    inputs |= {"c_ptr": np.zeros((112, 48), np.float32), "n_ptr": np.zeros(1, np.int32)}
+    after = launched(source, inputs, (1, 1, 3), 0.2)
+    near(after, {"c_ptr": 2 * (a.astype(np.float64) @ b.astype(np.float64))}, 0.01)
+    assert list(after["n_ptr"]) == [3]
 
 
 READ = """%z_desc = tt.make_tensor_descriptor %y_ptr, [%c64_i32, %c64_i32], [%c64_i64, %c1_i64] : <f32>, <tensor<64x64xf32>>

@@ -161,7 +161,7 @@ def without(tiny: Tiny, dropped: Reason) -> Tiny:
                 for d in loop.stated
             )
             loop = replace(loop, stated=stated)
-        case "storage" | "ring" | "pin":
+        case "storage" | "registers" | "ring" | "pin":
             raise AssertionError("the loops of this test have no storage and no pins")
     return replace(tiny, loop=loop, machine=machine)
 

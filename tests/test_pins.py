@@ -20,8 +20,10 @@ from stretto.exact.case import make_case
 from stretto.exact.objectives import up_to
 from stretto.exact.search import optimize
 from stretto.ir import write_mlir
+from stretto.loop import Constraint, Dependence, Op, Use
 from stretto.loop.json import dump_loop
 from stretto.loop.pins import parse_pin, with_pins
+from stretto.machine import Machine, Slot
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import verify
@@ -65,6 +67,21 @@ def test_a_pin_may_cost_an_ii() -> None:
     assert found.proof is not None
     assert found.proof.optimal
     assert found.starts["mma"] // 654 == 0
+
+
+@pytest.mark.parametrize("generator", ["cost-based", "exact"])
+def test_what_holds_nothing_keeps_its_cycle_and_what_it_waits_for(generator: str) -> None:
+    """`late` is ready a cycle after II 5 has come round: cycle 0 of the stage after it."""
+    ops = (
+        Op("late", "k", uses=(), latency=3, constraint=Constraint(cycle=0)),
+        Op("long", "k", uses=(Use("s", 3),), latency=4),
+        Op("short", "k", uses=(Use("s", 2),), latency=1),
+    )
+    loop = Loop("l", ops, stated=(Dependence("long", "late", 6, 1, "order"),))
+    found = stretto.schedule(loop, Machine("m", "", (Slot(1, "s", 1),)), generator)
+    assert found.ii == 5
+    assert found.starts["late"] % 5 == 0
+    assert found.starts["late"] + 5 >= found.starts["long"] + 6
 
 
 def test_a_whole_schedule_is_kept_when_all_of_it_is_pinned() -> None:

@@ -73,6 +73,21 @@ def test_serially_nothing_is_awaited_in_the_step_that_reads_it() -> None:
     assert "no stages keep to the offsets of groups" in found.refused[0].reason
 
 
+@pytest.mark.parametrize("generator", ["cost-based", "exact"])
+def test_an_offset_may_need_a_longer_ii_than_one_operation_after_the_other(generator: str) -> None:
+    """`b` waits for the `a` of two iterations before, which stands two stages behind it: it stands
+    6 cycles later in its stage than `a` in its own.
+    """
+    ops = (
+        Op("a", "k", uses=(), latency=0, constraint=Constraint(gid=0, stage_offset=2)),
+        Op("b", "k", uses=(Use("tc", 2),), latency=0, constraint=Constraint(gid=0)),
+    )
+    made = Loop("l", ops, stated=(Dependence("a", "b", 6, 2),))
+    found = stretto.schedule(made, MACHINE, generator)
+    assert found.ii == 7
+    assert found.starts["a"] // 7 == found.starts["b"] // 7 + 2
+
+
 def test_what_stands_against_an_ii_says_who_is_how_far_behind() -> None:
     """b must end before a's next turn and stands a stage behind a."""
     ops = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import pytest
@@ -153,16 +152,3 @@ def test_hints_of_the_author_are_kept() -> None:
     (kernel,) = read_ttir("k.ttir", _FRAME.format(line))
     (hint,) = (op for op in kernel.walk() if op.name == "tile.hint")
     assert hint.attributes["divisibility"] == (32,)
-
-
-def test_reading_is_fast() -> None:
-    path = EXAMPLES / "attention_forward_d128_causal.ttir"
-    text = path.read_text()
-    best = min(_seconds(path.name, text) for _ in range(5))
-    assert best < 0.1
-
-
-def _seconds(name: str, text: str) -> float:
-    began = time.perf_counter()
-    read_ttir(name, text)
-    return time.perf_counter() - began

@@ -14,6 +14,7 @@ from brute_force import Group, legal_schedules
 from generated import Problem, problems
 from stretto.loop import Loop
 from stretto.machine import Budget, Machine
+from stretto.machine.machine import Agent
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
@@ -123,6 +124,9 @@ def test_random_schedules_break_each_rule_alone(rule: str) -> None:
         if rule == "pin":  # no loop of theirs has any
             told = replace(loop.ops[0].constraint, stage=draw(st.integers(0, 2)))
             loop = replace(loop, ops=(replace(loop.ops[0], constraint=told), *loop.ops[1:]))
+        if rule == "registers":  # no machine of theirs counts any
+            agent = Agent("g", ("tma", "mma", "simt"), 1, draw(st.integers(4, 12)))
+            machine = replace(machine, agents=(agent,))
         starts = {name: draw(st.integers(0, 20)) for name in names}
         fused: tuple[Group, ...] = ()
         if rule == "fusion" and len(names) > 1:

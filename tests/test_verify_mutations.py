@@ -19,11 +19,13 @@ from stretto.loop import (
     Op,
     Operand,
     Storage,
+    TileType,
     Use,
     Value,
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
+from stretto.machine.machine import Agent
 from stretto.solution import Placement, Schedule, ScheduleAnalysis, SpaceUse, StorageUse, TableRow
 from stretto.solution.views import analyse
 from stretto.verify import RULES, Violation, verify
@@ -113,6 +115,51 @@ FUSED = Given(
     fused=(("read0", "read1"), ("read2", "read3")),
 )
 
+# A tile that is loaded, taken in place and put away, in four registers of each thread of a warp.
+_TILE = TileType((128,), "f32")
+LATE = Op("late", "store", (Operand("x"),), uses=(), latency=1)
+TILES = Given(
+    Loop(
+        "tiles",
+        (
+            Op("load", "load", results=("x",), uses=(Use("tma", 4),), latency=4),
+            Op("use", "math.exp2", (Operand("x"),), ("y",), uses=(Use("alu", 4),), latency=4),
+            Op("keep", "store", (Operand("y"),), uses=(), latency=1),
+        ),
+        (Value("x", _TILE), Value("y", _TILE), Value("w", _TILE)),
+    ),
+    12,
+    {"load": 0, "use": 4, "keep": 8},
+    machine=replace(MACHINE, agents=(Agent("g", ("tma", "mma", "simt"), 1, 4),)),
+)
+
+# A product that reads a tile in registers, adds to another, and is waited for.
+_SUMS = (
+    Op("load", "load", results=("x",), uses=(Use("tma", 4),), latency=4),
+    Op(
+        "mul",
+        "async.wgmma",
+        (Operand("x"), Operand("b"), Operand("r", 1)),
+        ("s",),
+        uses=(Use("tc_and_mma", 6),),
+        latency=6,
+    ),
+    Op("wait", "async.wgmma_wait", (Operand("s"),), ("r",), uses=(Use("alu", 1),), latency=1),
+)
+SUMS = Given(
+    Loop(
+        "sums",
+        _SUMS,
+        (Value("x", _TILE), Value("s", _TILE), Value("r", _TILE, None, "s"), Value("b")),
+    ),
+    12,
+    {"load": 0, "mul": 4, "wait": 10},
+    machine=replace(MACHINE, agents=(Agent("g", ("tma", "mma", "simt"), 1, 8),)),
+)
+_TWO = replace(MACHINE, agents=(Agent("g", ("tma", "mma", "simt"), 1, 4, replicas=2),))
+SPLIT = replace(TILES, machine=_TWO).op("keep", agent="g.1")
+_KEPT = Storage("kept", "register", 512, fixed=True)
+
 # A ring of smem that three operations share, a fixed accumulator, a live-in table.
 RING = Given(
     Loop(
@@ -195,6 +242,9 @@ LEGAL = {
     "table in three": BASE.edited(
         table=(replace(_TABLE[0], cycles=3), replace(_TABLE[0], cycle=3, cycles=5), _TABLE[1])
     ),
+    "tiles": TILES,
+    "sums": SUMS,
+    "split": SPLIT,
     "unlike": UNLIKE,
     "carried read": CARRIED_READ,
     "two writers": RING.op("use", writes=("acc", "ring")),
@@ -479,6 +529,41 @@ BROKEN: dict[str, tuple[str, Given, list[str]]] = {
         "pin",
         BASE.op("wgmma", constraint=Constraint(before=("load",))),
         ["`wgmma` is to start before `load`; it starts at 0, `load` at 0"],
+    ),
+    # registers
+    "two tiles": (
+        "registers",
+        TILES.at(use=16, keep=20),
+        ["g has registers for 512 bytes of tiles; at cycle 12 (II 12) 1,024 live: `x` 2 × 512"],
+    ),
+    "kept for a later reader": (
+        "registers",
+        replace(
+            TILES,
+            loop=replace(TILES.loop, ops=(*TILES.loop.ops, LATE)),
+            starts={**TILES.starts, "late": 9},
+        ),
+        ["at cycle 8 (II 12) 1,024 live: `x` 512 + `y` 512"],
+    ),
+    "before the loop": (
+        "registers",
+        TILES.op("use", operands=(Operand("x"), Operand("w"))),
+        ["`w` 512 + `x` 512"],
+    ),
+    "not waited for": (
+        "registers",
+        SUMS.at(wait=15),
+        ["g has registers for 1,024 bytes of tiles; at cycle 12 (II 12) 1,536 live: `x` 2 × 512"],
+    ),
+    "kept in registers": (
+        "registers",
+        replace(TILES, loop=replace(TILES.loop, storages=(_KEPT,))).op("use", writes=("kept",)),
+        ["`kept` 512 + `x` 512"],
+    ),
+    "of a replica": (
+        "registers",
+        SPLIT.at(use=16, keep=20),
+        ["g has registers for 512 bytes of tiles; at cycle 12 (II 12) 1,024 live: `x` 2 × 512"],
     ),
     # storage
     "over budget": (

@@ -24,6 +24,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
+from stretto.machine.machine import Agent
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,40 @@ def tiny_apart(seed: int, max_ops: int = 4) -> Tiny:
     while not any(op.constraint.stage_offset for op in ops):
         ops = with_offsets(rng, ops)
     return replace(tiny, loop=replace(tiny.loop, ops=tuple(ops)))
+
+
+def tiny_agents(seed: int, max_ops: int = 4) -> Tiny:
+    """A tiny problem on a machine whose agents have registers; it may have no schedule."""
+    tiny = tiny_problem(seed, max_ops)
+    loop, machine = with_agents(tiny.loop, tiny.machine, seed, 6)
+    return replace(tiny, loop=loop, machine=machine)
+
+
+KINDS = ("arith.addf", "arith.addf", "async.wgmma", "async.wgmma_wait")
+"""Arithmetic, products and waits for those take registers in ways of their own."""
+
+
+def with_agents(loop: Loop, machine: Machine, seed: int, most: int) -> tuple[Loop, Machine]:
+    """The same loop by agents of so many registers at most, at times too few."""
+    rng = random.Random(f"agents {seed}")
+    tiles = {v.name for v in loop.values if v.register_bytes}
+    ops: list[Op] = []
+    for op in loop.ops:
+        kind, operands = op.kind, op.operands
+        if kind in {"a", "b"} and rng.random() < 0.8:
+            kind = rng.choice(KINDS)
+        adds = [o for o in operands if o.value in tiles]
+        rest = [o for o in operands if o not in adds[:1]]
+        if kind == "async.wgmma" and adds and len(rest) > 1:  # the third is what it adds to
+            operands = (*rest[:2], adds[0], *rest[2:])
+        agent = rng.choice([None, "g", "g", "g.1", "nobody"])
+        ops.append(replace(op, kind=kind, operands=operands, agent=agent))
+    registers, replicas = rng.randint(4, most), rng.choice([1, 1, 2])
+    agents = (
+        Agent("g", ("mma", "simt"), 1, registers, replicas, rng.choice([0, 0, 1])),
+        Agent("t", ("tma",), 1, rng.choice([None, 1])),
+    )
+    return replace(loop, ops=tuple(ops)), replace(machine, agents=agents)
 
 
 def with_offsets(rng: random.Random, ops: list[Op], share: float = 0.5) -> list[Op]:

@@ -1,4 +1,4 @@
-"""The tables of docs/hardware.md from a file of results: `python benchmarks/gpu/table.py FILE`."""
+"""The table of docs/hardware.md from a file of results: `python benchmarks/gpu/table.py FILE`."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ def best(rows: list[dict], begins: tuple[str, ...]) -> str:
     return f"{max(map(rate, found)):.0f}" if found else "–"
 
 
+COLUMNS = {
+    "emitted": ("forward", "gemm", "backward"),
+    "decorator": ("decorator",),
+    "from cuTile": ("cutile",),
+    "cuDNN, cuBLAS": ("cuDNN", "cuBLAS"),
+    "tileiras": ("tileiras",),
+    "Triton": ("stock",),
+    "its tutorial": ("tutorial",),
+}
+"""How the names of rows begin that a column has the best of."""
+
+
 def main() -> None:
-    """Print them."""
+    """Print it."""
     whole = json.loads(Path(sys.argv[1]).read_text())
     problems: dict[str, list[dict]] = {}
     for row in whole["times"]:
         problems.setdefault(row["problem"], []).append(row)
-    print(
-        "| problem, TFLOPS | Stretto | of which from cuTile | cuDNN, cuBLAS | tileiras | Triton |"
-    )
-    print("|---|---|---|---|---|---|")
+    print(f"| TFLOPS | {' | '.join(COLUMNS)} |")
+    print(f"|---|{'---|' * len(COLUMNS)}")
     for title, rows in problems.items():
-        if rows[0]["flops"] is None:
-            continue
-        ours = best(rows, ("forward", "gemm", "backward"))
-        columns = [
-            ours,
-            best(rows, ("cutile",)),
-            best(rows, ("cuDNN", "cuBLAS")),
-            best(rows, ("tileiras",)),
-            best(rows, ("stock",)),
-        ]
-        print(f"| {title} | {' | '.join(columns)} |")
+        if rows[0]["flops"] is not None:
+            cells = [best(rows, begins) for begins in COLUMNS.values()]
+            print(f"| {title.removeprefix('tutorial ')} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

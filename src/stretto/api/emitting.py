@@ -42,9 +42,11 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
+from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
 from stretto.predict.running import Subject
 from stretto.predict.whole import pace_of_threads
+from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
@@ -70,6 +72,8 @@ SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
 """Units of the solver's deterministic work for an II; 0: it is not asked."""
+MOST = 255
+"""Registers that a thread may have."""
 BARRIERS = 1024
 """Bytes of shared memory that barriers take at most."""
 
@@ -87,6 +91,8 @@ class EmittedKernel:
     """Lowered, as it was emitted."""
     looped: tuple[Looped, ...] = field(default=(), repr=False, compare=False)
     """Its loops, in their order."""
+    over: int = 0
+    """Registers of a thread that are too many, by our count."""
     pace: tuple[float, float] | None = field(default=None, repr=False, compare=False)
     """Where threads load: predicted cycles of an SM for a block, and those by latencies alone."""
 
@@ -129,13 +135,6 @@ class EmittedKernel:
             "source": self.source,
             "notes": list(self.notes),
         }
-
-    @property
-    def over(self) -> int:
-        """Registers that are too many, by our count."""
-        pressures = [analysis.pressure for analysis in self.analyses]
-        stated = [p for p in pressures if p is not None and p.budget is not None]
-        return max((0, *(p.peak - (p.budget or 0) for p in stated)))
 
     @property
     def length(self) -> int:
@@ -241,6 +240,8 @@ class Emitter:
         self._effort = effort
         self._ready: dict[int, RunnableKernel] = {}
         self._rooms: dict[tuple[int, str], Machine] = {}
+        self._counted = True
+        """Whether schedules keep to the registers of agents; not, where none does."""
         self._made: dict[tuple[int, int], list[tuple[int, EmittedKernel]]] = {}
         self._draws: list[EmittedKernel] | None = None
         self._known: dict[tuple[str, int], tuple[Loop, ScheduleResult]] = {}
@@ -260,7 +261,8 @@ class Emitter:
     ) -> list[EmittedKernel]:
         """A kernel for each number of consumers and of stages that differs from the others.
 
-        StrettoError where there is none.
+        StrettoError where there is none. Where no schedule keeps to the registers of agents, those
+        that do not are taken: such a kernel spills, and runs.
         """
         _require(self.machine, self._asked, consumers, depth)
         counts = self._given.counts(self.mode, consumers)
@@ -268,22 +270,14 @@ class Emitter:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
-        made: list[EmittedKernel] = []
         refused: list[StrettoError] = []
-        for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
-            if self._effort == "quick" and any(one.fits(count, limit) for one in made):
-                continue  # a looser limit was kept to already
-            try:
-                if self._effort == "quick" and depth is not None and not agents:
-                    found = self._quickly(count, limit, depth)
-                else:
-                    found = self._emitted(count, limit, depth, agents or {})
-            except (EmitError, KernelError) as error:
-                refused.append(error)
-                continue
-            if found is not None and all(found.schedules != other.schedules for other in made):
-                made.append(found)
-        made += self._solved(made, max(counts), depth, agents or {}, stages)
+        made = self._tried(counts, depth, agents or {}, stages, refused)
+        if not made and self._counted:
+            self._counted = False
+            self._known.clear()
+            made = self._tried(counts, depth, agents or {}, stages, refused)
+            self._counted = True
+            self._known.clear()
         if not made:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         if self._given.has_products or agents:
@@ -294,6 +288,31 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _tried(
+        self,
+        counts: Sequence[int],
+        depth: int | None,
+        agents: Mapping[str, str],
+        stages: Sequence[int],
+        refused: list[StrettoError],
+    ) -> list[EmittedKernel]:
+        """A kernel for each number of consumers and of stages, where there is one."""
+        made: list[EmittedKernel] = []
+        for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
+            if self._effort == "quick" and any(one.fits(count, limit) for one in made):
+                continue  # a looser limit was kept to already
+            try:
+                if self._effort == "quick" and depth is not None and not agents:
+                    found = self._quickly(count, limit, depth)
+                else:
+                    found = self._emitted(count, limit, depth, agents)
+            except (EmitError, KernelError) as error:
+                refused.append(error)
+                continue
+            if found is not None and all(found.schedules != other.schedules for other in made):
+                made.append(found)
+        return made + self._solved(made, max(counts), depth, agents, stages)
 
     def _paced(self, made: EmittedKernel) -> EmittedKernel:
         """With what is predicted of it, where threads load."""
@@ -403,6 +422,8 @@ class Emitter:
         for number, loop in enumerate(ready.loops):
             most = stages if isinstance(stages, int) else stages[number]
             room = self._room(consumers, loop)
+            if not self._counted or self.mode == "unspecialized":
+                room = _lifted(room)  # one group of warps has no agents
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
@@ -411,7 +432,8 @@ class Emitter:
             elif known is None:
                 analysis = self._scheduled(wiring.loop, room, most)
             else:
-                analysis = _kept(known, prepare(wiring.loop, room))
+                stated = replace(room, agents=self.machine.agents)  # where it was found legal
+                analysis = _kept(known, prepare(wiring.loop, stated))
             if not analysis.success:
                 return None
             prepared = analysis.problem
@@ -447,11 +469,33 @@ class Emitter:
         return apart, replace(found, bounds=generated.bounds)
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
-        """The machine with what the rest of the kernel leaves to a loop."""
+        """The machine with what the rest of the kernel leaves to a loop, and its warps."""
         key = (consumers, loop.wiring.loop.name)
         if key not in self._rooms:
-            self._rooms[key] = _beside(self.lowered(consumers), loop.operation, self.machine)
+            ready, agents = self.lowered(consumers), self.machine.replicas_of_products(consumers)
+            workers = _workers(ready, self.machine, agents, self.mode, ())
+            beside = _beside(ready, loop.operation, self.machine)
+            self._rooms[key] = _staffed(beside, workers, consumers)
         return self._rooms[key]
+
+    def _over(self, consumers: int, analyses: Sequence[ScheduleResult]) -> int:
+        """Registers of a thread that are too many: by the rule, or by all that lives in a block.
+
+        The rule raises fewer false alarms, the other misses fewer spills (docs/hardware.md).
+        """
+        pressures = [analysis.pressure for analysis in analyses]
+        stated = [p for p in pressures if p is not None and p.budget is not None]
+        found = max((0, *(p.peak - (p.budget or 0) for p in stated)))
+        loops = self.lowered(consumers).loops if self.mode == "specialized" else ()
+        for loop, analysis in zip(loops, analyses, strict=False):
+            prepared = analysis.problem.loop
+            starts = [analysis.starts[op.name] for op in prepared.ops]
+            for peak in Registers(prepared, self._room(consumers, loop)).peaks(
+                analysis.ii or 1, starts
+            ):
+                over = peak.bytes - peak.most
+                found = max(found, -(-over // (peak.threads * REGISTER_BYTES)))
+        return found
 
     def _written(
         self, ready: RunnableKernel, solved: _Solved, depth: int | None, placed: Iterable[str]
@@ -468,7 +512,14 @@ class Emitter:
             tracing=self._tracing,
         )
         return EmittedKernel(
-            emitted, tuple(analyses), consumers, self.mode, ready.notes, ready.kernel, tuple(looped)
+            emitted,
+            tuple(analyses),
+            consumers,
+            self.mode,
+            ready.notes,
+            ready.kernel,
+            tuple(looped),
+            self._over(consumers, analyses),
         )
 
 
@@ -676,6 +727,23 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine
     return replace(machine, budgets=budgets)
 
 
+def _staffed(machine: Machine, workers: Sequence[Worker], consumers: int) -> Machine:
+    """The machine with the agents that a kernel has: warps and registers of those that compute."""
+    compute = machine.agent_for("simt") or machine.agents_of_products()
+    has = next(worker for worker in workers if worker.computes)
+    found = replace(compute, warps=has.warps, registers=has.registers, replicas=consumers)
+    if compute is not machine.agents_of_products():
+        found = replace(found, replicas=1)
+    return replace(machine, agents=tuple(found if a is compute else a for a in machine.agents))
+
+
+def _lifted(machine: Machine) -> Machine:
+    """The machine with as many registers as anybody wants."""
+    for agent in machine.agents:
+        machine = machine.with_registers(agent.name, None)
+    return machine
+
+
 def _workers(
     ready: RunnableKernel,
     machine: Machine,
@@ -704,13 +772,13 @@ def _workers(
         stated = ready.kernel.warps or GROUP_WARPS
         if sums:  # one group of four warps reads tensor memory, or two
             stated = min(stated, 2 * GROUP_WARPS)
-        return [Worker("all", max(warps, stated) if made else stated, 255)]
+        return [Worker("all", max(warps, stated) if made else stated, MOST)]
     computing = agents if compute is multiply else [compute.name]
-    found = [Worker(name, warps, compute.registers) for name in computing]
+    found = [Worker(name, warps, compute.registers or MOST) for name in computing]
     copy = machine.agent_for("tma")
     wanted = {*asked, multiply.name, "" if copy is None else copy.name}
     found += [
-        Worker(agent.name, agent.warps, agent.registers, False, agent is multiply)
+        Worker(agent.name, agent.warps, agent.registers or MOST, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]

@@ -11,6 +11,8 @@ asks one stage to be at least another plus a constant:
 - storage: stage[writer] >= stage[accessor]
   + ceil((completion + II × distance - II × depth + cycle[accessor] - cycle[writer]) / II),
   since an instance must be dead when its place in the ring comes round
+- registers: as of a ring, with the cycles that what lives in them has in place of the depth;
+  none at all is the least that it can have
 - group: both ways at least the difference of the offsets; fusion: both ways at least 0
 - depth: stage[op] at most a constant, in starts counted from the first one
 - pin: stage[op] at least and at most a constant
@@ -91,6 +93,10 @@ def _steps(case: Case, ii: int) -> Iterator[tuple[int, int, int]]:
         for i, distance in ring.accessors:
             for writer in ring.writers:
                 yield i, writer, _ceil(case.problem.completion[i] + ii * distance - ii + ii - 1, ii)
+    for life in case.problem.registers.lives:
+        for i, offset, distance in life.ends:
+            for writer, begin in life.begins:
+                yield i, writer, _ceil(offset + ii * distance - begin + ii - 1, ii)
     ahead = case.problem.ahead
     for members in case.problem.members:
         for a, b in combinations(members, 2):

@@ -8,6 +8,7 @@
     group        stage[i] - offset[i] = stage[j] - offset[j]
     storage      ring × II >= start[a] + completion[a] + II × distance - start[w]
                  Σ bytes × ring <= budget
+    registers    Σ bytes of what lives with an agent in every modulo cycle <= its own (lives.py)
     fusion       one leader a member, one hold a group                            (fusion.py)
     order        stage and order follow from the starts, so there is nothing to state
 
@@ -37,6 +38,7 @@ from stretto.exact.circular import Sector, capacity
 from stretto.exact.cp import never, total, when
 from stretto.exact.fusion import Choice, choose, keep_acyclic
 from stretto.exact.horizon import last_stages
+from stretto.exact.lives import Rule
 from stretto.exact.reasons import Reason, of_edge
 from stretto.exact.symmetry import Anchor, anchor, in_order, twins
 from stretto.problem.paths import earliest, heights
@@ -69,6 +71,8 @@ class Model:
     choices: list[Choice] = field(default_factory=list[Choice])
     rings: dict[str, cp_model.IntVar] = field(default_factory=dict[str, cp_model.IntVar])
     """Ring depth of each rotating storage."""
+    lives: list[Rule] = field(default_factory=list[Rule])
+    """What is asked of the registers of each agent."""
     last: list[int] = field(default_factory=list[int])
     """The last stage that each operation may need."""
     origin: cp_model.IntVar | int = 0
@@ -92,6 +96,7 @@ class Model:
         self._group()
         self._pin()
         self._storage()
+        self._registers()
         if not self.conditional:
             for members in twins(self.case):
                 for i, j in pairwise([i for i in members if i not in self._left_out]):
@@ -316,6 +321,25 @@ class Model:
                         self.enforce(within, Reason("ring", ring.name))
                     elif lives > most:
                         self.enforce(never(self.cp), Reason("ring", ring.name))
+
+    def _registers(self) -> None:
+        """``Σ bytes of what lives with an agent in every modulo cycle <= its own``.
+
+        Everywhere at once where it may be switched off, else where a solution shows the need.
+        """
+        registers = self.case.problem.registers
+        self.lives = [Rule(self, owner) for owner in registers.owners] if registers.bound else []
+        for rule in self.lives if self.conditional else ():
+            for place in tuple(rule.places):
+                rule.ask(place)
+
+    def asks_more(self, solution: Solution) -> bool:
+        """Whether a solution has too much alive in registers; the model then forbids it."""
+        worst = [(rule, rule.worst(self.ii, solution.starts)) for rule in self.lives]
+        for rule, place in worst:
+            if place is not None:
+                rule.ask(place)
+        return any(place is not None for _, place in worst)
 
     # In and out -----------------------------------------------------------------------------------
 

@@ -17,7 +17,16 @@ from stretto.exact.case import Case
 from stretto.loop import Dependence
 
 ReasonKind = Literal[
-    "dependence", "slot", "pool", "depth", "stages", "group", "storage", "ring", "pin"
+    "dependence",
+    "slot",
+    "pool",
+    "depth",
+    "stages",
+    "group",
+    "storage",
+    "registers",
+    "ring",
+    "pin",
 ]
 
 
@@ -27,7 +36,7 @@ class Reason:
 
     kind: ReasonKind
     name: str = ""
-    """The slot, pool, memory space, operation or capped storage."""
+    """The slot, pool, memory space, agent, operation or capped storage."""
     number: int = 0
     """Which dependence or group."""
 
@@ -38,6 +47,9 @@ def all_reasons(case: Case) -> tuple[Reason, ...]:
     found = [Reason("slot", name) for name in case.slots]
     found += [Reason("pool", name) for name in case.pools]
     found += [Reason("storage", space) for space in case.problem.rooms.budgets]
+    if case.problem.registers.bound:
+        agents = [agent for agent, _ in case.problem.registers.owners.values()]
+        found += [Reason("registers", agent.name) for agent in agents]
     found += [Reason("depth", ops[i].name) for i in case.problem.depths]
     if case.max_stages is not None:
         found.append(Reason("stages"))
@@ -65,6 +77,8 @@ def brief(case: Case, reasons: Sequence[Reason]) -> str:
                 told.append(f"{reason.kind} {reason.name}")
             case "storage":
                 told.append(f"the {reason.name} budget")
+            case "registers":
+                told.append(f"the registers of {reason.name}")
             case "depth":
                 told.append(f"max_depth of `{reason.name}`")
             case "ring":

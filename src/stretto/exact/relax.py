@@ -5,6 +5,7 @@
     dependence  the least k by which its latency must fall
     ring        one copy more, where it is capped
     storage     the least b bytes by which one storage must shrink
+    registers   the fewest more for each thread
     group       its members need not share a stage
 
 Only a change to one of the conflicting reasons can help. Each is applied to the problem, and the
@@ -19,10 +20,13 @@ from dataclasses import dataclass, replace
 
 from stretto.exact.case import Case, Solution
 from stretto.exact.explanation import Relaxation
+from stretto.exact.horizon import last_stages
 from stretto.exact.model import Model
 from stretto.exact.reasons import Reason
 from stretto.exact.solving import Clock, solve
 from stretto.loop import Constraint, Op, Storage
+from stretto.machine.machine import REGISTER_BYTES
+from stretto.solution import counted
 
 SHARE = 0.1
 """Of the work that is left, what one question may take."""
@@ -105,6 +109,8 @@ def _changes(case: Case, reason: Reason, ii: int) -> Iterator[Change]:
             yield _freed(case, reason)
         case "dependence":
             yield _sooner(case, reason)
+        case "registers":
+            yield _wider(case, reason)
         case "ring":
             yield _roomier(case, reason)
         case "storage":
@@ -186,6 +192,28 @@ def _sooner(case: Case, reason: Reason) -> Change:
         return f"{cycles} less latency of {way} ({d.latency} -> {d.latency - k})"
 
     return Change(reason, d.latency, apply, tell)
+
+
+def _wider(case: Case, reason: Reason) -> Change:
+    """More registers for each thread of an agent."""
+    registers, machine = case.problem.registers, case.machine
+    agent, together = next(a for a in registers.owners.values() if a[0].name == reason.name)
+    has = agent.registers or 0
+    far = 2 + max(last_stages(case, case.mii))
+    lives = sum(
+        life.bytes * (far + max(distance for _, _, distance in life.ends))
+        for life in registers.lives
+    )
+    bytes = lives + sum(registers.always.values())
+    most = agent.addresses + -(-bytes // (agent.threads(together) * REGISTER_BYTES)) - has
+
+    def apply(k: int) -> Case:
+        return case.changed(machine=machine.with_registers(agent.name, has + k))
+
+    def tell(k: int) -> str:
+        return f"{counted(k, 'register')} more for each thread of {agent.name} ({has} -> {has + k})"
+
+    return Change(reason, most, apply, tell)
 
 
 def _roomier(case: Case, reason: Reason) -> Change:

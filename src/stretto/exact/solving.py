@@ -107,12 +107,17 @@ def solve(
     if objective is not None:
         model.cp.minimize(objective)
     watcher = _Watcher(tell) if tell is not None and objective is not None else None
-    solver, status = run(model.cp, clock, share, watcher)
-    if status == cp_model.INFEASIBLE:
-        return Outcome("refuted")
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Outcome("undecided")
-    solution = model.read(solver.value)
+    while True:
+        solver, status = run(model.cp, clock, share, watcher)
+        if status == cp_model.INFEASIBLE:
+            return Outcome("refuted")
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Outcome("undecided")
+        solution = model.read(solver.value)
+        if not model.asks_more(solution):
+            break
+        if clock.over:
+            return Outcome("undecided")
     if model.case.knotted(solution):
         if objective is not None:
             return Outcome("undecided", knotted=True)

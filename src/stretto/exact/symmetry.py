@@ -76,6 +76,7 @@ def _features(case: Case, op: Op) -> tuple[object, ...]:
     reads = tuple(sorted((r.storage, r.distance) for r in case.loop.reads[op.name]))
     return (
         op.kind,
+        op.agent,
         op.vector.uses,
         op.demands,
         op.ready,

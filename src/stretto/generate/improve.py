@@ -64,8 +64,10 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))
-    if problem.pinned and not moving.fix(*rows.cycles()):
-        return placement
+    if problem.pinned:
+        if not moving.fix(*rows.cycles()):
+            return placement
+        moving.take(rows.starts(placement))  # legal, with cycles that are told kept from here on
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
     polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
@@ -133,6 +135,34 @@ def honoured(problem: Problem, placement: Partial) -> Partial | None:
         if moving.fit(stages, min(ROUND, moves), ii // hot, patience):
             found = rows.placed(moving.starts(), placement)
             if not problem.unmet(ii, found.whole()):
+                return found
+    return None
+
+
+def eased(problem: Problem, placement: Partial) -> Partial | None:
+    """A placement at the same II for which the registers of agents do; None: not found.
+
+    What lives is shortened by moves; then starts are sought anew, in as many stages and in more.
+    """
+    rows = rows_of(problem, placement)
+    board = rows.board()
+    if problem.pinned or len(board.room_bytes) > LARGE:
+        return None
+    effort = problem.options.effort
+    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
+    moves = min(ROUND, WORK[effort] // _work(board))
+    moving = Moving(board)
+    moving.seed = SEED
+    first, stages = rows.starts(placement), placement.stage_count
+    for n, (hot, patience) in enumerate(WAYS):
+        problem.deadline.check()
+        moving.take(first)
+        if n:
+            moving.fit(stages + n % 2, moves, board.ii // hot, patience)
+        moving.polish(polish)
+        if not moving.worth().spills:
+            found = rows.placed(moving.starts(), placement)
+            if found is not placement:
                 return found
     return None
 
@@ -214,6 +244,8 @@ class Rows:
         done = [off + end for off, end in zip(offset, problem.completion, strict=True)]
         rooms = problem.rooms
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
+        agents = problem.registers
+        owners = list(agents.limits) if agents.bound else []
         spaces = tuple(dict.fromkeys((*rooms.single_bytes, *(r.space for r in rooms.rotating))))
         registers = problem.machine.budget(REGISTERS)
         first, last = self._first(), self._last()
@@ -240,15 +272,27 @@ class Rows:
                 [(node[i], offset[i] + ii * problem.ahead[i]) for i in members]
                 for members in problem.members
             ],
-            writers=[[(node[i], offset[i]) for i in room.writers] for room in kept],
-            accessors=[
-                [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
-                for room in kept
+            writers=[
+                *([(node[i], offset[i]) for i in room.writers] for room in kept),
+                *([(node[i], offset[i] + at) for i, at in life.begins] for life in agents.lives),
             ],
-            room_bytes=[room.bytes for room in kept],
+            accessors=[
+                *(
+                    [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
+                    for room in kept
+                ),
+                *(
+                    [(node[i], offset[i] + at + ii * distance) for i, at, distance in life.ends]
+                    for life in agents.lives
+                ),
+            ],
+            room_bytes=[*(r.bytes for r in kept), *(life.bytes for life in agents.lives)],
             room_space=[
-                spaces.index(room.space) if k < len(rooms.rotating) else -1
-                for k, room in enumerate(kept)
+                *(
+                    spaces.index(room.space) if k < len(rooms.rotating) else -1
+                    for k, room in enumerate(kept)
+                ),
+                *(-2 - owners.index(life.owner) for life in agents.lives),
             ],
             base=[rooms.single_bytes.get(space, 0) for space in spaces],
             budget=[rooms.budgets.get(space, NEVER) for space in spaces],
@@ -256,9 +300,12 @@ class Rows:
             unit=registers.unit if registers else 1,
             registers=(
                 NEVER
-                if registers is None or registers.bytes is None
+                if owners
+                or registers is None
+                or registers.bytes is None  # who has its own, keeps it
                 else registers.bytes // registers.unit
             ),
+            agents=[agents.limits[owner] - agents.always[owner] for owner in owners],
         )
 
     def _every(self) -> Links:

@@ -19,12 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
-from stretto.generate.improve import honoured, improve
+from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.ladder.rings import least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.problem.registers import RULE
 from stretto.solution import Bounds, Refusal
 
 AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
@@ -124,7 +125,7 @@ class _Hunt:
             self.refuse(alone)
             return False
         attempt = self._try(ii, steps, arms)
-        if self._take(ii, attempt.placement):
+        if self._take(ii, attempt.placement or self._eased(attempt)):
             return True
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
@@ -132,6 +133,12 @@ class _Hunt:
             pins = ", ".join(f"`{self.problem.names[i]}`" for i in self.problem.pinned)
             self.refuse(Refusal(ii, f"no placement was found with {pins} as pinned", rung=IMPROVE))
         return False
+
+    def _eased(self, attempt: Attempt) -> Partial | None:
+        """A placement for which registers do, from a complete one for which they do not."""
+        if attempt.refusal is None or attempt.refusal.limit != RULE:
+            return None
+        return eased(self.problem, attempt.partial) if attempt.partial.complete else None
 
     def _try(self, ii: int, steps: int, arms: bool) -> Attempt:
         """Refinement; and where the arms may see what it does not, the whole ladder."""

@@ -373,6 +373,7 @@ class _Known:
             warps=Cursor.positive,
             registers=Cursor.positive,
             replicas=Cursor.positive,
+            addresses=Cursor.natural,
             source=Cursor.text,
         )
         for number in range(made.replicas):

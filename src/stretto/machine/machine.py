@@ -20,6 +20,9 @@ from stretto.machine.formula import Formula
 
 WORD_BITS = 64
 """Slots that fit one row word; machines with more have no row words."""
+WARP = 32
+"""Threads of a warp."""
+REGISTER_BYTES = 4
 
 
 def rounded(entries: int) -> int:
@@ -194,15 +197,27 @@ class Agent:
     issues: tuple[str, ...]
     """Whose work it does, of tma, mma and simt."""
     warps: int
-    registers: int
-    """Of 32 bits, for each thread."""
+    registers: int | None = None
+    """Of 32 bits, for each thread; None: any number."""
     replicas: int = 1
     """Most of them at a time, each with a part of the rows; number n has the slot NAME.n."""
+    addresses: int = 0
+    """Registers of each thread that hold no tiles: addresses, counters, what is under way."""
     source: str = ""
 
     def replica(self, number: int) -> str:
         """What one of them is called, and its slot."""
         return f"{self.name}.{number}" if number else self.name
+
+    def threads(self, together: int) -> int:
+        """Of one of so many replicas: who is alone has the warps of the others as well."""
+        return self.warps * (self.replicas // together) * WARP
+
+    def room(self, together: int) -> int | None:
+        """Bytes of registers that one of so many replicas has for tiles; None: any number."""
+        if self.registers is None:
+            return None
+        return self.threads(together) * max(0, self.registers - self.addresses) * REGISTER_BYTES
 
 
 @dataclass(frozen=True)
@@ -293,6 +308,14 @@ class Machine:
         """Who does the work of an issuer; None where the machine does not say."""
         return next((agent for agent in self.agents if issuer in agent.issues), None)
 
+    def replica_for(self, named: str | None, issuer: str) -> tuple[Agent, str] | None:
+        """The agent that issues an operation, and which of its replicas: as named, or by issuer."""
+        for agent in self.agents:
+            if named is not None and named in map(agent.replica, range(agent.replicas)):
+                return agent, named
+        agent = self.agent_for(issuer)
+        return None if agent is None else (agent, agent.name)
+
     def agents_of_products(self) -> Agent:
         """Who issues products."""
         return next(agent for agent in self.agents if "mma" in agent.issues)
@@ -343,6 +366,15 @@ class Machine:
         return replace(
             self,
             slots=tuple(replace(s, capacity=capacity) if s.name == slot else s for s in self.slots),
+        )
+
+    def with_registers(self, agent: str, registers: int | None) -> Machine:
+        """This machine with other registers for each thread of one agent: a what-if."""
+        return replace(
+            self,
+            agents=tuple(
+                replace(a, registers=registers) if a.name == agent else a for a in self.agents
+            ),
         )
 
     def with_cap(self, pool: str, cap: int) -> Machine:

@@ -26,6 +26,7 @@ from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components
 from stretto.problem.holds import Claim, Hold, Holds, Room, Rooms
+from stretto.problem.registers import Registers
 from stretto.resources.table import ReservationTable
 from stretto.solution import Schedule
 
@@ -40,6 +41,7 @@ __all__ = [
     "Graph",
     "Hold",
     "Holds",
+    "Registers",
     "Room",
     "Rooms",
     "apply",
@@ -62,6 +64,7 @@ class Compiled:
     graph: Graph
     holds: Holds
     rooms: Rooms
+    registers: Registers
     fusion: Fusion
 
     @property
@@ -228,6 +231,7 @@ def compile_loop(
         dependence_graph(loop),
         Holds(loop, machine),
         Rooms(loop, machine),
+        Registers(loop, machine),
         Fusion(loop, machine, fuse),
     )
 

@@ -25,11 +25,14 @@ FILL = 4
 def idle(compiled: Compiled) -> list[int]:
     """Operations without slots, pools, storage or a stage of their own, in topological order.
 
+    Nor do they decide what lives in registers that are counted.
+
     None where the stage count is limited: then every operation has a last stage.
     """
     if compiled.max_stages is not None:
         return []
     busy = {i for room in compiled.rooms.turning for i, _ in room.accessors}
+    busy |= compiled.registers.touching
     return [
         i
         for i in compiled.graph.order

@@ -188,6 +188,8 @@ def _subject(case: Case, reason: Reason) -> str:
             return f"depth of {cut(reason.name)}"
         case "pin":
             return f"pin of {cut(reason.name)}"
+        case "registers":
+            return f"registers of {reason.name}"
         case "ring":
             return f"ring of {cut(reason.name)}"
         case "slot" | "pool":
@@ -214,12 +216,24 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
             return f"{reason.name} may stand in stage {depth} at most"
         case "pin":
             return _pin(case, reason.name)
+        case "registers":
+            return _registers(case, reason.name)
         case "ring":
             return _ring(case, reason.name)
         case "stages":
             return f"at most {counted(case.max_stages or 0, 'stage')}"
         case "group":
             return _group(case, reason.number)
+
+
+def _registers(case: Case, name: str) -> str:
+    """``scores 32,768 + o 32,768 + ...; 110,592 bytes for each compute``."""
+    registers = case.problem.registers
+    owners = [owner for owner, (agent, _) in registers.owners.items() if agent.name == name]
+    lives = [f"{life.name} {life.bytes:,}" for life in registers.lives if life.owner == owners[0]]
+    always = registers.always[owners[0]]
+    lives += [f"{always:,} all the time"] if always else []
+    return f"{' + '.join(lives)}; at most {registers.limits[owners[0]]:,} bytes at once"
 
 
 def _group(case: Case, number: int) -> str:

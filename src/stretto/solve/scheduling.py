@@ -129,6 +129,8 @@ def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) ->
     best = found.analysis
     if job.problem.pinned and proof is None and not (best.proof and best.proof.optimal):
         proof = ProofOptions(II)  # what is pinned may leave too little for moves to find it
+    if job.searches and any(job.problem.ahead) and proof is None and not best.success:
+        proof = ProofOptions(II)  # offsets may need a longer II than the serial one, where it ends
     if proof is None or found.analysis.overdue:
         return found.analysis
     analysis = _prove(job, found, proof, progress)

@@ -17,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import dependence, fusion, order, place, pool, slot, storage, table
+from stretto.verify import dependence, fusion, order, place, pool, registers, slot, storage, table
 from stretto.verify.layout import RULES, Layout, Rule, Violation
 
 __all__ = ["RULES", "Rule", "Violation", "verify", "verify_table"]
@@ -38,6 +38,7 @@ VALIDATORS: tuple[Validator, ...] = (
     place.depth,
     place.group,
     storage.storage,
+    registers.registers,
     fusion.fusion,
     place.pin,
     table.table,

@@ -29,7 +29,9 @@ from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
 
-Rule = Literal["dependence", "slot", "pool", "depth", "group", "storage", "fusion", "pin", "order"]
+Rule = Literal[
+    "dependence", "slot", "pool", "depth", "group", "storage", "registers", "fusion", "pin", "order"
+]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 Detail = tuple[tuple[str, int | str], ...]

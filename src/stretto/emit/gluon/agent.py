@@ -178,7 +178,8 @@ class AgentWriter:
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind in ATOMIC:
-            raise EmitError("another agent has what it found there", made, "ask for one consumer")
+            hint = "--mode unspecialized has one group of warps do everything"
+            raise EmitError("another agent has what it found there", made, hint)
         if made.regions or kind in _UNSUPPORTED:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
@@ -226,13 +227,17 @@ class AgentWriter:
         """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
         root = self.plan.root(value)
         tile = self.plan.tiles[root]
-        if tile.loaded and not any(tile.name in waited for waited in self._waited):
+        if tile.loaded:
+            self._await_tile(tile)
+        self._read[tile.name] = tile
+        return self.take(tile.name) + self.views(value)
+
+    def _await_tile(self, tile: SharedTile) -> None:
+        if not any(tile.name in waited for waited in self._waited):
             phase = f"{tile.name}_phase" if tile.repeated else "0"
             self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
             self.beat("full", None, tile.name)
             self._waited[-1].add(tile.name)
-        self._read[tile.name] = tile
-        return self.take(tile.name) + self.views(value)
 
     def views(self, value: Value) -> str:
         """How a tile in shared memory is seen: transposed, in another shape."""
@@ -464,19 +469,25 @@ class AgentWriter:
             moved = [(c, e) for (_, c), e in zip(carried, ends, strict=True) if c != e]
             if moved:
                 self.say(f"{', '.join(c for c, _ in moved)} = {', '.join(e for _, e in moved)}")
-            for tile in self.plan.tiles.values():
-                if not (tile.repeated and tile.loaded):
-                    continue
-                if tile.name in self._read and len(self.plan.workers) > 1:
-                    self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
-                    self.beat("arrive", None, tile.name)
-                if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
-                    self.say(f"{tile.name}_phase ^= 1")
+            self._hand_back(body)
             self.leave()
         self._score = [*before, Around(lower, upper, step, tuple(self._score))]
         self._read |= read
         for i, called in carried:
             self.bind(operation.results[i], self._as(arguments[i], called))
+
+    def _hand_back(self, region: Region) -> None:
+        """At its end: tiles that are filled each time it runs may be filled again."""
+        for alloc in region.operations:
+            tile = self.plan.tiles.get(alloc.results[0]) if alloc.results else None
+            if tile is None or not (tile.repeated and tile.loaded):
+                continue
+            if tile.name in self._read and len(self.plan.workers) > 1:
+                self._await_tile(tile)  # some branch may have read it, and this one not
+                self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
+                self.beat("arrive", None, tile.name)
+            if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
+                self.say(f"{tile.name}_phase ^= 1")
 
     def _outer(self, body: Region) -> list[Value]:
         """Numbers from outside that a loop needs: computed once, before it."""
@@ -537,15 +548,17 @@ class AgentWriter:
                 for result, end in zip(operation.results, ends, strict=True):
                     if result in names:
                         self.say(f"{names[result]} = {self._carried(end, result)}")
+                self._hand_back(region)
                 self.leave()
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 
     def _has_effect(self, region: Region) -> bool:
         """Whether an agent has anything to do in a region."""
+        effects = (TMA_LOAD, TMA_STORE, STORE, *ATOMIC)
         return any(
             op.name in ("scf.for", "scf.while")
             or on_its_own(op)
-            or kind_of(op) in (TMA_LOAD, TMA_STORE, STORE, *ATOMIC)
+            or (kind_of(op) in effects and self.plan.owner(op) == self.worker.name)
             for op in region.walk()
         )

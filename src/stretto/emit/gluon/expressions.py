@@ -115,8 +115,8 @@ def literal(value: Attribute, type: Type) -> str:
     element = type.element if isinstance(type, Tile) else type
     if isinstance(value, tuple):
         raise EmitError("a constant of several numbers cannot be emitted")
-    if isinstance(value, bool):
-        return str(value)
+    if isinstance(value, bool) or element == Scalar("i1"):  # which a module writes as -1
+        return str(bool(value))
     if isinstance(element, Scalar) and element.is_integer:
         return str(int(value))  # pyright: ignore[reportArgumentType]
     number = float(value)  # pyright: ignore[reportArgumentType]

@@ -125,10 +125,12 @@ class _Counts:
     """What lives where operations start, by orders of cycles."""
 
     def __init__(self, model: Model, most: int) -> None:
+        from stretto.exact.lives import Orders
+
         self.model = model
         self.most = most * _unit(model.case)
         """Bytes that are allowed."""
-        self.apart: dict[tuple[int, int, int], cp_model.LinearExpr] = {}
+        self.apart = Orders(model).apart
 
     def bytes_at(self, a: int) -> cp_model.LinearExpr:
         """Live bytes at the start of an operation; more, where the solver likes."""
@@ -163,22 +165,9 @@ class _Counts:
             q, r = divmod(f, ii)
             for w in room.writers:
                 stages = model.stage[e] - model.stage[w] + (q + 1)
-                over = self._apart(a, e, r) + self._apart(a, e, r - ii)
-                model.cp.add(count >= stages + self._apart(a, w, 0) - over)
+                over = self.apart(a, e, r) + self.apart(a, e, r - ii)
+                model.cp.add(count >= stages + self.apart(a, w, 0) - over)
         return count
-
-    def _apart(self, a: int, b: int, least: int) -> cp_model.LinearExpr:
-        """``[cycle[a] - cycle[b] >= least]``."""
-        from stretto.exact.cp import when
-
-        cp, apart = self.model.cp, self.model.cycle[a] - self.model.cycle[b]
-        if (a, b, least) not in self.apart:
-            found = cp.new_bool_var("")
-            when(cp.add(apart >= least), found)
-            when(cp.add(apart < least), found.negated())
-            self.apart[a, b, least] = found + 0
-            self.apart[b, a, 1 - least] = 1 - found
-        return self.apart[a, b, least]
 
 
 GOAL = Goal(

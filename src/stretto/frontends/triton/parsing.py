@@ -475,10 +475,8 @@ class ModuleParser(AttributeReader):
         made.attributes |= self.attribute_dictionary()
         start = self.at
         value = self.attribute()
-        if isinstance(value, bool):
-            made.types = [Scalar("i1")]
-        else:
-            made.types = [self._type_behind(start)]
+        bare = isinstance(value, bool) and ":" not in self.text[start : self.at]
+        made.types = [Scalar("i1") if bare else self._type_behind(start)]
         made.attributes["value"] = value
 
     def _type_behind(self, start: int) -> Type:

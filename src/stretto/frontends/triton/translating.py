@@ -395,12 +395,8 @@ class FunctionTranslator:
             kind = _ATOMIC[kind - 1]
         if kind not in _ATOMIC:
             raise self._refuse(raw, f"`{kind}` is no atomic operation")
-        addresses, *rest = self._operands(raw)
-        if isinstance(addresses.type, Tile) and rest[1:] and isinstance(rest[1].type, Scalar):
-            # One bit for all of a tile.
-            rest[1] = self._builder.op("tile.splat", rest[1:2], like(addresses.type, Scalar("i1")))
         said = {"kind": kind, **_ordered(raw)}
-        self._write(raw, "tile.atomic_rmw", (addresses, *rest), raw.types, said)
+        self._write(raw, "tile.atomic_rmw", self._operands(raw), raw.types, said)
 
     def exchange(self, raw: RawOperation) -> None:
         """Another value, where one is as expected."""

@@ -81,7 +81,7 @@ class Board:
     """By room: (node, cycles from its start until it is done with an instance)."""
     room_bytes: Sequence[int]
     room_space: Sequence[int]
-    """By room: its space; -1: registers."""
+    """By room: its space; -1: registers; -2 - n: those of agent n, rooms of their own."""
     base: Sequence[int]
     """By space: bytes that are there whatever the schedule."""
     budget: Sequence[int]
@@ -92,6 +92,8 @@ class Board:
     """Bytes of a register."""
     registers: int
     """How many there are; NEVER: any number."""
+    agents: Sequence[int] = ()
+    """By agent whose registers are counted: the bytes that what lives for a time may have."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

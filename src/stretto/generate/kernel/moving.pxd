@@ -26,7 +26,7 @@ cdef class Moving:
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
     cdef i64[::1] kept, spot, post_src, post_dst, post_gain
-    cdef i64[::1] phase, rest, weighs, lane_of, lane_from, lane_len
+    cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
@@ -75,7 +75,7 @@ cdef class Moving:
     cdef i64 life(self, i64 r) noexcept
     cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
-    cdef i64 pressure(self) noexcept
+    cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept
     cdef bint keep(self) noexcept
     cdef i64 energy(self) noexcept

@@ -143,6 +143,7 @@ class Moving:
         self.queue = _zeros(self.most + n)
         self.log_op, self.log_at = _zeros(2 * self.most + n), _zeros(2 * self.most + n)
         self.logged = 0
+        self.agents = _numbers(board.agents)
         self.begin, self.end = _zeros(self.rooms), _zeros(self.rooms)
         self.phase, self.rest = _zeros(self.rooms), _zeros(self.rooms)
         self.weighs = _zeros(self.rooms)
@@ -943,15 +944,18 @@ class Moving:
             if self.used[space] > self.budget[space]:
                 return False
             self.bytes += self.used[space]
-        self.peak = (self.pressure() + self.unit - 1) // self.unit
+        self.peak = (self.pressure(-1, self.always) + self.unit - 1) // self.unit
         self.excess = max(0, self.peak - self.registers)
+        for agent in range(len(self.agents)):
+            over = self.pressure(-2 - agent, 0) - self.agents[agent]
+            self.excess += max(0, (over + self.unit - 1) // self.unit)
         return True
 
-    def pressure(self) -> int:
-        """Most register bytes that live at once."""
-        base, top, count = self.always, 0, 0
+    def pressure(self, space: int, base: int) -> int:
+        """Most register bytes that live at once, of all or of an agent."""
+        top, count = 0, 0
         for r in range(self.rooms):
-            if self.room_space[r] < 0:
+            if self.room_space[r] == space:
                 life = self.end[r] - self.begin[r]
                 turns = life // self.ii
                 base += self.room_bytes[r] * turns

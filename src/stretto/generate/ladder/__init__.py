@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stretto.machine import SPACES
+from stretto.problem.registers import RULE
 from stretto.resources import has_row_words
 from stretto.resources.table import Conflict
 from stretto.solution import Refusal
@@ -93,7 +94,7 @@ def order_at(partial: Partial, i: int, stage: int, start: int) -> int:
 def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
     """Why a complete placement was refused: `reason` says which space, and the bytes."""
     first = reason.split(" ", 1)[0]
-    return Refusal(ii, reason, rung=rung, limit=first if first in SPACES else "")
+    return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "")
 
 
 def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:

@@ -26,6 +26,7 @@ from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest
+from stretto.problem.registers import RULE
 from stretto.resources.table import ReservationTable
 from stretto.solution import Refusal
 
@@ -115,6 +116,8 @@ class Refiner:
             return first
         # Complete, but the rings overflow: hold them to depths that fit and solve that.
         problem = self.problem
+        if first.refusal.limit == RULE:
+            return Attempt(None, first.placement, first.refusal)
         for variant in capped(problem, ii, first.placement.whole()):
             again = Refiner(variant, self.first_ii)
             attempt = again._solve(ii, work)

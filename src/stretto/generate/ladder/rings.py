@@ -56,18 +56,17 @@ def bytes_needed(problem: Problem, ii: int, starts: Sequence[int]) -> dict[str, 
 def overflow(problem: Problem, ii: int, starts: Sequence[int]) -> str:
     """Which budget a whole placement exceeds, with the bytes; empty if it fits.
 
-    Rings that no order of one cycle hands on are no better than rings that do not fit.
+    Registers of agents come last. Rings that no order of one cycle hands on are no better than
+    rings that do not fit.
     """
     tied = knot(problem.loop, ii, problem.starts_by_name(starts)) if problem.instant else ()
     if tied:
         return f"{' and '.join(tied)} take no time, and each has to come before the other"
-    if not problem.rotating:
-        return ""
-    needed = bytes_needed(problem, ii, starts)
-    for space, budget in problem.rooms.budgets.items():
+    needed = bytes_needed(problem, ii, starts) if problem.rotating else {}
+    for space, budget in problem.rooms.budgets.items() if problem.rotating else ():
         if needed.get(space, 0) > budget:
             return f"{space} needs {needed[space]:,} bytes; the budget is {budget:,}"
-    return ""
+    return problem.registers.overflow(ii, starts)
 
 
 # Fewer copies ----------------------------------------------------------------------------

@@ -1,0 +1,88 @@
+"""Tiles that a branch of a loop around products loads, or reads: each side counts what it did.
+
+copy agent      if tile is odd: wait bias_free, copy     bias_phase flips where it was filled
+compute agent   if tile is odd: wait bias_full, add it   and handed back there, not every time
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gluon_emulator
+from gluon_cases import launched, near
+from stretto.api.emitting import EmitMode, emit
+
+LOAD = (
+    "      %bias = tt.descriptor_load %c_desc[%row, %zero] :"
+    " !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>"
+)
+TEXT = """module {
+  tt.func public @branched(%a_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %c_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %o_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %M: i32 {tt.divisibility = 16 : i32}, %K: i32 {tt.divisibility = 16 : i32}) {
+    %cst = arith.constant dense<0.000000e+00> : tensor<128x64xf32>
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    %c64 = arith.constant 64 : i32
+    %c128 = arith.constant 128 : i32
+    %long = arith.constant 1 : i64
+    %width = arith.constant 64 : i64
+    %depth = arith.extsi %K : i32 to i64
+    %a_desc = tt.make_tensor_descriptor %a_ptr, [%M, %K], [%depth, %long] : <f16>, <tensor<128x64xf16>>
+    %b_desc = tt.make_tensor_descriptor %b_ptr, [%K, %c64], [%width, %long] : <f16>, <tensor<64x64xf16>>
+    %c_desc = tt.make_tensor_descriptor %c_ptr, [%M, %c64], [%width, %long] : <f16>, <tensor<128x64xf16>>
+    %o_desc = tt.make_tensor_descriptor %o_ptr, [%M, %c64], [%width, %long] : <f16>, <tensor<128x64xf16>>
+    %tiles = arith.divsi %M, %c128 : i32
+    %first = tt.get_program_id x : i32
+    %by = tt.get_num_programs x : i32
+    scf.for %tile = %first to %tiles step %by  : i32 {
+      %row = arith.muli %tile, %c128 : i32
+OUTSIDE
+      %total = scf.for %k = %zero to %K step %c64 iter_args(%sum = %cst) -> (tensor<128x64xf32>)  : i32 {
+        %a = tt.descriptor_load %a_desc[%row, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
+        %b = tt.descriptor_load %b_desc[%k, %zero] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+        %next = tt.dot %a, %b, %sum, inputPrecision = tf32 : tensor<128x64xf16> * tensor<64x64xf16> -> tensor<128x64xf32>
+        scf.yield %next : tensor<128x64xf32>
+      }
+      %rest = arith.remsi %tile, %two : i32
+      %odd = arith.cmpi eq, %rest, %one : i32
+      %chosen = scf.if %odd -> (tensor<128x64xf32>) {
+INSIDE
+        %wide = arith.extf %bias : tensor<128x64xf16> to tensor<128x64xf32>
+        %added = arith.addf %total, %wide : tensor<128x64xf32>
+        scf.yield %added : tensor<128x64xf32>
+      } else {
+        scf.yield %total : tensor<128x64xf32>
+      }
+      %narrow = arith.truncf %chosen : tensor<128x64xf32> to tensor<128x64xf16>
+      tt.descriptor_store %o_desc[%row, %zero], %narrow : !tt.tensordesc<tensor<128x64xf16>>, tensor<128x64xf16>
+    }
+    tt.return
+  }
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("mode", ["specialized", "unspecialized"])
+@pytest.mark.parametrize("place", ["OUTSIDE", "INSIDE"])
+def test_a_tile_for_some_steps_is_waited_for_in_those(
+    place: str, mode: EmitMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gluon_emulator, "PATIENCE", 2.0)
+    text = TEXT.replace(place, LOAD).replace("INSIDE\n", "").replace("OUTSIDE\n", "")
+    file = tmp_path / "branched.ttir"
+    file.write_text(text)
+    source = emit(file, consumers=None if mode == "unspecialized" else 1, mode=mode).source
+    rng = np.random.default_rng(0)
+    for tiles, blocks, naps in ((6, 1, 0.0), (6, 1, 1.0), (5, 2, 0.5), (1, 1, 0.0)):
+        rows, depth = 128 * tiles, 128
+        shapes = (rows, depth), (depth, 64), (rows, 64)
+        a, b, c = (rng.standard_normal(shape).astype(np.float16) for shape in shapes)
+        odd = (np.arange(rows) // 128 % 2)[:, None]
+        wanted = a.astype(np.float64) @ b.astype(np.float64) + odd * c.astype(np.float64)
+        inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": rows, "K": depth}
+        inputs["o_ptr"] = np.full((rows, 64), np.nan, np.float16)
+        near(launched(source, inputs, (blocks,), naps), {"o_ptr": wanted}, 0.1)
