@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_a_drained_softmax_is_what_numpy_says(together: int, trips: int) -> None
 
 @pytest.mark.parametrize("name", ["layer_norm", "softmax"])
 def test_a_loop_that_goes_round_never_does_nothing(name: str) -> None:
-    inputs: dict[str, object] = {
+    inputs: Mapping[str, object] = {
         "softmax": {"y_ptr": np.ones((2, 9), np.float32), "x_ptr": np.ones((2, 9), np.float32),
                     "x_stride": 9, "y_stride": 9, "rows": 0, "columns": 9},
         "layer_norm": {"x_ptr": np.ones(9, np.float16), "y_ptr": np.ones(9, np.float16),
@@ -156,6 +157,45 @@ def test_trips_that_are_known_choose_what_is_written(tmp_path: Path, trips: int)
         assert ", 8):" not in source
     if trips % 2 == 0:
         assert " < n:" not in source
+
+
+def late(folder: Path, steps: int) -> Path:
+    """Layer norm whose sums are of what was loaded one iteration before, or two."""
+    file = shipped("triton/layer_norm")
+    text = file.read_text()
+    for old, new in {
+        "%squares:2 =": "%squares:4 =",
+        "%squares_11 = %cst_0) ->": "%squares_11 = %cst_0, %late1 = %cst_0, %late2 = %cst_0) ->",
+        "(tensor<1024xf32>, tensor<1024xf32>)  :": f"({', '.join(['tensor<1024xf32>'] * 4)})  :",
+        "arith.addf %sums, %x_17": f"arith.addf %sums, %late{steps}",
+        "%squares_20 : tensor<1024xf32>, tensor<1024xf32>": "%squares_20, %x_17, %late1 : "
+        + ", ".join(["tensor<1024xf32>"] * 4),
+    }.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (folder / file.name).write_text(text)
+    (folder / "layer_norm.json").write_text(file.with_suffix(".json").read_text())
+    return folder / file.name
+
+
+def test_what_is_carried_goes_from_group_to_group(tmp_path: Path) -> None:
+    source = Emitter(late(tmp_path, 1)).drained((8, 1)).source
+    for trips in TRIPS:
+        columns = 1024 * trips
+        x = np.random.default_rng(trips).standard_normal((1, columns)).astype(np.float16)
+        inputs = {
+            "x_ptr": x, "y_ptr": np.zeros_like(x), "gamma_ptr": np.ones(columns, np.float32),
+            "beta_ptr": np.ones(columns, np.float32), "mean_ptr": np.ones(1, np.float32),
+            "rstd_ptr": np.ones(1, np.float32), "stride": columns, "columns": columns,
+            "epsilon": EPSILON,
+        }  # fmt: skip
+        wanted = x.astype(np.float64)[:, :-1024].sum(1) / columns
+        near(launched(source, inputs, (1,)), {"mean_ptr": wanted}, 1e-5)
+
+
+def test_what_is_carried_over_two_iterations_is_not_drained(tmp_path: Path) -> None:
+    with pytest.raises(EmitError, match="reads what iterations before the last left"):
+        Emitter(late(tmp_path, 2)).drained((8, 1))
 
 
 def test_trips_that_are_known_have_the_groups_that_they_have() -> None:
