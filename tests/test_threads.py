@@ -153,6 +153,20 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
     assert alone(4, 8) > eight + idle
 
 
+def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
+    """Two trips are too few for three stages: they run as those of one stage do."""
+    text = (EXAMPLES / "layer_norm.ttir").read_text()
+    known = "%c1024_i32 = arith.constant 1024 : i32"
+    assert text.count(known) == 1
+    text = text.replace(known, f"{known}\n%known = arith.constant 2048 : i32")
+    (tmp_path / "layer_norm.ttir").write_text(text.replace("to %columns step", "to %known step"))
+    (tmp_path / "layer_norm.json").write_text((EXAMPLES / "layer_norm.json").read_text())
+    emitter = Emitter(tmp_path / "layer_norm.ttir", H200)
+    singly = emitter.candidates(stages=(3,))[0]
+    assert singly.pace is not None
+    assert singly.pace == pytest.approx(emitter.drained((1, 1)).pace)
+
+
 def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() -> None:
     emitter = Emitter(EXAMPLES / "layer_norm.ttir", H200)
     every = emitter.candidates()

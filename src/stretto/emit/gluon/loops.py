@@ -134,6 +134,7 @@ class LoopWriter:
             parts = self._pipelined(long, peel=flying)
         elif known is not None:
             singly = self._one_by_one(short)
+            parts = (), singly, ()
         else:
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
                 parts = self._pipelined(long, peel=flying)
