@@ -97,8 +97,12 @@ class ImsResult:
     """The last it tried, where it did not finish."""
     stages: int
     seconds: float
-    """CPU time of the scheduling alone."""
+    """CPU time of the scheduling alone, the MII given."""
     starts: tuple[int, ...]
+    mii: int = 0
+    """By its own reckoning; 0: it has none."""
+    whole: float | None = None
+    """CPU time with its own MII worked out and its schedule checked; None: it does neither."""
 
 
 def build(compiler: str | None = None) -> Path:
@@ -130,18 +134,28 @@ def run_ims(problem: Flat, budgets: Sequence[int], seconds: float = 60.0) -> tup
     ).stdout.splitlines()
     found: list[ImsResult] = []
     for head, starts in zip(told[::2], told[1::2], strict=True):
-        budget, state, ii, stages, _, _, _, microseconds = head.split()
+        budget, state, ii, stages, _, _, _, given, whole, mii = head.split()
         found.append(
             ImsResult(
                 budget=int(budget),
                 finished=state == "ii",
                 ii=int(ii),
                 stages=int(stages),
-                seconds=1e-6 * float(microseconds),
+                seconds=1e-6 * float(given),
                 starts=tuple(map(int, starts.split())),
+                mii=int(mii),
+                whole=1e-6 * float(whole),
             )
         )
     return tuple(found)
+
+
+def check_ims(problem: Flat, ii: int, starts: Sequence[int]) -> bool:
+    """Whether the C++ scheduler's own check, part of its `whole` time, passes a schedule."""
+    given = problem.text() + " ".join(map(str, starts)) + "\n"
+    command = [str(build()), "--check", str(ii)]
+    told = subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
+    return told == "legal\n"
 
 
 if __name__ == "__main__":

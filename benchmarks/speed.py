@@ -28,7 +28,18 @@ from time import perf_counter
 from ims_process import NoCompilerError, build
 from speed_loops import KINDS
 from speed_measure import Limits, Row, measure, peak_memory, warm
-from speed_summary import QUALITY, TIME, Cell, cells, goals, quality_row, text_table, time_row
+from speed_summary import (
+    QUALITY,
+    RATIO,
+    TIME,
+    Cell,
+    cells,
+    goals,
+    quality_row,
+    ratio_row,
+    text_table,
+    time_row,
+)
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "speed.json"
@@ -104,6 +115,8 @@ def show(found: list[Cell], peaks: dict[str, dict[str, float]]) -> None:
         print(text_table(QUALITY, [quality_row(cell) for cell in mine]))
         print(f"\n{kind}: CPU time, warm, in milliseconds")
         print(text_table(TIME, [time_row(cell) for cell in mine]))
+        print(f"\n{kind}: CPU time over that of an IMS from the graph, and of one given the MII")
+        print(text_table(RATIO, [ratio_row(cell) for cell in mine]))
         above = [name for cell in mine for name in cell.above]
         if above:
             print(f"above IMS 60: {', '.join(above)}")

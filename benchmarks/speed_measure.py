@@ -1,7 +1,8 @@
 """One loop, scheduled by everybody: II, stages and CPU time, side by side.
 
     loop ──►  stretto.schedule   from the raw loop to the verified schedule
-         ──►  IMS 6, IMS 60      C++; given the MII, from arrays to starts
+         ──►  IMS 6, IMS 60      C++: given the MII, from arrays to starts; or from the graph,
+                                 with the MII worked out and the schedule checked
          ──►  twin               the same scheduler in plain Python
 
 CPU time is that of the process, after a first call. What is short is run several times, on a loop
@@ -66,6 +67,8 @@ class Outcome:
     """False: stopped by the limit; `ii` is then the best so far, if there is one."""
     reached: int
     """The last II that was tried: where an IMS was stopped, it would not have ended below."""
+    whole: float | None = None
+    """Seconds of an IMS that works out its MII and checks its schedule as well."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ def measure(kind: str, ops: int, seed: int, limits: Limits) -> Row:
     problem = flat(loop, machine, without_fusion)
     six, sixty = run_ims(problem, BUDGETS, limits.ims)
     for result in (six, sixty):
+        demand_same_mii(loop, problem, result)
         if result.finished and ops <= VERIFIED:
             demand_legal(loop, machine, result)
     return Row(
@@ -133,7 +137,7 @@ def read_row(entry: dict[str, Any]) -> Row:
 def outcome(result: ImsResult) -> Outcome:
     """An IMS result, as a row has it."""
     ii = result.ii if result.finished else None
-    return Outcome(ii, result.stages, result.seconds, result.finished, result.ii)
+    return Outcome(ii, result.stages, result.seconds, result.finished, result.ii, result.whole)
 
 
 def _twin(problem: Flat, seed: int) -> Outcome | None:
@@ -179,6 +183,12 @@ def timed(call: Callable[[], T]) -> tuple[T, float]:
         times.append(process_time() - began)
         if len(times) == RUNS or sum(times) > ENOUGH:
             return result, statistics.median(times)
+
+
+def demand_same_mii(loop: Loop, problem: Flat, result: ImsResult) -> None:
+    """AssertionError where an IMS bounds the loop otherwise than Stretto does."""
+    if result.mii != problem.mii:
+        raise AssertionError(f"{loop.name}: MII {problem.mii}, by the IMS {result.mii}")
 
 
 def demand_legal(loop: Loop, machine: Machine, result: ImsResult) -> None:

@@ -18,7 +18,18 @@ from typing import Any
 
 from speed_measure import read_row
 from speed_plot import Line, Panel, Points, figure
-from speed_summary import QUALITY, TIME, TITLES, Cell, cells, goals, quality_row, time_row
+from speed_summary import (
+    QUALITY,
+    RATIO,
+    TIME,
+    TITLES,
+    Cell,
+    cells,
+    goals,
+    quality_row,
+    ratio_row,
+    time_row,
+)
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "speed.json"
@@ -62,6 +73,7 @@ def measured(document: dict[str, Any], found: Sequence[Cell]) -> str:
         mine = [cell for cell in found if cell.kind == kind]
         lines += ["", f"### {kind}", "", *table(QUALITY, [quality_row(cell) for cell in mine])]
         lines += ["", *table(TIME, [time_row(cell) for cell in mine])]
+        lines += ["", *table(RATIO, [ratio_row(cell) for cell in mine])]
     peaks = document["peaks"].items()
     memory = [(at, f"{mb['before']:.0f}", f"{mb['peak']:.0f}") for at, mb in peaks]
     lines += ["", "### Memory", "", *table(("operations", "MB before", "peak MB"), memory)]

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from speed_measure import Outcome, Row
 
 WHO = ("stretto", "ims6", "ims60", "twin")
 TITLES = {"stretto": "Stretto", "ims6": "IMS 6", "ims60": "IMS 60", "twin": "twin"}
+WHOLE = {"whole6": "IMS 6", "whole60": "IMS 60"}
+"""The same from the graph alone: its MII worked out, its schedule checked. Goals are of these."""
 TOGETHER, MIXED = ("tile", "random", "chain"), "mixed"
 """Kinds that are summed up, and the name of their sum."""
 
@@ -83,6 +85,8 @@ def _cell(kind: str, ops: int, rows: list[Row]) -> Cell:
         "ims6": lambda row: row.ims6,
         "ims60": lambda row: row.ims60,
         "twin": lambda row: row.twin,
+        "whole6": lambda row: _whole(row.ims6),
+        "whole60": lambda row: _whole(row.ims60),
     }
     who = {name: figures([(row.mii, take(row)) for row in rows]) for name, take in takers.items()}
     pure = statistics.median(row.stretto.seconds - row.verify_s for row in rows)
@@ -90,6 +94,11 @@ def _cell(kind: str, ops: int, rows: list[Row]) -> Cell:
     unknown = [r.name for r in rows if not r.ims60.finished and _ii(r.stretto) > r.ims60.reached]
     below = sum(_ii(r.stretto) < (r.ims60.ii or r.ims60.reached) for r in rows)
     return Cell(kind, ops, len(rows), who, pure, tuple(above), tuple(unknown), below, _there(rows))
+
+
+def _whole(found: Outcome) -> Outcome:
+    """From the graph alone; a row of old has the MII given only."""
+    return found if found.whole is None else replace(found, seconds=found.whole)
 
 
 def _there(rows: Sequence[Row]) -> tuple[float, float]:
@@ -147,7 +156,7 @@ def goals(all_cells: Sequence[Cell], peaks: dict[str, float]) -> list[Goal]:
         if cell.kind not in (*TOGETHER, MIXED):
             continue  # the others show one thing each, and IMS does not do the same work there
         for other, most in _asked_times(cell.ops):
-            title = TITLES[other]
+            title = WHOLE[other]
             found.append(Goal(f"{at}: median CPU time over {title}", cell.ratio(other), most))
             found.append(Goal(f"{at}: total CPU time over {title}", cell.total_ratio(other), most))
     return found
@@ -156,10 +165,10 @@ def goals(all_cells: Sequence[Cell], peaks: dict[str, float]) -> list[Goal]:
 def _asked_times(ops: int) -> list[tuple[str, float]]:
     """Whose time, and how many times that."""
     if ops in (30, 100):
-        return [("ims6", 20.0)]
+        return [("whole6", 20.0)]
     if ops in (300, 1000):
-        return [("ims60", 5.0)]
-    return [("ims60", 1.0)] if ops >= 3000 else []
+        return [("whole60", 5.0)]
+    return [("whole60", 1.0)] if ops >= 3000 else []
 
 
 def _steady(at: str, cell: Cell) -> list[Goal]:
@@ -183,7 +192,11 @@ QUALITY = (
 )
 TIME = (
     *("ops", "median ms", "unverified", "p95", "worst", "worst/med", "IMS 6 ms", "worst"),
-    *("IMS 60 ms", "worst", "twin ms", "× IMS 6", "total", "× IMS 60", "total"),
+    *("IMS 60 ms", "worst", "twin ms"),
+)
+RATIO = (
+    *("ops", "× IMS 6", "total", "given the MII", "total"),
+    *("× IMS 60", "total", "given the MII", "total"),
 )
 
 
@@ -204,16 +217,23 @@ def quality_row(cell: Cell) -> list[str]:
 
 
 def time_row(cell: Cell) -> list[str]:
-    """CPU time."""
-    mine, six, sixty, twin = (cell.who[name] for name in WHO)
+    """CPU time; that of an IMS from the graph alone."""
+    names = ("stretto", "whole6", "whole60", "twin")
+    mine, six, sixty, twin = (cell.who[name] for name in names)
     stopped = "" if mine.finished == mine.loops else f" ({mine.loops - mine.finished} stopped)"
     found = [f"{cell.ops:,}", milliseconds(mine.median), milliseconds(cell.without_verification)]
     found += [milliseconds(mine.p95), milliseconds(mine.worst) + stopped]
     found += [_number(mine.worst / mine.median, 1)]
     for other in (six, sixty):
         found += [_least(other) + milliseconds(other.median), milliseconds(other.worst)]
-    found.append(_least(twin) + milliseconds(twin.median))
-    for name, other in (("ims6", six), ("ims60", sixty)):
+    return [*found, _least(twin) + milliseconds(twin.median)]
+
+
+def ratio_row(cell: Cell) -> list[str]:
+    """Stretto's CPU time over that of each IMS, of medians and of sums."""
+    found = [f"{cell.ops:,}"]
+    for name in ("whole6", "ims6", "whole60", "ims60"):
+        other = cell.who[name]
         most = "" if other.finished == other.loops else "≤ "
         found += [_number(cell.ratio(name), 2), most + _number(cell.total_ratio(name), 2)]
     return found

@@ -185,7 +185,7 @@ GENERATORS = Harness(_generated, (BY_VERIFIER,), _tiny_cases)
 
 # What is removed ----------------------------------------------------------------------------
 
-MODEL = "stretto.exact.model"
+MODEL, RANGES = "stretto.exact.model", "stretto.exact.ranges"
 
 
 def _on_the_class(**fields: object) -> Patch:
@@ -202,6 +202,16 @@ def _ungrouped(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     ops = tuple(replace(op, constraint=Constraint()) for op in case.loop.ops)
     loop = replace(case.loop, ops=ops)
     return original(replace(case, problem=replace(case.problem, loop=loop)), ii)
+
+
+def _at_the_first(original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Longest paths at the first II of a range."""
+    made, *rest = args
+    last, made.last = made.last, made.first
+    try:
+        return original(made, *rest)
+    finally:
+        made.last = last
 
 
 def _problem(**fields: Callable[[Problem], object]) -> Patch:
@@ -236,7 +246,7 @@ def _tables(other: Callable[[Machine], Machine]) -> Patch:
 
 _SOLVED: dict[str, dict[str, Case]] = {
     "model: dependence": {BY_VERIFIER: 1, LOOSE: 1},
-    "model: slot": {LOOSE: 0, BY_VERIFIER: 1},
+    "model: slot": {BY_VERIFIER: 1, LOOSE: 1},
     "model: pool": {BY_VERIFIER: 144, LOOSE: 206},
     "model: depth": {BY_VERIFIER: 33, LOOSE: 33},
     "model: group": {BY_VERIFIER: 84, LOOSE: 84},
@@ -248,12 +258,15 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "fusion: apart": {BY_VERIFIER: "one encloses the other"},
     "fusion: cap": {BY_VERIFIER: 345, LOOSE: 345},
     "fusion: joint holds": {BY_VERIFIER: 33, LOOSE: 33},
-    "slot: round the circle": {BY_VERIFIER: 3, LOOSE: 3},
+    "slot: round the circle": {BY_VERIFIER: 10, LOOSE: 10},
     "symmetry: groups": {STRICT: 14},
     "group: offsets": {BY_VERIFIER: "one a stage behind its group"},
     "symmetry: twins": {STRICT: 1},
     "horizon": {STRICT: 4},
     "lifetimes": {STRICT: 1},
+    "ranges: pairs": {STRICT: 30},
+    "ranges: rounds": {STRICT: 0},
+    "ranges: windows": {STRICT: 1},
     "knots": {BY_VERIFIER: "a knot of a ring"},
 }
 
@@ -358,6 +371,21 @@ def _constraints() -> Iterator[Mutant]:
             "stretto.problem.Compiled.completion",
             property(lambda problem: tuple(op.completion + 1 for op in problem.loop.ops)),
         ),
+    )
+    yield _exact(
+        "ranges: pairs",
+        "Any two that hold a slot or a pool are taken to exclude each other.",
+        around(f"{RANGES}._excluding", lambda _, args: args[1].op != args[2].op),
+    )
+    yield _exact(
+        "ranges: rounds",
+        "No two that exclude each other stand more than an II apart.",
+        around(f"{RANGES}._Range._rounds", lambda _, __: range(1)),
+    )
+    yield _exact(
+        "ranges: windows",
+        "Windows are those of the first II of a range, not of the last.",
+        around(f"{RANGES}._Range._farthest", _at_the_first),
     )
     yield _exact("group: offsets", FLAT, _problem(ahead=lambda problem: (0,) * problem.size))
     yield _exact(

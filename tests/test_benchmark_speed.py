@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import stretto
-from ims_process import Flat, ImsResult, NoCompilerError, build, flat, run_ims
+from ims_process import Flat, ImsResult, NoCompilerError, build, check_ims, flat, run_ims
 from ims_twin import run_twin
 from speed_loops import KINDS, loop_of
 from speed_measure import Outcome, Row, demand_legal, outcome, read_row
 from speed_page import joined, measured, plot
-from speed_summary import MIXED, cells, goals, quality_row, text_table, time_row
+from speed_summary import MIXED, cells, goals, quality_row, ratio_row, text_table, time_row
 from stretto.loop import check
 
 SMALL = [(kind, ops, seed) for kind in KINDS for ops in (10, 30) for seed in (0, 1)]
@@ -104,6 +104,68 @@ def broken(problem: Flat, found: ImsResult) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ops", [10, 30, 100, 201])
+def test_its_own_mii_is_the_one_that_it_is_given(kind: str, ops: int) -> None:
+    for seed in range(3):
+        problem = problem_of(kind, ops, seed)
+        (found,) = run_ims(problem, [1], seconds=0.01)
+        assert found.mii == problem.mii
+
+
+def gains(problem: Flat, ii: int) -> bool:
+    """Whether a cycle of dependences gains: some longest path of any length grows for ever."""
+    value = [0] * problem.operations
+    before = list(value)
+    for _ in range(problem.operations + 1):
+        before = list(value)
+        for source, target, latency, distance in problem.dependences:
+            value[target] = max(value[target], value[source] + latency - ii * distance)
+    return value != before
+
+
+def naive_mii(problem: Flat) -> int:
+    """The first II that no resource and no cycle forbids."""
+    filled = [0] * len(problem.capacities)
+    for _, resource, _, duration, amount in problem.uses:
+        filled[resource] += duration * amount
+    ii = 1
+    while gains(problem, ii) or any(
+        n > c * ii for n, c in zip(filled, problem.capacities, strict=True)
+    ):
+        ii += 1
+    return ii
+
+
+@pytest.mark.usefixtures("compiled")
+@given(problem=problems())
+def test_its_own_mii_is_the_first_that_nothing_forbids(problem: Flat) -> None:
+    (found,) = run_ims(problem, [1])
+    assert found.mii == naive_mii(problem)
+
+
+@pytest.mark.usefixtures("compiled")
+@given(problem=problems(), drawn=st.data())
+def test_its_own_check_passes_what_is_legal_and_nothing_else(
+    problem: Flat, drawn: st.DataObject
+) -> None:
+    (found,) = run_ims(problem, [6])
+    assume(found.finished)
+    assert check_ims(problem, found.ii, found.starts)
+    moved = [s + drawn.draw(st.sampled_from((0, 0, 1, 40, found.ii))) for s in found.starts]
+    near = replace(found, starts=tuple(moved), ii=max(1, found.ii - drawn.draw(st.integers(0, 2))))
+    assert check_ims(problem, near.ii, near.starts) == (not list(broken(problem, near)))
+
+
+def test_a_ratio_is_that_of_an_ims_which_starts_from_the_graph() -> None:
+    result = ImsResult(60, True, 100, 2, 0.001, (), mii=100, whole=0.004)
+    (cell,) = cells([row("tile", 0, 100, outcome(result))])
+    assert (cell.ratio("ims6"), cell.ratio("whole6")) == (20.0, 5.0)
+    told = {goal.says: goal.value for goal in goals([cell], {})}
+    assert told["tile 30: median CPU time over IMS 6"] == 5.0
+
+
+@pytest.mark.usefixtures("compiled")
 @given(problem=problems())
 def test_both_are_legal_whatever_is_held(problem: Flat) -> None:
     (compiled,) = run_ims(problem, [6])
@@ -149,7 +211,7 @@ def test_the_page_is_made_of_the_rows_of_a_result() -> None:
     rows = [row(kind, 0, 100, done) for kind in ("tile", "random", "chain")]
     found = cells(rows)
     assert [cell.kind for cell in found] == ["tile", "random", "chain", MIXED]
-    for line in (quality_row, time_row):
+    for line in (quality_row, time_row, ratio_row):
         assert len({len(line(cell)) for cell in found}) == 1
     document = {
         "commit": "abc",

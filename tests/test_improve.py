@@ -14,6 +14,7 @@ import stretto
 from rich_loops import rich_problem
 from stretto import Loop, ScheduleAnalysis, StrettoError
 from stretto.bounds import bounds_of
+from stretto.frontends.random_loops import random_loop
 from stretto.generate import improve as improving
 from stretto.generate.kernel import Compiled, moving
 from stretto.generate.kernel.board import Worth
@@ -161,8 +162,9 @@ def test_compiled_and_in_python_the_moves_are_the_same() -> None:
             fewer = max(1, moves.worth().stages - 1)
             known = moves.part(fewer, 30)
             moves.fit(fewer, 60, 2, 10)
+            closed = [moves.close(turn, 60, 2, 10) for turn in (0, 1) if moves.worth().stages > 1]
             moves.polish(20)
-            ends.append((moves.worth(), moves.starts(), moves.tried, known))
+            ends.append((moves.worth(), moves.starts(), moves.tried, known, closed))
         assert ends[0] == ends[1], seed
 
 
@@ -214,6 +216,43 @@ def test_looking_nearby_in_a_crowded_column_finds_what_looking_at_all_finds(seed
         moves.polish(10)
         ends.append((moves.worth(), moves.starts(), moves.pushed))
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_a_stage_taken_out_is_gone_and_what_is_left_is_legal(seed: int) -> None:
+    """In both worlds alike; where it cannot be repaired the placement stays what it was."""
+    problem, found = packed(seed)
+    rows = improving.rows_of(problem, found)
+    ends: list[object] = []
+    for world in (moving.Moving, source().Moving):
+        moves = world(rows.board())
+        moves.take(rows.starts(found))
+        first, closed = moves.worth().stages, 0
+        for turn in (0, 0, 1, 2, 3):
+            before = moves.worth().stages, moves.starts()
+            if moves.close(turn, 400, moves.ii // 16, 30):
+                closed += 1
+                assert moves.worth().stages < before[0]
+                placed = rows.placed(moves.starts(), found)
+                analysis = analyse(problem.loop, problem.machine, placed.schedule)
+                assert not verify(problem.loop, problem.machine, analysis)
+                assert placed.stage_count == moves.worth().stages
+            else:
+                assert (moves.worth().stages, moves.starts()) == before
+        assert closed
+        ends.append((first, moves.worth(), moves.starts(), moves.pushed))
+    assert ends[0] == ends[1]
+
+
+def test_large_loops_have_fewer_stages_at_the_same_ii() -> None:
+    stages = [0, 0]
+    for seed in range(4):
+        loop, machine = random_loop(seed, 160)
+        for k, without in enumerate(((), ("improve",))):
+            found = stretto.schedule(loop, machine, without=without)
+            assert found.ii == stretto.schedule(loop, machine).ii
+            stages[k] += found.stage_count
+    assert stages[0] < stages[1]
 
 
 @pytest.mark.parametrize("seed", [2, 5, 7])

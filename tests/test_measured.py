@@ -192,7 +192,7 @@ def test_a_file_that_is_no_trace_of_this_kernel_is_refused(
 def test_the_plot_and_the_page_say_what_the_committed_rows_say(tmp_path: Path) -> None:
     script, results = ROOT / "benchmarks/gpu/predicted.py", ROOT / "benchmarks/gpu/results"
     drawn = tmp_path / "predicted.svg"
-    rows = str(results / "predicted-h200-2026-11-16.jsonl")
+    rows = str(results / "predicted-h200-2026-11-17.jsonl")
     asked = [sys.executable, str(script), "--rows", rows, "--plot", str(drawn)]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert drawn.read_text() == (ROOT / "docs/pictures/predicted.svg").read_text()
@@ -208,3 +208,28 @@ def test_the_page_has_the_table_of_the_committed_rounds() -> None:
     asked = [sys.executable, str(script), str(results / "h200-2026-11-17.json")]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert said in (ROOT / "docs/hardware.md").read_text()
+
+
+def test_tables_of_the_page_are_made_of_rows(tmp_path: Path) -> None:
+    def row(name: str, cycles: float, ms: float, by: float) -> dict[str, object]:
+        family = name.split("_", maxsplit=1)[0]
+        return {"name": name, "family": family, "cycles": cycles, "predicted_cycles": cycles + 7,
+                "ms": ms, "ranked_by_ms": by, "spilled": 0}  # fmt: skip
+
+    rows = [
+        row("gemm_128x128x64_c1_d1", 2015.4, 4.0, 4.1),
+        row("gemm_128x128x64_c1_d3", 774.0, 1.03, 1.0),
+        row("gemm_128x256x64_c2_d3", 1036.0, 1.0, 1.1),
+        row("attention_d64_128x128_c2_d2", 2073.0, 0.6, 0.6),
+        row("causal_d64_c2", 2111.0, 0.4, 0.4),
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    script = ROOT / "benchmarks/gpu/predicted.py"
+    asked = [sys.executable, str(script), "--rows", str(file), "--tables"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert "| 128x128x64, 1 | 2015 / 2022 | – | 774 / 781 |" in said
+    assert "| D 64, 128x128, 2 | – | 2073 / 2080 |" in said
+    assert "| causal d64 | – | 2111 / 2118 |" in said
+    first, best = "gemm_128x128x64_c1_d3 | 1.030 ms", "gemm_128x256x64_c2_d3 | 1.000 ms"
+    assert f"| gemm, 3 | {first} | {best} | 3 % |" in said

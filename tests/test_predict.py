@@ -44,7 +44,7 @@ H200 = load_machine("h200")
 NOTHING = Costs(
     wait=0, wait_warp=0, arrive=0, arrive_warp=0, wake=0, expect=0, copy_issue=0,
     latency={"hbm": 0.0}, queue=1e9, port=1e9, rate={"hbm": 1e9}, product_latency=0, settle=0,
-    beside=1, special=1, late=1, meeting=((0.0, 0.0),),
+    beside=1, special=1, meeting=((0.0, 0.0),),
 )  # fmt: skip
 """An SM on which only products and arithmetic take time."""
 REAL = timings_of(H200).costs
@@ -147,7 +147,7 @@ def test_lanes_meet_later_beside_a_product_the_more_so_the_more_it_reads() -> No
     costs = replace(NOTHING, meeting=((64.0, 20.0), (96.0, 50.0), (128.0, 300.0)))
     ends = {
         smem: engine.run(
-            {"a": (4, [Product(1000, 0, smem), Settle(0)]), "b": (4, [Work(76, 0, 0, 1, 76)])},
+            {"a": (4, [Product(1000, 0, smem), Settle(0)]), "b": (4, [Work(76, 0, 0, 1)])},
             {},
             costs,
         ).ends["b"]
@@ -155,12 +155,6 @@ def test_lanes_meet_later_beside_a_product_the_more_so_the_more_it_reads() -> No
     }
     later = {0.0: 96, 64.0: 96, 80.0: 111, 96.0: 126, 128.0: 376, 200.0: 376}
     assert ends == pytest.approx(later)
-
-
-def test_results_of_arithmetic_come_later_beside_a_product() -> None:
-    costs = replace(NOTHING, late=1.5)
-    busy = {"a": (4, [Product(1000, 0), Settle(0)]), "b": (4, [Work(100, 40, 0)])}
-    assert engine.run(busy, {}, costs).ends["b"] == pytest.approx(40 + 60 * 1.5)
 
 
 def test_whoever_issues_a_product_waits_for_those_of_others_but_not_for_its_own() -> None:

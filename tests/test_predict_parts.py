@@ -42,7 +42,7 @@ SOFTMAX = (
 
 def test_work_ends_where_lanes_meet_and_what_needs_them_follows() -> None:
     first, second = stretches(SOFTMAX, 5.0, 1)
-    assert first == Work(128 + MEETING, 128, 0, 1, MEETING)
+    assert first == Work(128 + MEETING, 128, 0, 1)
     assert (second.arithmetic, second.special, second.meetings) == (192, 512, 1)
     assert second.cycles >= 512 + MEETING
 

@@ -80,6 +80,18 @@ def configurations():
         for d in (64, 128):
             for agents in (1, 2):
                 found.append({"kind": "alternate", "n": n, "d": d, "agents": agents})
+    # What the assembler makes of work between a product and its wait; orders of attention's step.
+    for p, k in ((128, 64), (128, 128), (64, 128)):
+        for op in ("multiply", "exponent", "sum", "softmax"):
+            for agents in (1, 2):
+                found.append({"kind": "mixed", "op": op, "n": 128, "p": p, "k": k,
+                              "agents": agents})  # fmt: skip
+    for n, d in ((128, 64), (128, 128), (64, 64), (64, 128)):
+        for order in ("text", "scores", "rescaled"):
+            for barriers in (0, 1):
+                for agents in (1, 2):
+                    found.append({"kind": "ahead", "order": order, "barriers": barriers, "n": n,
+                                  "d": d, "agents": agents})  # fmt: skip
     for offset in (0, 64, 128, 256, 384, 512):
         for registers in (0, 1):
             found.append({"kind": "overlap", "offset": offset, "registers": registers, "n": 128,
@@ -139,6 +151,7 @@ def limited(second):
 def repeated(configuration):
     """The kernel of a configuration, its constants and options: what compiles without a GPU."""
     import micro_kernels as kernels
+    import mixed_kernels
     import turn_kernels
 
     c = configuration
@@ -170,6 +183,14 @@ def repeated(configuration):
         case "alternate":
             constants = {"AGENTS": c["agents"], "N": c["n"], "D": c["d"]}
             return turn_kernels.alternates, constants, {"num_warps": 4, "maxnreg": 240}
+        case "mixed":
+            constants = {"AGENTS": c["agents"], "OP": c["op"], "N": c["n"], "P": c["p"],
+                         "K": c["k"]}  # fmt: skip
+            return mixed_kernels.mixed, constants, {"num_warps": 4, "maxnreg": 240}
+        case "ahead":
+            constants = {"AGENTS": c["agents"], "ORDER": c["order"], "BARRIERS": c["barriers"],
+                         "N": c["n"], "D": c["d"]}  # fmt: skip
+            return mixed_kernels.ahead, constants, {"num_warps": 4, "maxnreg": 240}
         case "overlap":
             constants = {"OFFSET": c["offset"], "REGISTERS": c["registers"], "N": c["n"],
                          "K": c["k"]}  # fmt: skip
@@ -211,6 +232,8 @@ LONG = 256 * 2000
 """Cycles for which products run beside arithmetic that is measured."""
 TILES_WALKED, ROWS = 128, 8
 """The same of tiles as a product of matrices loads them, and their rows at a time."""
+TWO_AGENTS = ("product", "products", "arithmetic", "alternate", "mixed", "ahead")
+"""Kinds whose kernels take the trips of a first and of a second agent."""
 kept = {}
 
 
@@ -261,7 +284,7 @@ def tensors(c, sms):
     if c["kind"] in micro_threads.KERNELS:
         numbers = big.view(torch.int32)
         return micro_threads.tensors(c, numbers), micro_threads.blocks_of(c, sms)
-    if c["kind"] in ("product", "products", "arithmetic", "alternate"):
+    if c["kind"] in TWO_AGENTS:
         return {"sink": sink, "c": 0.125}, sms
     if c["kind"] in ("turn", "overlap"):
         return {"sink": sink}, sms
@@ -352,7 +375,7 @@ def run(c):
             beside = slope(c, blocks, 64, 256, ["second_trips"], 1, first_trips=LONG // each)
             more = slope(c, blocks, 64, 192, ["first_trips"], 0, second_trips=6000)
             return beside | {"products": more["cycles"]}
-        case "alternate":
+        case "alternate" | "mixed" | "ahead":
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
         case "overlap":
             more = {
@@ -408,9 +431,8 @@ def compile_one(c):
     import torch
 
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
-    names = {"products": ("first_trips", "second_trips"), "launch": ()}
-    names["follow"] = ("cycles",)
-    names |= dict.fromkeys(("product", "arithmetic", "alternate"), ("first_trips", "second_trips"))
+    names = {"launch": (), "follow": ("cycles",)}
+    names |= dict.fromkeys(TWO_AGENTS, ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))
 

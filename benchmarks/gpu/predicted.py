@@ -2,6 +2,7 @@
 
     python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [-o ROWS.jsonl]    (needs Triton)
     python benchmarks/gpu/predicted.py --rows ROWS.jsonl --plot predicted.svg     (does not)
+    python benchmarks/gpu/predicted.py --rows ROWS.jsonl --tables     (those of docs/hardware.md)
 
 Each kernel is emitted anew, the very one that was measured is predicted at the clock that it ran
 at, and a line is printed: cycles an iteration of its first loop, and time. Then how far off each
@@ -23,9 +24,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 
 import predicted_plot
+import predicted_tables
 import shipped
 
-RESULTS = HERE / "results" / "sweep-h200-2026-11-16.jsonl"
+RESULTS = HERE / "results" / "sweep-h200-2026-11-17.jsonl"
 
 
 def given(row):
@@ -156,6 +158,14 @@ def summary(rows):
         yield f"  best measured {best['name']}, {best['ms']:.3f} ms"
 
 
+def chosen(rows):
+    """Of each family that is ranked: its name, its size, the row ranked first, and the fastest."""
+    for name, some in families_of(rows).items():
+        kept = [row for row in some if not row.get("spilled", 0)]
+        if len(kept) >= 3 and name != "shipped":
+            yield name, len(kept), *ranked_first(kept)
+
+
 def ranked_first(rows):
     """The one that the model takes, and the fastest that was measured."""
     return min(rows, key=lambda row: row["ranked_by_ms"]), min(rows, key=lambda row: row["ms"])
@@ -170,6 +180,7 @@ def main():
     parser.add_argument("--rows", type=Path, help="rows that were compared before; asks nothing")
     parser.add_argument("-o", "--output", type=Path, help="where rows go, a JSON line each")
     parser.add_argument("--plot", type=Path, help="where an SVG of them goes")
+    parser.add_argument("--tables", action="store_true", help="only the tables of the page")
     asked = parser.parse_args()
     if asked.rows:
         coming = map(json.loads, asked.rows.read_text().splitlines())
@@ -177,9 +188,13 @@ def main():
         coming = compared(asked.results, asked.only, asked.machine)
     rows = []
     for row in coming:
-        print(told(row), flush=True)
+        if not asked.tables:
+            print(told(row), flush=True)
         rows.append(row)
-    print(*summary(rows), sep="\n")
+    if asked.tables:
+        print(*predicted_tables.tables(rows, chosen(rows)), sep="\n")
+    else:
+        print(*summary(rows), sep="\n")
     if asked.output:
         asked.output.write_text("".join(json.dumps(row) + "\n" for row in rows))
     if asked.plot:

@@ -1,6 +1,7 @@
 // Iterative modulo scheduling (B. R. Rau, MICRO-27, 1994): the yardstick of `make bench-speed`.
 //
 //     ims [--budget RATIO]... [--limit SECONDS] < problem        II, stages, CPU time, starts
+//     ims --check II < problem, starts                           "legal" or "not legal"
 //
 //     for II = MII, MII + 1, ...                     until an attempt seats everything
 //         budget = RATIO × operations
@@ -21,8 +22,10 @@
 //     capacity                                      for each resource
 //     operation resource offset duration amount     for each use, by operation
 //     source target latency distance                for each dependence
-// Output, two lines a budget: "RATIO ii|unfinished II stages attempts steps runs microseconds", and
-// the starts. Time is CPU time from these arrays to the starts, the median of several runs.
+// Output, two lines a budget: "RATIO ii|unfinished II stages attempts steps runs given whole mii", and
+// the starts. Times are microseconds of CPU time, medians of several runs: `given` the MII, from
+// these arrays to the starts; `whole`, with its own MII worked out and its schedule checked besides,
+// as one does who has the graph alone. `mii` is its own.
 
 #include <algorithm>
 #include <bit>
@@ -34,7 +37,9 @@
 #include <string>
 #include <vector>
 
+#include "check.hpp"
 #include "graph.hpp"
+#include "mii.hpp"
 #include "table.hpp"
 
 namespace ims {
@@ -96,6 +101,11 @@ class Scheduler {
         height_(problem.operations),
         rank_(problem.operations),
         by_rank_(problem.operations) {}
+
+  // What it would begin with, were it not given.
+  Time mii() const {
+    return Recurrences(problem_.operations, out_, components_).mii(res_mii(problem_));
+  }
 
   Outcome run(int ratio, double limit) {
     const double until = cpu_seconds() + limit;
@@ -358,20 +368,34 @@ Problem read() {
 constexpr double kEnough = 0.1;  // seconds of runs from which on the median is believed
 constexpr std::size_t kRuns = 11;
 
-void measure(const Problem& problem, int ratio, double limit) {
-  std::vector<double> times;
-  Outcome outcome;
-  double total = 0;
-  while (times.size() < kRuns && (times.empty() || total < kEnough)) {
-    const double began = cpu_seconds();
-    outcome = Scheduler(problem).run(ratio, limit);
-    times.push_back(cpu_seconds() - began);
-    total += times.back();
-  }
+double median(std::vector<double>& times) {
   std::sort(times.begin(), times.end());
-  std::printf("%d %s %d %lld %d %lld %zu %.3f\n", ratio, outcome.finished ? "ii" : "unfinished",
-              outcome.ii, static_cast<long long>(outcome.stages), outcome.attempts,
-              static_cast<long long>(outcome.steps), times.size(), 1e6 * times[times.size() / 2]);
+  return times[times.size() / 2];
+}
+
+void measure(const Problem& problem, int ratio, double limit) {
+  std::vector<double> given, whole;
+  Outcome outcome;
+  Time mii = 0;
+  double total = 0;
+  while (given.size() < kRuns && (given.empty() || total < kEnough)) {
+    const double began = cpu_seconds();
+    Scheduler scheduler(problem);
+    outcome = scheduler.run(ratio, limit);
+    const double seated = cpu_seconds();
+    mii = scheduler.mii();
+    if (outcome.finished && !legal(problem, outcome.ii, outcome.starts)) fail("not legal");
+    const double ended = cpu_seconds();
+    given.push_back(seated - began);
+    whole.push_back(ended - began);
+    total += given.back();
+  }
+  const std::size_t runs = given.size();
+  std::printf("%d %s %d %lld %d %lld %zu %.3f %.3f %lld\n", ratio,
+              outcome.finished ? "ii" : "unfinished", outcome.ii,
+              static_cast<long long>(outcome.stages), outcome.attempts,
+              static_cast<long long>(outcome.steps), runs, 1e6 * median(given),
+              1e6 * median(whole), static_cast<long long>(mii));
   for (Time start : outcome.starts) std::printf("%lld ", static_cast<long long>(start));
   std::printf("\n");
 }
@@ -382,17 +406,26 @@ void measure(const Problem& problem, int ratio, double limit) {
 int main(int count, char** words) {
   std::vector<int> ratios;
   double limit = 60;
+  ims::Time checked = 0;
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string word = words[i];
     if (word == "--budget") {
       ratios.push_back(std::atoi(words[i + 1]));
     } else if (word == "--limit") {
       limit = std::atof(words[i + 1]);
+    } else if (word == "--check") {
+      checked = std::max(1, std::atoi(words[i + 1]));
     } else {
-      ims::fail("usage: ims [--budget RATIO]... [--limit SECONDS] < problem");
+      ims::fail("usage: ims [--budget RATIO]... [--limit SECONDS] | [--check II] < problem");
     }
   }
   if (ratios.empty()) ratios = {6, 60};
   const ims::Problem problem = ims::read();
+  if (checked) {
+    std::vector<ims::Time> starts;
+    for (int i = 0; i < problem.operations; ++i) starts.push_back(ims::small());
+    std::puts(ims::legal(problem, checked, starts) ? "legal" : "not legal");
+    return 0;
+  }
   for (int ratio : ratios) ims::measure(problem, ratio, limit);
 }

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from stretto import __version__
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
+from stretto.collecting import seldom
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
@@ -169,12 +170,13 @@ def schedule(
         goal_of(objective)  # an error where there is none of this name
     limits = limits_of(work_limit, workers, seed)
     proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
-    ready = with_pins_of(made_ready(loop, machine), pins)
-    try:
-        found = schedule_prepared(ready, generator, options, progress, proof)
-    except StoppedError as stopped:
-        stopped.analysis = ScheduleResult(
-            **fields_of(stopped.analysis), problem=ready, options=asked
-        )
-        raise
-    return ScheduleResult(**fields_of(found), problem=ready, options=asked)
+    with seldom():
+        ready = with_pins_of(made_ready(loop, machine), pins)
+        try:
+            found = schedule_prepared(ready, generator, options, progress, proof)
+        except StoppedError as stopped:
+            stopped.analysis = ScheduleResult(
+                **fields_of(stopped.analysis), problem=ready, options=asked
+            )
+            raise
+        return ScheduleResult(**fields_of(found), problem=ready, options=asked)

@@ -11,6 +11,7 @@ II is left undecided, the climb goes on, and the gap is part of the answer.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
@@ -20,6 +21,7 @@ from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.goal import SHARE, Goal, Parts
 from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
+from stretto.exact.ranges import exclusive, first_possible
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.solution import Objective, Refusal, Schedule
@@ -103,7 +105,9 @@ class _Search:
         """Refute or find, from the bound upward."""
         self.lower = first
         end = last + 1 if self.best is None else min(last + 1, self.best.ii)
-        for ii in range(first, end):
+        with suppress(OverdueError):  # while a model was made
+            self._raise(end)
+        for ii in range(self.lower, end):
             try:
                 over = self.clock.over
                 if not over and self._found(ii):
@@ -114,6 +118,22 @@ class _Search:
                 through = end - 1 if end - 1 > ii else None
                 self.refused.append(Refusal(ii, "not decided: a limit was reached before", through))
                 self.undecided = True
+                return
+
+    def _raise(self, end: int) -> None:
+        """Refute whole runs of IIs, ever longer ones, by what recurrences and slots forbid."""
+        low = self.lower
+        while low < end and not self.clock.over:
+            last = min(end - 1, 2 * low)
+            self.progress(Event(II, low, low, None if self.best is None else self.best.ii))
+            first = first_possible(self.case, low, last, self.clock, SHARE)
+            if first > low:
+                through = first - 1 if first - 1 > low else None
+                why = "refuted by recurrences and holds that cannot share "
+                why += ", ".join(exclusive(self.case)) or "anything"
+                self.refused.append(Refusal(low, why, through, proved=True))
+                low = self.lower = first
+            if first <= last:
                 return
 
     def _found(self, ii: int) -> bool:

@@ -91,7 +91,7 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
 
     def on_solution_callback(self) -> None:
         """The solver found a better solution."""
-        self.tell(round(self.objective_value), _up(self.best_objective_bound))
+        self.tell(round(self.objective_value), up(self.best_objective_bound))
 
 
 def solve(
@@ -124,7 +124,7 @@ def solve(
         return _unknotted(model, clock, share)
     if objective is None:
         return Outcome("found", solution)
-    value, bound = round(solver.objective_value), _up(solver.best_objective_bound)
+    value, bound = round(solver.objective_value), up(solver.best_objective_bound)
     return Outcome("best" if status == cp_model.OPTIMAL else "found", solution, value, bound)
 
 
@@ -203,6 +203,6 @@ def _wait(
     return answer[0]
 
 
-def _up(bound: float) -> int:
+def up(bound: float) -> int:
     """A lower bound on a whole number, as a whole number."""
     return -int(-bound // 1) if bound == bound // 1 else int(bound // 1) + 1

@@ -64,10 +64,10 @@ def select(
 
 def too_many_uses(loop: Loop) -> str:
     """Which operation has more uses than any search or solver is asked to place; empty: none."""
+    if max([len(op.vector.uses) for op in loop.ops]) <= USES_SEARCHED:
+        return ""
     crowded = max(loop.ops, key=lambda op: len(op.vector.uses))
     uses = len(crowded.vector.uses)
-    if uses <= USES_SEARCHED:
-        return ""
     return f"`{crowded.name}` has {uses:,} uses, more than the {USES_SEARCHED:,} that are searched"
 
 

@@ -1,7 +1,7 @@
 """The best placement at the II found: nothing spills, few stages, few bytes, few registers.
 
     found        8 stages   401,920 bytes   548 of 512 registers: spills
-    fewer stages 5 stages                                            kernel/moving.py: fit
+    fewer stages 5 stages                                     kernel/moving.py: part, fit, close
     polished     5 stages   344,576 bytes   354 registers            kernel/moving.py: polish
 
 The search ends with the first complete placement at an II. Whoever runs the kernel loses most by a
@@ -33,8 +33,10 @@ LARGE = 4_000
 """Rooms above which lives are not worth measuring again and again."""
 WAYS = ((64, 200), (32, 20), (32, 50), (32, 200))
 """How `fit` goes about it, round by round: the II over how hot it is, and its patience."""
-WARM = ((16, 500), (64, 500))
-"""The same for large loops."""
+CLOSING, HOT, PATIENCE = 3_000, 16, 30
+"""Moves of one try of `close`, the II over how hot it is, and its patience."""
+LIKE = 1_000
+"""Nodes from which on a loop is worth all moves of `close`; a smaller one, the square of it."""
 FEW = 256
 """Dependences and nodes up to which a move looks at about all of them."""
 ROUND, LOOK = 15_000, 6_000
@@ -72,7 +74,10 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     moves = WORK[effort] // _work(board)
     polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
     first = moving.starts()
-    found = [first, *_leaner(problem, moving, first, moves)]
+    if moving.fitted > SMALL and not problem.pinned:
+        found = [first, *_closer(problem, moving, WORK[effort])]
+    else:
+        found = [first, *_leaner(problem, moving, first, moves)]
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
@@ -184,22 +189,20 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
     """Placements of ever fewer stages, halving what lies between failures and successes.
 
     Whoever has few moves cannot pay for many failures: one stage less at first, then two, then
-    four, each from the best placement so far on. Of a large loop they are an eighth less at first:
-    that is soon found, or there is little to be had. Of a small one what collides is parted first:
-    where that finds a placement, or proves that there is none, no move is needed.
+    four, each from the best placement so far on. What collides is parted first: where that finds a
+    placement, or proves that there is none, no move is needed.
     """
-    large = moving.fitted > SMALL
-    few = LOOK < moves < FEW_ROUNDS * ROUND and not large
+    few = LOOK < moves < FEW_ROUNDS * ROUND
     look = SOON if few else LOOK
     failed, stages, step = 0, moving.worth().stages, 1
     while moves > 0 and failed + 1 < stages:
         target = (failed + stages) // 2
-        if (large or few) and not failed:
-            target = max(1, stages - (max(1, stages // 8) if large else step))
-        known, ways = OPEN, WARM if large else WAYS
-        if not large and not problem.pinned:  # a pin may ask for a cycle, which parting leaves
+        if few and not failed:
+            target = max(1, stages - step)
+        known = OPEN
+        if not problem.pinned:  # a pin may ask for a cycle, which parting leaves
             known = moving.part(target, LOOKS // (1 + moving.arcs))
-        for hot, patience in ways if known == OPEN else ():
+        for hot, patience in WAYS if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)
             before = moving.tried
@@ -209,10 +212,30 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
                 break
         if moving.worth().stages < stages:
             stages, step = moving.worth().stages, 2 * step
-            first = moving.starts() if large or few else first
+            first = moving.starts() if few else first
             yield moving.starts()
         else:
             failed = target
+
+
+def _closer(problem: Problem, moving: Moving, work: int) -> Iterator[list[int]]:
+    """Placements of ever fewer stages of a large loop, each from the one before.
+
+    A stage is taken out where that breaks least; where it cannot be repaired, at the next time.
+    """
+    work = work * min(moving.fitted, LIKE) ** 2 // LIKE**2
+    end = moving.tried + moving.pushed + work
+    turn = 0
+    while turn < moving.worth().stages - 1 and moving.tried + moving.pushed < end:
+        problem.deadline.check()
+        before = moving.tried
+        if moving.close(turn, CLOSING, moving.ii // HOT, PATIENCE):
+            turn = 0
+            yield moving.starts()
+        elif moving.tried == before:  # windows prove that there are no fewer
+            return
+        else:
+            turn += 1
 
 
 @dataclass(frozen=True)

@@ -112,17 +112,18 @@ class Problem(Compiled):
     @cached_property
     def staged(self) -> bool:
         """Whether some operation has a last stage, or a group to share its stage with."""
-        return bool(self.members or self.pinned) or any(
-            stage is not None for stage in self.max_stage
-        )
+        limited = self.max_stages is not None or self.depths
+        return bool(self.members or self.pinned or limited)
 
     @cached_property
     def repeats(self) -> frozenset[int]:
         """Operations with several uses of one slot, which may meet each other at some II."""
         return frozenset(
-            i
-            for i, vector in enumerate(self.vectors)
-            if len(vector.uses) > len({use.slot for use in vector.uses})
+            [
+                i
+                for i, vector in enumerate(self.vectors)
+                if len(vector.uses) > 1 and len(vector.uses) > len({u.slot for u in vector.uses})
+            ]
         )
 
     @property

@@ -22,9 +22,10 @@ from stretto.deadline import OverdueError
 from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
-from stretto.generate.ladder.rings import least_bytes
+from stretto.generate.ladder.rings import bytes_needed, least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.problem.paths import earliest
 from stretto.problem.registers import RULE
 from stretto.solution import Bounds, Refusal
 
@@ -281,8 +282,16 @@ def _needs_arms(problem: Problem) -> bool:
 
 
 def _fits(problem: Problem, ii: int) -> bool:
-    needed = least_bytes(problem, ii)
-    return all(needed.get(space, 0) <= budget for space, budget in problem.rooms.budgets.items())
+    """Whether the bytes that any schedule needs fit.
+
+    Earliest starts are as far apart as the longest path between them, or farther: what they need
+    is at least that, and takes one sweep to know where the paths take one for each storage.
+    """
+    budgets = problem.rooms.budgets.items()
+    needed = bytes_needed(problem, ii, earliest(problem.between, ii, problem.deadline))
+    if any(needed.get(space, 0) > budget for space, budget in budgets):
+        needed = least_bytes(problem, ii)
+    return all(needed.get(space, 0) <= budget for space, budget in budgets)
 
 
 def enough_memory(problem: Problem, first: int, last_allowed: Callable[[], int]) -> int:

@@ -23,11 +23,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.loop.parts import Access, Dependence, DependenceKind, Op, Operand, Storage, Value
+from stretto.loop.parts import (
+    Access,
+    Dependence,
+    DependenceKind,
+    Op,
+    Operand,
+    Storage,
+    Value,
+    quickly,
+)
 
 _Key = tuple[str, str, int, DependenceKind]
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class _Accessor:
     """An operation that touches one storage."""
@@ -57,17 +67,15 @@ def derive_dependences(
     """
     found: dict[_Key, Dependence] = {}
 
-    def add(dependence: Dependence) -> None:
-        key = (dependence.src, dependence.dst, dependence.distance, dependence.kind)
-        known = found.setdefault(key, dependence)
-        if known.latency < dependence.latency:
-            found[key] = dependence
+    def add(dependences: Iterable[Dependence]) -> None:
+        for dependence in dependences:
+            key = (dependence.src, dependence.dst, dependence.distance, dependence.kind)
+            known = found.setdefault(key, dependence)
+            if known.latency < dependence.latency:
+                found[key] = dependence
 
-    for dependence in stated:
-        add(dependence)
     flows = _flows(ops)
-    for dependence in (*_before(ops), *flows):
-        add(dependence)
+    add((*stated, *_before(ops), *flows))
     if not storages:
         return tuple(found.values())
     homes = {value.name: value.storage for value in values}
@@ -76,14 +84,14 @@ def derive_dependences(
     touched = _accessors(ops, reads)
     for storage in storages:
         derive = _fixed if storage.fixed else _rotating
-        for dependence in derive(storage, touched.get(storage.name, [])):
-            key = (dependence.src, dependence.dst, dependence.distance, storage.name)
-            if not (dependence.kind == "memory" and key in through):
-                add(dependence)
+        add(
+            d
+            for d in derive(storage, touched.get(storage.name, []))
+            if d.kind != "memory" or (d.src, d.dst, d.distance, storage.name) not in through
+        )
         if storage.fixed:
-            for dependence in _behind_updater(storage, touched.get(storage.name, [])):
-                if not _follows(dependence, found):
-                    add(dependence)
+            late = _behind_updater(storage, touched.get(storage.name, []))
+            add(d for d in late if not _follows(d, found))
     return tuple(found.values())
 
 
@@ -126,6 +134,8 @@ def _through_views(
     homes = {value.name: value.storage for value in values}
     producer = {result: op.name for op in ops for result in op.results}
     views = storage_views(ops, values)
+    if not views:
+        return
     named = {op.results[0]: views[op.name] for op in ops if op.name in views}
     for op in ops:
         for operand in op.operands if op.name not in views else ():
@@ -143,6 +153,8 @@ def _accessors(
     """Storage to those that touch it, in program order."""
     found: dict[str, list[_Accessor]] = {}
     for op in ops:
+        if not (reads[op.name] or op.writes):
+            continue
         back: dict[str, set[int]] = {}
         for read in reads[op.name]:
             back.setdefault(read.storage, set()).add(read.distance)

@@ -82,7 +82,8 @@ class Loop:
         found: dict[str, tuple[tuple[str, int], ...]] = {}
         for value in self.values:
             if value.name not in views:
-                found[value.name] = tuple(dict.fromkeys(direct.get(value.name, ())))
+                reading = direct.get(value.name, ())
+                found[value.name] = tuple(dict.fromkeys(reading) if len(reading) > 1 else reading)
                 continue
             work, seen = [(value.name, 0)], dict[tuple[str, int], None]()
             while work:

@@ -256,11 +256,6 @@ def _beside(results: Results) -> dict[str, Figure]:
             "8,192 elements are added to others; are compared or chosen",
             "arithmetic subtract, higher: two agents, each",
         ),
-        "late": (
-            _whole(slowed("rows", 128) / arithmetic("rows", 128, "alone") * HUNDREDTHS),
-            "hundredths: how much longer results take beside products",
-            "arithmetic rows, beside products and alone",
-        ),
         "lag": (
             _whole(arithmetic("rows", 128, "alone") / STEPS),
             "from one operation to the next that takes its elements",

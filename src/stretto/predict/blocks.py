@@ -134,9 +134,8 @@ def _mixed(parts: Sequence[Part], lag: float) -> Work:
         end = max(end, last)
     arithmetic = sum(part.arithmetic for part in parts)
     special = sum(part.special for part in parts)
-    meetings = [part.tail for part in parts if part.whole]
-    met = max(meetings, default=0.0)
-    return Work(max(end, both(arithmetic, special)), arithmetic, special, len(meetings), met)
+    meetings = sum(part.whole for part in parts)
+    return Work(max(end, both(arithmetic, special)), arithmetic, special, meetings)
 
 
 def through_views(loop: Loop) -> dict[str, str]:

@@ -283,15 +283,13 @@ class _Run:
         costs = self._costs
         while self._queue and self._queue[0][0] <= self._now + 1e-9:
             self._queue.popleft()
-        room, units, late, extra = 1.0, 1.0, 1.0, 0.0
+        room, units, extra = 1.0, 1.0, 0.0
         if self._queue:
-            room, units, late = costs.beside, costs.special, costs.late
+            room, units = costs.beside, costs.special
             extra = between(costs.meeting, self._queue[0][1])
         # How long each would take were it alone with the product.
         spans = [
-            w.waits + (w.idle - w.waits) * late + both(w.arithmetic / room, w.special / units)
-            for a in active
-            if (w := a.work)
+            w.idle + both(w.arithmetic / room, w.special / units) for a in active if (w := a.work)
         ]
         self._first = min(self._first, self._now)
         so_far = max(1.0, self._now - self._first)

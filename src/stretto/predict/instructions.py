@@ -40,18 +40,11 @@ class Work:
     """Cycles of the special function units in it."""
     meetings: int = 0
     """How often lanes have to be brought together."""
-    met: float = 0.0
-    """Cycles of a meeting."""
 
     @property
     def idle(self) -> float:
         """Cycles in which it keeps no pipe busy, but waits for results of its own."""
         return self.cycles - both(self.arithmetic, self.special)
-
-    @property
-    def waits(self) -> float:
-        """Those of them in which lanes meet."""
-        return min(self.idle, self.meetings * self.met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +152,6 @@ class Costs:
     """Part of the arithmetic pipes that a running product leaves."""
     special: float
     """Part of the special function units that it leaves."""
-    late: float
-    """Times longer that results of arithmetic take beside it."""
     meeting: tuple[tuple[float, float], ...]
     """Cycles more that lanes take to be brought together while a product runs that reads so many
     bytes of shared memory in a cycle: bytes and cycles, rising."""

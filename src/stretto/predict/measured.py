@@ -28,7 +28,7 @@ from stretto.predict.whole import FIRST, Watched
 
 Clocks = Sequence[Sequence[float]]
 """Of each step, the clocks of its marks."""
-WORK = ("elements", "meeting", "lag", "beside", "special", "late", "arrive", "settle")
+WORK = ("elements", "meeting", "lag", "beside", "special", "arrive", "settle")
 """Timings by which work is predicted, beside the machine's rows of its operations."""
 SHOWN = 4
 """Steps of the first block that are kept as they were."""

@@ -18,7 +18,7 @@ REQUIRED = (
     "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
     "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
     "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
-    "late", "elements", "meeting", "lag", "pipes", "sms", "clock", "launch", "block", "store",
+    "elements", "meeting", "lag", "pipes", "sms", "clock", "launch", "block", "store",
     "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
@@ -93,7 +93,6 @@ def timings_of(machine: Machine) -> Timings:
         settle=figures["settle"][0],
         beside=figures["beside"][0] / HUNDREDTHS,
         special=figures["special"][0] / HUNDREDTHS,
-        late=figures["late"][0] / HUNDREDTHS,
         meeting=tuple(zip(READ, figures["meeting"][1:], strict=True)),
     )
     slots = {slot.id: slot.name for slot in machine.slots}

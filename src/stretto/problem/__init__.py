@@ -154,13 +154,13 @@ class Compiled:
     @cached_property
     def depths(self) -> dict[int, int]:
         """The last stage of each operation that has a limit of its own."""
-        limits = {i: op.constraint.max_depth for i, op in enumerate(self.loop.ops)}
-        return {i: limit for i, limit in limits.items() if limit is not None}
+        limits = [op.constraint.max_depth for op in self.loop.ops]
+        return {i: limit for i, limit in enumerate(limits) if limit is not None}
 
     @cached_property
     def pinned(self) -> tuple[int, ...]:
         """Operations that are told where to stand."""
-        return tuple(i for i, op in enumerate(self.loop.ops) if op.constraint.pinned)
+        return tuple([i for i, op in enumerate(self.loop.ops) if op.constraint.pinned])
 
     def unmet(self, ii: int, starts: Sequence[int]) -> tuple[int, ...]:
         """Operations that do not stand where they are told to."""

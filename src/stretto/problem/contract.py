@@ -33,16 +33,10 @@ def idle(compiled: Compiled) -> list[int]:
         return []
     busy = {i for room in compiled.rooms.turning for i, _ in room.accessors}
     busy |= compiled.registers.touching
-    return [
-        i
-        for i in compiled.graph.order
-        if not compiled.claims[i]
-        and i not in busy
-        and i not in compiled.depths
-        and compiled.group[i] is None
-        and not compiled.loop.ops[i].constraint.pending
-        and i not in compiled.pinned
-    ]
+    busy.update(compiled.depths, compiled.pinned, *compiled.members)
+    busy.update([i for i, op in enumerate(compiled.loop.ops) if op.constraint.pending])
+    claims = compiled.claims
+    return [i for i in compiled.graph.order if not claims[i] and i not in busy]
 
 
 @dataclass(slots=True)
@@ -82,30 +76,35 @@ class Contracted:
             again, folded = list[int](), False
             for i in front:
                 deadline.check()
-                coming = sum(len(self.out[src][i]) for src in self.into[i])
-                going = sum(len(pairs) for pairs in self.out[i].values())
+                before = [(src, self.out[src][i]) for src in self.into[i]]
+                coming = sum([len(pairs) for _, pairs in before])
+                going = sum([len(pairs) for pairs in self.out[i].values()])
                 if coming * going > FILL * (coming + going):
                     again.append(i)
                 else:
-                    self._fold(i)
+                    self._fold(i, before)
                     folded = True
 
-    def _fold(self, i: int) -> None:
-        coming = [(src, self.out[src].pop(i)) for src in self.into[i]]
-        first = self.lead.pop(i, [])
+    def _fold(self, i: int, coming: Sequence[tuple[int, Pairs]]) -> None:
+        """Fold one; `coming`: who leads to it, and by which paths."""
+        for src, _ in coming:
+            del self.out[src][i]
+        first, add = self.lead.pop(i, []), self.add
         _merge(first, 0, 0)
         for dst, pairs in self.out[i].items():
             del self.into[dst][i]
+            ways = self.lead.setdefault(dst, [])
             for latency, distance in pairs:
                 for src, before in coming:
                     for ahead, apart in before:
-                        self.add(src, dst, ahead + latency, apart + distance)
+                        add(src, dst, ahead + latency, apart + distance)
                 for ahead, apart in first:
-                    _merge(self.lead.setdefault(dst, []), ahead + latency, apart + distance)
+                    _merge(ways, ahead + latency, apart + distance)
+        tail, own = self.tail, self.tail[i]
         for src, before in coming:
             for ahead, apart in before:
-                if not apart:
-                    self.tail[src] = max(self.tail[src], ahead + self.tail[i])
+                if not apart and ahead + own > tail[src]:
+                    tail[src] = ahead + own
         self.out[i], self.into[i] = {}, {}
         self.gone[i] = None
 
@@ -115,18 +114,19 @@ class Contracted:
 
     def place(self, ii: int, starts: list[int]) -> None:
         """Put what was folded as early as those it waits for allow; the others stand."""
-        order = [i for i in self.compiled.graph.order if i in self.gone]
+        order, preds = [i for i in self.compiled.graph.order if i in self.gone], self.compiled.preds
         moved = bool(order)
         for i in order:
             starts[i] = 0
         while moved:
             moved = False
             for i in order:
-                for other, latency, distance in self.compiled.preds[i]:
+                first = start = starts[i]
+                for other, latency, distance in preds[i]:
                     ready = starts[other] + latency - ii * distance
-                    if ready > starts[i]:
-                        starts[i] = ready
-                        moved = True
+                    start = max(start, ready)
+                if start > first:
+                    starts[i], moved = start, True
 
 
 def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contracted:
@@ -138,17 +138,20 @@ def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contr
         [{} for _ in leader],
         list(compiled.completion),
     )
+    add = found.add
     for src, dst, latency, distance in compiled.graph.edges:
-        found.add(leader[src], leader[dst], latency, distance)
+        add(leader[src], leader[dst], latency, distance)
     for i, of in enumerate(leader):
-        found.tail[of] = max(found.tail[of], found.tail[i])
+        if i != of:
+            found.tail[of] = max(found.tail[of], found.tail[i])
     return found
 
 
 def _merge(pairs: Pairs, latency: int, distance: int) -> None:
     """Add a path, unless another implies it; those that it implies go."""
-    for known, apart in pairs:
-        if known >= latency and apart <= distance:
-            return
-    pairs[:] = [pair for pair in pairs if not (pair[0] <= latency and pair[1] >= distance)]
+    if pairs:
+        for known, apart in pairs:
+            if known >= latency and apart <= distance:
+                return
+        pairs[:] = [pair for pair in pairs if not (pair[0] <= latency and pair[1] >= distance)]
     pairs.append((latency, distance))

@@ -35,7 +35,7 @@ class Arc(NamedTuple):
     distance: int
 
 
-_made = cast("Callable[..., Any]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
+made = cast("Callable[..., Any]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
 """A named tuple of a tuple, in a third of the time that its own way takes."""
 Arcs = tuple[tuple[Arc, ...], ...]
 """By operation: its arcs in one direction, in the order of the loop's dependences."""
@@ -56,7 +56,7 @@ class Graph:
         """Arcs by their source."""
         found: list[list[Arc]] = [[] for _ in self.names]
         for src, dst, latency, distance in self.edges:
-            found[src].append(_made(Arc, (dst, latency, distance)))
+            found[src].append(made(Arc, (dst, latency, distance)))
         return tuple(map(tuple, found))
 
     @cached_property
@@ -64,7 +64,7 @@ class Graph:
         """Arcs by their destination."""
         found: list[list[Arc]] = [[] for _ in self.names]
         for src, dst, latency, distance in self.edges:
-            found[dst].append(_made(Arc, (src, latency, distance)))
+            found[dst].append(made(Arc, (src, latency, distance)))
         return tuple(map(tuple, found))
 
     @cached_property
@@ -92,9 +92,9 @@ class Graph:
     @cached_property
     def components(self) -> tuple[tuple[int, ...], ...]:
         """Strongly connected components that contain a cycle, each in topological order."""
-        if not any(edge.distance for edge in self.edges):
+        if not any(edge[3] for edge in self.edges):
             return ()  # inside an iteration there is none
-        itself = {edge.src for edge in self.edges if edge.src == edge.dst}
+        itself = {edge[0] for edge in self.edges if edge[0] == edge[1]}
         found = [
             tuple(sorted(members, key=self.rank.__getitem__))
             for members in strong_components([[arc[0] for arc in arcs] for arcs in self.succs])
@@ -105,13 +105,16 @@ class Graph:
     def within(self, members: Sequence[int]) -> Graph:
         """The part of some operations, numbered 0, 1, ... in the order given, a topological one."""
         local = {node: i for i, node in enumerate(members)}
+        succs = self.succs
         edges = tuple(
-            Edge(local[node], local[other], latency, distance)
-            for node in members
-            for other, latency, distance in self.succs[node]
-            if other in local
+            [
+                made(Edge, (i, local[other], latency, distance))
+                for i, node in enumerate(members)
+                for other, latency, distance in succs[node]
+                if other in local
+            ]
         )
-        names = tuple(self.names[node] for node in members)
+        names = tuple([self.names[node] for node in members])
         return Graph(names, tuple(range(len(members))), edges)
 
     def with_edges(self, more: Iterable[Edge]) -> Graph:
@@ -124,7 +127,7 @@ def dependence_graph(loop: Loop) -> Graph:
     order = topological_order(loop)
     if isinstance(order, Fault):
         raise InfeasibleError(order.message)
-    edges = tuple([_made(Edge, edge) for edge in loop.edges])
+    edges = tuple([made(Edge, edge) for edge in loop.edges])
     return Graph(tuple([op.name for op in loop.ops]), order, edges)
 
 

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
+from stretto.problem.graph import made
 from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 ColumnKind = Literal["slot", "pool"]
@@ -70,6 +71,11 @@ class Holds:
         return tuple(op.completion for op in self.loop.ops)
 
     @cached_property
+    def end(self) -> int:
+        """The longest from the start of an operation until it holds nothing."""
+        return max((use.end for vector in self.vectors for use in vector.uses), default=0)
+
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The limited slots, then the pools, each in machine order."""
         slots = [
@@ -100,10 +106,12 @@ class Holds:
         for use in vector.uses:
             column = number.get(("slot", use.slot))
             if column is not None and use.duration and use.occupancy:
-                found.append(Claim(column, use.offset, use.duration, use.occupancy))
-        for demand, cycles in vector.draws:
-            if demand.units and cycles:
-                found.append(Claim(number["pool", demand.pool], 0, cycles, demand.units))
+                claim = (column, use.offset, use.duration, use.occupancy)
+                found.append(made(Claim, claim))
+        if vector.demands:
+            for demand, cycles in vector.draws:
+                if demand.units and cycles:
+                    found.append(Claim(number["pool", demand.pool], 0, cycles, demand.units))
         return tuple(found)
 
     @cached_property
@@ -112,7 +120,7 @@ class Holds:
         found: list[list[Hold]] = [[] for _ in self.columns]
         for op, claims in enumerate(self.claims):
             for column, offset, duration, amount in claims:
-                found[column].append(Hold(op, offset, duration, amount))
+                found[column].append(made(Hold, (op, offset, duration, amount)))
         return tuple(map(tuple, found))
 
     @cached_property
@@ -157,7 +165,7 @@ class Room(NamedTuple):
     ) -> Room:
         """The room of these writers and readers."""
         touching = tuple(dict.fromkeys([*[(w, 0) for w in writers], *readers]))
-        return Room(name, space, bytes, writers, readers, touching, cap)
+        return made(Room, (name, space, bytes, writers, readers, touching, cap))
 
 
 @dataclass(frozen=True)
@@ -227,13 +235,13 @@ class Rooms:
     def values(self) -> tuple[Room, ...]:
         """Values that live in registers from their producer's start on."""
         loop = self.loop
+        index, producers, readers = loop.index, loop.producers, loop.readers
         found: list[Room] = []
         for value in loop.values:
-            producer, size = loop.producers.get(value.name), value.register_bytes
-            if size and producer is not None:
-                readers = tuple((loop.index[name], d) for name, d in loop.readers[value.name])
-                by = (loop.index[producer],)
-                found.append(Room.of(value.name, REGISTERS, size, by, readers))
+            name, size = value.name, value.register_bytes
+            if size and name in producers:
+                read = tuple([(index[reader], d) for reader, d in readers[name]])
+                found.append(Room.of(name, REGISTERS, size, (index[producers[name]],), read))
         return tuple(found)
 
     @cached_property

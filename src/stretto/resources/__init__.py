@@ -190,8 +190,10 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
     pools: dict[str, int] = {}
     for op in loop.ops:
         row = encodings.get(op.encoding) if op.encoding is not None else None
-        stated = () if op.facts.tag is None else (op.facts.tag,)
-        tags.update(dict.fromkeys(stated if row is None else row.tags))
+        if row is not None:
+            tags.update(dict.fromkeys(row.tags))
+        elif op.facts.tag is not None:
+            tags[op.facts.tag] = None
         for use in op.vector.uses:
             if use.duration:
                 held = use.duration * use.occupancy
@@ -210,5 +212,5 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
         pressure=tuple(pressure.items()),
         pools=tuple(pools.items()),
         pipelining=worth,
-        pipelines=sum(opcode(op.kind).pipelines for op in loop.ops),
+        pipelines=sum([opcode(op.kind).pipelines for op in loop.ops]),
     )

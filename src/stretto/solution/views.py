@@ -72,22 +72,20 @@ def placements(
     ranks = topological_order(loop)
     if isinstance(ranks, Fault):
         raise InfeasibleError(ranks.message)
-    rank = {loop.ops[i].name: r for r, i in enumerate(ranks)}
-    by_stage: dict[int, list[str]] = {}
-    for name in sorted(starts, key=lambda n: (starts[n], rank[n])):
-        by_stage.setdefault(starts[name] // ii, []).append(name)
-    order = {name: i for names in by_stage.values() for i, name in enumerate(names)}
-    return tuple(
-        Placement(
-            op.name,
-            starts[op.name],
-            starts[op.name] // ii,
-            order[op.name],
-            *(seated_by or {}).get(op.name, ("", "")),
-            cycle=starts[op.name] % ii,
-        )
-        for op in loop.ops
-    )
+    ops, seated_by = loop.ops, seated_by or {}
+    order = [0] * len(ops)
+    stage, count = -1, 0
+    for start, _, i in sorted([(starts[ops[i].name], r, i) for r, i in enumerate(ranks)]):
+        if start // ii != stage:
+            stage, count = start // ii, 0
+        order[i], count = count, count + 1
+    found: list[Placement] = []
+    for op, position in zip(ops, order, strict=True):
+        start = starts[op.name]
+        rung, arm = seated_by.get(op.name, ("", ""))
+        placed = Placement(op.name, start, start // ii, position, rung, arm, start % ii)
+        found.append(placed)
+    return tuple(found)
 
 
 def stage_count(ii: int, starts: Iterable[int]) -> int:
@@ -178,16 +176,17 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
     """(bytes, begin, end) of everything that lives in registers, one iteration's instance."""
     lives: list[tuple[int, int, int]] = []
     done = {op.name: starts[op.name] + op.completion for op in loop.ops}
+    producers, readers = loop.producers, loop.readers
     for value in loop.values:
         size = value.register_bytes
         if not size:
             continue
-        producer = loop.producers.get(value.name)
+        producer = producers.get(value.name)
         if producer is None:
             lives.append((size, 0, ii))
             continue
         end = done[producer]
-        for reader, distance in loop.readers[value.name]:
+        for reader, distance in readers[value.name]:
             end = max(end, done[reader] + ii * distance)
         lives.append((size, starts[producer], end))
     for storage in loop.storages:

@@ -332,9 +332,10 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
-        hurried = replace(job.problem.options, deadline=job.search_until)
-        hurrying = replace(job.problem, options=hurried)
-        found = search(hurrying, job.bounds, lambda: serial_schedule()[0], progress)
+        problem, until = job.problem, job.search_until
+        if until != problem.deadline:
+            problem = replace(problem, options=replace(problem.options, deadline=until))
+        found = search(problem, job.bounds, lambda: serial_schedule()[0], progress)
     except KeyboardInterrupt:
         found = Found(None, None, (), stopped=True)
     if found.placement is not None:  # the search looks no further than the serial II

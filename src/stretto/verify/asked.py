@@ -22,7 +22,8 @@ def stated_and_flows(loop: Loop) -> tuple[Dependence, ...]:
     found: dict[tuple[str, str, int, DependenceKind], Dependence] = {}
     for d in (*loop.stated, *_flows(loop)):
         key = (d.src, d.dst, d.distance, d.kind)
-        if key not in found or found[key].latency < d.latency:
+        known = found.get(key)
+        if known is None or known.latency < d.latency:
             found[key] = d
     return tuple(found.values())
 

@@ -21,7 +21,7 @@ from typing import cast
 from stretto.loop import Dependence, DependenceKind, Op, Storage
 from stretto.loop.parts import quickly
 from stretto.verify.asked import Touch
-from stretto.verify.layout import Layout, Violation, kept_of, listed
+from stretto.verify.layout import Layout, Violation, listed
 
 SHOWN = 3
 """Iterations of a fixed storage that are laid out: a turn, the next, and the one behind that."""
@@ -49,20 +49,14 @@ class Turn:
     """A touch in one iteration, in absolute time."""
 
     touch: Touch
+    op: Op
+    """Who touches."""
     iteration: int
     begin: int
+    end: int
+    """When the operation is wholly done."""
     first: bool
     """Whether it belongs to the first turn of the copy: the others repeat what this one shows."""
-
-    @property
-    def op(self) -> Op:
-        """Who touches."""
-        return self.touch.op
-
-    @property
-    def end(self) -> int:
-        """When the operation is wholly done."""
-        return self.begin + self.op.completion
 
 
 @quickly
@@ -94,7 +88,7 @@ class _Copy:
 
 def _laid_out(laid: Layout, storage: Storage) -> Iterator[_Copy]:
     """A copy of a storage that is written, once all that touch it are placed."""
-    touched, kept = laid.touched[storage.name], kept_of(laid, storage)
+    touched, kept = laid.touched[storage.name], laid.kept[storage.name]
     if kept is None or not any(touch.writes for touch in touched):
         return
     if storage.fixed:
@@ -103,7 +97,10 @@ def _laid_out(laid: Layout, storage: Storage) -> Iterator[_Copy]:
         inside = sorted(touched, key=lambda touch: (touch.back, touch.position))
         copies = min(kept.copies, storage.depth or kept.copies)
         rows = [(touch, at + touch.back, at == 0) for at in (0, copies) for touch in inside]
-    turns = [Turn(touch, i, laid.at(touch.op.name, i), first) for touch, i, first in rows]
+    turns: list[Turn] = []
+    for touch, i, first in rows:
+        op, begin = touch.op, laid.at(touch.op.name, i)
+        turns.append(Turn(touch, op, i, begin, begin + op.completion, first))
     yield _Copy(storage, turns, laid.flows[storage.name])
 
 
@@ -145,6 +142,8 @@ def _at_one_cycle(
         if d.latency == 0 and d.src != d.dst and laid.at(d.src, 0) == laid.at(d.dst, d.distance):
             waits.setdefault(d.dst, set()).add(d.src)
     for copy in copies:
+        if all(turn.op.latency for turn in copy.turns):
+            continue  # each needs time before the next
         for earlier, later in _at_once(copy):
             waits.setdefault(later, set()).add(earlier)
     if not waits:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal, get_args
 
 from stretto.loop import Dependence, Loop, Op, Storage
@@ -112,10 +112,7 @@ class Layout:
     @cached_property
     def starts(self) -> dict[str, int]:
         """Start of each operation of the loop that is placed."""
-        found: dict[str, int] = {}
-        for placement in self.analysis.placements:
-            if placement.op in self.loop.index:
-                found.setdefault(placement.op, placement.start)
+        found = {each.op: each.start for each in reversed(self.analysis.placements)}
         return {op.name: found[op.name] for op in self.loop.ops if op.name in found}
 
     @cached_property
@@ -143,7 +140,7 @@ class Layout:
     @cached_property
     def stage_count(self) -> int:
         """Stages of what is placed."""
-        return max((self.stage(name) for name in self.starts), default=-1) + 1
+        return max(self.starts.values()) // self.ii + 1 if self.starts else 0
 
     def at(self, op: str, iteration: int) -> int:
         """Absolute start of an operation in some iteration."""
@@ -163,6 +160,11 @@ class Layout:
     def touched(self) -> dict[str, list[Touch]]:
         """Storage to all that touch it, in program order."""
         return touches(self.loop)
+
+    @cached_property
+    def kept(self) -> dict[str, Kept | None]:
+        """Storage to what was counted of it; None while who touches it has no place."""
+        return {storage.name: kept_of(self, storage) for storage in self.loop.storages}
 
     @cached_property
     def predecessors(self) -> dict[str, list[str]]:
@@ -211,10 +213,10 @@ class Layout:
         lasting = [span for span in spans if span.end > span.begin]
         if not lasting:
             return
-        stages = max(0, *(span.begin // self.ii for span in lasting)) + 1
-        longest = max(span.end - span.begin for span in lasting)
-        opens = (stages + longest // self.ii) * self.ii
         ii, load = self.ii, 0
+        stages = max(0, *[span.begin for span in lasting]) // ii + 1
+        longest = max([span.end - span.begin for span in lasting])
+        opens = (stages + longest // ii) * ii
         changes: list[tuple[int, int]] = []
         for span in lasting:
             begin, end, amount = span.begin, span.end, span.amount
@@ -224,6 +226,8 @@ class Layout:
             changes.append((end + first * ii, -amount))
             changes.append((begin + fresh * ii, amount))
         changes.sort()  # at one time, what ends goes before what begins
+        if max(accumulate([change for _, change in changes], initial=load)) <= above:
+            return  # never so much, not even inside one time
         for n, (cycle, change) in enumerate(changes):
             load += change
             more = n + 1 < len(changes) and changes[n + 1][0] == cycle
@@ -260,15 +264,15 @@ class Kept:
 
 def kept_of(laid: Layout, s: Storage) -> Kept | None:
     """Copies alive at once; None while an operation that touches it has no place."""
-    touched = laid.touched[s.name]
+    touched, starts, ii = laid.touched[s.name], laid.starts, laid.ii
     writers = [touch.op.name for touch in touched if touch.writes]
-    accessors = tuple(dict.fromkeys((*writers, *(touch.op.name for touch in touched))))
-    if any(name not in laid.starts for name in accessors):
+    accessors = tuple(dict.fromkeys([*writers, *[touch.op.name for touch in touched]]))
+    if not starts.keys() >= {*accessors}:
         return None
     if s.fixed or not writers:
-        return Kept(s, laid.ii, 1, accessors)
-    born = min(laid.at(name, 0) for name in writers)
-    dead = max(laid.at(touch.op.name, touch.back) + touch.op.completion for touch in touched)
+        return Kept(s, ii, 1, accessors)
+    born = min([starts[name] for name in writers])
+    dead = max([starts[t.op.name] + t.back * ii + t.op.completion for t in touched])
     copies = max(1, laid.copies(Span(accessors, born, dead)))
     return Kept(s, dead - born, copies, accessors)
 

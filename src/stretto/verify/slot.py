@@ -31,6 +31,18 @@ def slot(laid: Layout) -> Iterator[Violation]:
 
 def holds(laid: Layout) -> dict[str, list[Span]]:
     """Per slot, what iteration 0 holds of it; members that start together hold once."""
+    if laid.analysis.fused:
+        return _joined(laid)
+    spans: dict[str, list[Span]] = {}
+    for op in laid.placed:
+        if op.uses:
+            for use in _held(op):
+                spans.setdefault(use.slot, []).append(_span(op, use, laid.starts[op.name]))
+    return spans
+
+
+def _joined(laid: Layout) -> dict[str, list[Span]]:
+    """The same where operations are fused."""
     group_of: dict[str, int] = {}
     for number, members in enumerate(laid.analysis.fused):
         for name in members:
@@ -41,10 +53,6 @@ def holds(laid: Layout) -> dict[str, list[Span]]:
         together.setdefault((group, laid.starts[op.name]), []).append(op)
     spans: dict[str, list[Span]] = {}
     for (_, start), members in together.items():
-        if len(members) == 1:
-            for use in _held(members[0]):
-                spans.setdefault(use.slot, []).append(_span(members[0], use, start))
-            continue
         joined: dict[tuple[str, int], Span] = {}
         for op in members:
             for key, span in _own(op, start).items():

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from stretto.verify.layout import Kept, Layout, Violation, kept_of
+from stretto.verify.layout import Kept, Layout, Violation
 from stretto.vocabulary.spaces import SPACES
 
 
 def storage(laid: Layout) -> Iterator[Violation]:
     """All copies fit their space, rings keep their caps, and what is published is so."""
-    kept = {s.name: k for s in laid.loop.storages if (k := kept_of(laid, s)) is not None}
+    kept = {name: k for name, k in laid.kept.items() if k is not None}
     yield from _caps(laid, kept)
     yield from _budgets(laid, kept)
     yield from _published_rows(laid, kept)

@@ -4,6 +4,7 @@ cimport cython
 ctypedef long long i64
 
 cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
+cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
 @cython.final
@@ -11,7 +12,7 @@ cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
     cdef i64 every, segs, turns, begun, posted, looks, one, two, nearest, farthest
     cdef bint ruled, cells, pinned
-    cdef i64 always, unit, registers, most, logged, foremost, columns, head, waiting, heavy, lack
+    cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
@@ -60,12 +61,19 @@ cdef class Moving:
     cdef bint narrow(self) noexcept
     cdef void collide(self) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
+    cpdef bint close(self, i64 turn, i64 moves, i64 hot, i64 patience)
+    cdef i64 cut(self, i64 turn)
+    cdef bint descend(self, i64 moves, i64 hot, i64 patience, i64 look, bint aimed) noexcept
     cdef i64 missed(self) noexcept
     cdef void recount(self) noexcept
     cdef void tally(self, i64 made) noexcept
     cdef void count(self, i64 op) noexcept
     cdef void weigh(self) noexcept
     cdef bint step(self) noexcept
+    cdef bint aim(self) noexcept
+    cdef bint shift(self, i64 op, i64 miss, bint later) noexcept
+    cdef bint exchange(self, i64 op, i64 miss, bint later) noexcept
+    cdef bint gap(self, i64 op, i64 at, bint later) noexcept
     cdef bint derive(self) noexcept
     cdef bint ripple(self) noexcept
     cdef void lift(self, i64 node, i64 behind) noexcept

@@ -10,6 +10,8 @@
     fit      dependences may be missed for a while, by cycles that are counted and weighed: a
              placement of fewer stages is one that misses none. Dependences that stay missed weigh
              more and more (P. Morris, "The breakout method", AAAI 1993).
+    close    all behind some time start an II sooner, in the same cycles; what is then missed is
+             repaired, as in `fit`, by moves of those that miss something.
     polish   dependences hold throughout: from the cycles follow the earliest starts, then whatever
              shortens lives stands later. What is better than some moves ago is kept (E. Burke and
              Y. Bykov, "The late acceptance hill-climbing heuristic", EJOR 2017).
@@ -37,6 +39,13 @@ HOPE = 6
 """What `fit` still misses when it is nowhere near: more than such a part of the II."""
 PUSHES = 16
 """Nodes that a move of `fit` may push out of the way, on the mean."""
+SWAPS, GAPS, PICKS = 40, 80, 32
+"""Of a hundred moves of `close`: exchanges, and those below which a free place is taken; how many
+are looked at for an exchange."""
+CLOSE = 64
+"""Nodes that a move of `close` may push out of the way, or steps to a free place."""
+CUTS = 8
+"""Times in one II at which a stage may be taken out."""
 HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
@@ -140,6 +149,8 @@ class Moving:
         self.start, self.cycle, self.now = _zeros(n), _zeros(n), _zeros(n)
         self.best, self.early, self.late = _zeros(n), _zeros(n), _zeros(n)
         self.most = 2 * n + 4
+        self.pushes = self.most
+        """Nodes that one move may push out of the way."""
         self.queue = _zeros(self.most + n)
         self.log_op, self.log_at = _zeros(2 * self.most + n), _zeros(2 * self.most + n)
         self.logged = 0
@@ -359,7 +370,7 @@ class Moving:
 
     def spread(self, tail: int, op: int, onward: bool) -> bool:
         """Let everybody move out of the way of so many in the queue; never `op`, nor the frozen."""
-        head, budget = 0, self.most
+        head, budget = 0, self.pushes
         while head < tail:
             x = self.queue[head]
             head += 1
@@ -679,6 +690,59 @@ class Moving:
             self.seat(i, at)
         for a in range(self.arcs):
             self.weight[a] = LIGHT
+        return self.descend(moves, hot, patience, look, False) and self.accept()
+
+    def close(self, turn: int, moves: int, hot: int, patience: int) -> bool:
+        """Go on from the best placement to one of a stage less, in so many moves.
+
+        All that starts behind some time starts an II sooner: holds stay what they are, and only
+        what crosses that time is missed. `turn`: the time of the fewest such cycles, or the next.
+        """
+        if not self.windows(self.best_stages - 1):
+            return False
+        self.load(self.best)
+        time = self.cut(turn)
+        for i in range(self.fitted):
+            if self.start[i] >= time:
+                self.seat(i, self.start[i] - self.ii)
+        for a in range(self.arcs):
+            self.weight[a] = LIGHT
+        self.pushes = min(CLOSE, self.most)
+        found = self.descend(moves, hot, patience, 0, True)
+        self.pushes = self.most
+        return found and self.accept()
+
+    def cut(self, turn: int) -> int:
+        """A time at which little is missed when all behind it start an II sooner."""
+        low, high = FAR, -FAR
+        for i in range(self.fitted):
+            low, high = min(low, self.start[i]), max(high, self.start[i])
+        wide = max(1, self.ii // CUTS)
+        parts = (high - low) // wide + 2
+        if len(self.kept) < parts:
+            self.kept = _zeros(parts)
+        for k in range(parts):
+            self.kept[k] = 0
+        for a in range(self.arcs):
+            src, dst = self.start[self.arc_src[a]], self.start[self.arc_dst[a]]
+            miss = self.ii - (dst - src - self.arc_gain[a])
+            if src < dst and miss > 0:
+                self.kept[(src - low) // wide + 1] += miss
+                self.kept[(dst - low) // wide + 1] -= miss
+        for k in range(1, parts):
+            self.kept[k] += self.kept[k - 1]
+        found = 1
+        for _ in range(turn + 1):
+            found = 1
+            for k in range(2, parts - 1):
+                if self.kept[k] < self.kept[found]:
+                    found = k
+            for k in range(max(1, found - CUTS // 2), min(parts, found + CUTS // 2)):
+                self.kept[k] = FAR
+        return low + found * wide
+
+    def descend(self, moves: int, hot: int, patience: int, look: int, aimed: bool) -> bool:
+        """Make so many moves until nothing is missed; `aimed`: of those that miss something."""
         self.recount()
         current = self.missed()
         lowest, nearest, idle = current, self.plain, 0
@@ -694,7 +758,7 @@ class Moving:
                 self.recount()
                 lowest = current = self.missed()
                 idle = 0
-            if not self.step():
+            if not (self.aim() if aimed else self.step()):
                 self.undo()
                 continue
             made = self.logged
@@ -708,7 +772,7 @@ class Moving:
             else:
                 self.undo()
                 self.tally(made)
-        return current == 0 and self.accept()
+        return current == 0
 
     def missed(self) -> int:
         """By how much dependences, windows and groups are missed, weighed; `plain`: not weighed."""
@@ -796,6 +860,81 @@ class Moving:
         if at + self.ii <= high:
             at += self.ii * self.below((high - at) // self.ii + 1)
         return self.insert(op, at, place % 2 == 0)
+
+    def aim(self) -> bool:
+        """One move of an end of a missed dependence, to where it is met or a little beyond."""
+        self.logged = 0
+        first = self.below(self.arcs) if self.arcs else 0
+        for k in range(self.arcs):
+            a = first + k
+            if a >= self.arcs:
+                a -= self.arcs
+            miss = self.short[a]
+            if miss:
+                later = self.below(2) > 0
+                op = self.arc_dst[a] if later else self.arc_src[a]
+                return self.shift(op, miss, later)
+        return self.step()
+
+    def shift(self, op: int, miss: int, later: bool) -> bool:
+        """Let a node start so much later, or sooner, or a little more than that."""
+        if not self.keeps[op]:
+            self.put(op, self.start[op] + (miss if later else -miss))
+            return True
+        if self.frozen[op]:
+            self.put(op, self.start[op] + (self.ii if later else -self.ii))
+            return True
+        kind = self.below(100)
+        if kind < SWAPS:
+            return self.exchange(op, miss, later)
+        if self.below(2):
+            miss += self.below(self.ii // 4 + 1)
+        at = self.start[op] + (miss if later else -miss)
+        if kind < GAPS:
+            return self.gap(op, at, later)
+        return self.insert(op, at, self.below(2) > 0)
+
+    def exchange(self, op: int, miss: int, later: bool) -> bool:
+        """Let a node and one that holds as much for as long change places; nobody: false."""
+        s = self.seg_at[op] + self.below(self.seg_at[op + 1] - self.seg_at[op])
+        lane = self.lane_at[self.seg_col[s]]
+        size = self.lane_at[self.seg_col[s] + 1] - lane
+        chosen, least = -1, FAR
+        for _ in range(PICKS):
+            other = self.lane_seg[lane + self.below(size)]
+            y = self.seg_op[other]
+            if y == op or self.frozen[y] or self.seg_len[other] != self.seg_len[s]:
+                continue
+            ahead = self.near(self.held_from(other) - self.held_from(s))
+            far = ahead if later else self.ii - ahead
+            if miss <= far < least and self.seg_amt[other] == self.seg_amt[s]:
+                chosen, least = y, far
+        if chosen < 0:
+            return False
+        back = self.ii - least if self.below(2) else -least
+        self.put(op, self.start[op] + (least if later else -least))
+        self.put(chosen, self.start[chosen] + (back if later else -back))
+        self.queue[0], self.queue[1] = op, chosen
+        return self.spread(2, op, self.below(2) > 0)
+
+    def gap(self, op: int, at: int, later: bool) -> bool:
+        """Move a node to the next free place, from a time onwards or backwards; none: false."""
+        self.put(op, at)
+        for _ in range(self.pushes):
+            other, s = -1, self.seg_at[op]
+            while other < 0 and s < self.seg_at[op + 1]:
+                other = self.crowding(s)
+                s += 1
+            if other < 0:
+                return True
+            s -= 1
+            ahead = self.held_from(other) - self.held_from(s)
+            step = ahead + self.seg_len[other] if later else self.seg_len[s] - ahead
+            step = self.wrap(step)
+            if step == 0:
+                return False
+            self.seat(op, self.start[op] + (step if later else -step))
+        return False
 
     # The best of what has so many stages ------------------------------------------------------
 

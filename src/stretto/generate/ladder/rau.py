@@ -277,6 +277,8 @@ def refine(problem: Problem, ii: int, steps: int = 4_000) -> Attempt:
 
 def never_fits(problem: Problem, ii: int) -> Refusal | None:
     """An operation that meets itself: its holds, wound around the II, exceed what there is."""
+    if problem.holds.end <= ii and not problem.repeats:
+        return None
     table: ReservationTable | None = None
     for i, vector in enumerate(problem.vectors):
         if vector.end <= ii and i not in problem.repeats:

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 
 def ring_depth(problem: Problem, room: Room, ii: int, starts: Sequence[int]) -> int:
     """Copies of a rotating storage that are alive at once."""
-    begin = min(starts[w] for w in room.writers)
-    end = begin
-    for op, distance in room.accessors:
-        end = max(end, starts[op] + problem.completion[op] + ii * distance)
+    begin, completion = min([starts[w] for w in room.writers]), problem.completion
+    end = max([starts[op] + completion[op] + ii * distance for op, distance in room.accessors])
     return max(1, -(-(end - begin) // ii))
 
 

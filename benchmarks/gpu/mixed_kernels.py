@@ -1,0 +1,230 @@
+"""Microbenchmarks in Gluon of what the assembler makes of work between products, with clocks.
+
+    mixed    a product, work that has nothing to do with it, and only then the wait for the product
+    ahead    the heart of attention with the next scores issued before the softmax of these
+
+They write `out` as those of micro_kernels.py do. BARRIERS is 1 where a trip also waits twice for
+barriers whose turn has come, and arrives twice where nobody waits, as an agent does for its rings.
+"""
+
+from micro_kernels import clock, stamp, tell
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from turn_kernels import factors
+
+
+@gluon.jit
+def turned(bars, WHO: gl.constexpr, AT: gl.constexpr, BARRIERS: gl.constexpr):
+    """An arrival where nobody waits."""
+    if BARRIERS:
+        mbarrier.arrive(bars.index(4 * WHO + 2 + AT), count=1)
+
+
+@gluon.jit
+def ready(bars, WHO: gl.constexpr, AT: gl.constexpr, BARRIERS: gl.constexpr):
+    """A wait for what is there."""
+    if BARRIERS:
+        mbarrier.wait(bars.index(4 * WHO + AT), 1)
+
+
+@gluon.jit
+def barriers_of_two():
+    """Two of each agent that it waits for, and two that it arrives at."""
+    bars = gl.allocate_shared_memory(gl.int64, [8, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(8):
+        mbarrier.init(bars.index(i), count=1)
+    return bars
+
+
+@gluon.jit
+def mixes(
+    out,
+    sink,
+    a_tile,
+    b_tile,
+    c,
+    trips,
+    WHO: gl.constexpr,
+    OP: gl.constexpr,
+    N: gl.constexpr,
+    P: gl.constexpr,
+):
+    """Trips of a product, with an operation on a tile of N columns between it and its wait."""
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, P, 16])
+    other: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    row: gl.constexpr = gl.SliceLayout(1, other)
+    at = gl.arange(0, 64, row)[:, None] * N + gl.arange(0, N, gl.SliceLayout(0, other))[None, :]
+    x = gl.load(sink + at)
+    highest = gl.load(sink + gl.arange(0, 64, row))
+    weight = highest * 0.0
+    total = gl.zeros([64, P], gl.float32, layout)
+    begin = clock()
+    for i in range(trips):
+        flying = warpgroup_mma(a_tile, b_tile, total, is_async=True)
+        if OP == "multiply":
+            x = x * c
+        elif OP == "exponent":
+            x = gl.exp2(x)
+        elif OP == "sum":
+            weight = weight * c + gl.sum(x, 1)
+            x = x + c
+        else:
+            new = gl.maximum(highest, gl.max(x, 1) * c)
+            x = gl.exp2(x * c - new[:, None])
+            weight = weight * gl.exp2(highest - new) + gl.sum(x, 1)
+            highest = new
+        total = warpgroup_mma_wait(0, deps=(flying,))
+    end = clock()
+    tell(out, WHO, begin, end, trips)
+    gl.store(sink + at, x + (highest + weight)[:, None])
+    rows = gl.arange(0, 64, gl.SliceLayout(1, layout))[:, None]
+    gl.store(sink + rows * P + gl.arange(0, P, gl.SliceLayout(0, layout))[None, :], total)
+
+
+@gluon.jit
+def mixed(
+    out,
+    sink,
+    c,
+    first_trips,
+    second_trips,
+    AGENTS: gl.constexpr,
+    OP: gl.constexpr,
+    N: gl.constexpr,
+    P: gl.constexpr,
+    K: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    a_tile, b_tile = factors(64, P, K, num_warps)
+    fence_async_shared()
+    gl.thread_barrier()
+    stamp(out, 4)
+    if AGENTS == 1:
+        mixes(out, sink, a_tile, b_tile, c, first_trips, 0, OP, N, P)
+    else:
+        gl.warp_specialize(
+            [
+                (mixes, (out, sink, a_tile, b_tile, c, first_trips, 0, OP, N, P)),
+                (mixes, (out, sink + 65536, a_tile, b_tile, c, second_trips, 1, OP, N, P)),
+            ],
+            [4],
+            [240],
+        )
+    stamp(out, 6)
+
+
+@gluon.jit
+def goes_ahead(
+    out,
+    sink,
+    a_tile,
+    b_tile,
+    v_tile,
+    bars,
+    c,
+    trips,
+    WHO: gl.constexpr,
+    ORDER: gl.constexpr,
+    BARRIERS: gl.constexpr,
+    N: gl.constexpr,
+    D: gl.constexpr,
+):
+    """ORDER `text`: scores, their softmax, the second product, each waited for at once; `scores`:
+    the next scores, then the second product, and the softmax of those scores while it runs;
+    `rescaled`: the same, and the sum is rescaled only before the next second product."""
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    factor: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
+    row: gl.constexpr = gl.SliceLayout(1, layout)
+    across: gl.constexpr = gl.SliceLayout(1, wide)
+    zero = gl.zeros([64, N], gl.float32, layout)
+    total = gl.zeros([64, D], gl.float32, wide)
+    highest = gl.load(sink + gl.arange(0, 64, row))
+    weight = highest * 0.0
+    shrink = highest * 0.0
+    p = gl.zeros([64, N], gl.float16, factor)
+    begin = clock()
+    for i in range(trips):
+        if ORDER == "rescaled":
+            total = total * gl.convert_layout(shrink, across)[:, None]
+        ready(bars, WHO, 0, BARRIERS)
+        flying = warpgroup_mma(a_tile, b_tile, zero, use_acc=False, is_async=True)
+        if ORDER == "text":
+            scores = warpgroup_mma_wait(0, deps=(flying,))
+        else:
+            ready(bars, WHO, 1, BARRIERS)
+            adding = warpgroup_mma(p, v_tile, total, is_async=True)
+            scores, adding = warpgroup_mma_wait(1, deps=(flying, adding))
+        turned(bars, WHO, 0, BARRIERS)
+        new = gl.maximum(highest, gl.max(scores, 1) * c)
+        x = gl.exp2(scores * c - new[:, None])
+        shrink = gl.exp2(highest - new)
+        weight = weight * shrink + gl.sum(x, 1)
+        highest = new
+        if ORDER == "text":
+            total = total * gl.convert_layout(shrink, across)[:, None]
+            p = gl.convert_layout(x.to(gl.float16), factor)
+            ready(bars, WHO, 1, BARRIERS)
+            adding = warpgroup_mma(p, v_tile, total, is_async=True)
+            total = warpgroup_mma_wait(0, deps=(adding,))
+        else:
+            total, p = warpgroup_mma_wait(0, deps=(adding, p))
+            p = gl.convert_layout(x.to(gl.float16), factor)
+            if ORDER == "scores":
+                total = total * gl.convert_layout(shrink, across)[:, None]
+        turned(bars, WHO, 1, BARRIERS)
+    end = clock()
+    tell(out, WHO, begin, end, trips)
+    at = gl.arange(0, 64, across)[:, None] * D
+    gl.store(sink + at + gl.arange(0, D, gl.SliceLayout(0, wide))[None, :], total)
+    gl.store(sink + gl.arange(0, 64, row), highest + weight)
+
+
+@gluon.jit
+def ahead(
+    out,
+    sink,
+    c,
+    first_trips,
+    second_trips,
+    AGENTS: gl.constexpr,
+    ORDER: gl.constexpr,
+    BARRIERS: gl.constexpr,
+    N: gl.constexpr,
+    D: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    a_tile, b_tile = factors(64, N, D, num_warps)
+    _, v_tile = factors(64, D, N, num_warps)
+    bars = barriers_of_two()
+    fence_async_shared()
+    gl.thread_barrier()
+    stamp(out, 4)
+    if AGENTS == 1:
+        goes_ahead(
+            out, sink, a_tile, b_tile, v_tile, bars, c, first_trips, 0, ORDER, BARRIERS, N, D
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (
+                    goes_ahead,
+                    (out, sink, a_tile, b_tile, v_tile, bars, c, first_trips, 0, ORDER, BARRIERS,
+                     N, D),
+                ),
+                (
+                    goes_ahead,
+                    (out, sink, a_tile, b_tile, v_tile, bars, c, second_trips, 1, ORDER, BARRIERS,
+                     N, D),
+                ),
+            ],
+            [4],
+            [240],
+        )  # fmt: skip
+    stamp(out, 6)
