@@ -131,6 +131,42 @@ def test_a_few_rows_take_what_their_loads_wait_for() -> None:
     assert two.bound == "latency"
 
 
+def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
+    """Four iterations wait once, three twice, seven three times; in either loop."""
+
+    def alone(together: int, trips: int) -> float:
+        made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((together, together))
+        assert made.kernel is not None
+        subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
+        return predict_whole(subject, H200, (1,), {"columns": 1024 * trips}).block
+
+    memory = memory_of(H200, norm().prediction.clock)
+    assert memory is not None
+    idle = memory.far.latency(0)
+    one, two, four, eight = (alone(8, trips) for trips in (1, 2, 4, 8))
+    assert one < two < four < eight < one + 3 * idle
+    for trips, halves in ((3, 2), (5, 2), (6, 2), (7, 3)):
+        waits = alone(8, trips) - (two if trips == 3 else four)
+        assert (halves - 1) * idle < waits < (halves - 1) * 2 * idle
+    # A loop of four together runs four as one of eight does, and waits twice for eight.
+    assert alone(4, 4) == pytest.approx(four, rel=0.01)
+    assert alone(4, 8) > eight + idle
+
+
+def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
+    """Two trips are too few for three stages: they run as those of one stage do."""
+    text = (EXAMPLES / "layer_norm.ttir").read_text()
+    known = "%c1024_i32 = arith.constant 1024 : i32"
+    assert text.count(known) == 1
+    text = text.replace(known, f"{known}\n%known = arith.constant 2048 : i32")
+    (tmp_path / "layer_norm.ttir").write_text(text.replace("to %columns step", "to %known step"))
+    (tmp_path / "layer_norm.json").write_text((EXAMPLES / "layer_norm.json").read_text())
+    emitter = Emitter(tmp_path / "layer_norm.ttir", H200)
+    singly = emitter.candidates(stages=(3,))[0]
+    assert singly.pace is not None
+    assert singly.pace == pytest.approx(emitter.drained((1, 1)).pace)
+
+
 def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() -> None:
     emitter = Emitter(EXAMPLES / "layer_norm.ttir", H200)
     every = emitter.candidates()

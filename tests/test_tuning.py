@@ -342,7 +342,7 @@ def test_one_group_of_warps_is_ranked_by_the_schedule_that_a_launch_takes() -> N
     path = str(EXAMPLES / "layer_norm.ttir")
     (found,) = stretto.rank([(path, (16384,))], "h200", arguments={"columns": 8192}).found
     every = Emitter(path, "h200", effort="quick").candidates()
-    assert found.made.length == min(made.length for made in every) < max(m.length for m in every)
+    assert found.made.order == min(made.order for made in every) < max(m.order for m in every)
 
 
 def test_rows_for_less_than_a_group_of_warps_are_refused() -> None:

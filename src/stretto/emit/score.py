@@ -59,9 +59,45 @@ class LoopScore:
     """Trips below which iterations run one after the other."""
     singly: tuple[Beat, ...]
     """One iteration of that way."""
-    together: int = 0
-    """Iterations that run to their end before the next begin, the steady part once for them; what
-    is left over runs singly. 0: the steady part goes on to the last iteration."""
+    together: tuple[int, ...] = ()
+    """Iterations that run to their end before the next begin: as many groups of the first size as
+    there are, and of what is left over a group of each further size that it has. Empty: the steady
+    part goes on to the last iteration."""
+
+    def groups(self, trips: int) -> list[tuple[int, int]]:
+        """Where each group of iterations begins, and how many it has."""
+        found: list[tuple[int, int]] = []
+        begun = 0
+        for many in self.together:
+            while trips - begun >= many:
+                found.append((begun, many))
+                begun += many
+        return found
+
+    def group(self, many: int) -> list[tuple[int, tuple[Beat, ...]]]:
+        """The steps of a group of so many: what an iteration of it is at in each."""
+        last = max(beat.stage for beat in self.kernel)
+        return [
+            (step, tuple(beat for beat in self.kernel if 0 <= step - beat.stage < many))
+            for step in range(self.ahead, last + many)
+        ]
+
+
+def sizes(most: int, trips: int | None) -> tuple[int, ...]:
+    """Of iterations that run together: so many, then powers of two below, down to one.
+
+    Where the trips are known, those of which there is a group.
+    """
+    found: list[int] = []
+    many = most
+    while many:
+        if trips is None:
+            found.append(many)
+        elif trips >= many:
+            found.append(many)
+            trips %= many
+        many = 1 << (many - 1).bit_length() >> 1
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -307,16 +307,18 @@ class _Timeline:
         some = min(trips, MOST)
         self.there.clear()
         steps = self.steps.setdefault(loop.number, [])
-        if loop.together or some < loop.needed:
+        if loop.together:
             steps.append(self.now)
-            done = some // loop.together * loop.together if loop.together else 0
-            for begun in range(0, done, loop.together or 1):
-                self._drained(loop, begun)
-                between = (self.now - steps[-1]) / loop.together
-                steps += [steps[-1] + between * n for n in range(1, loop.together + 1)]
-            self._unrolled(loop, loop.singly, done, some - done, steps)
+            for begun, many in loop.groups(some):
+                for step, beats in loop.group(many):
+                    self._step(loop, beats, begun + step)
+                between = (self.now - steps[-1]) / many
+                steps += [steps[-1] + between * n for n in range(1, many + 1)]
             if trips > some:
                 self._go_on(trips - some, steps)
+        elif some < loop.needed:
+            steps.append(self.now)
+            self._unrolled(loop, loop.singly, 0, some, steps)
         else:
             for step, beats in loop.prologue:
                 self._step(loop, beats, step)
@@ -327,14 +329,6 @@ class _Timeline:
                 self._go_on(trips - some, steps)
             for step, beats in loop.epilogue:
                 self._step(loop, beats, some + step)
-
-    def _drained(self, loop: LoopScore, begun: int) -> None:
-        """Iterations that run together, from the first one's begin to the last one's end."""
-        for step, beats in loop.prologue:
-            self._step(loop, beats, begun + step)
-        self._step(loop, loop.kernel, begun + loop.first)
-        for step, beats in loop.epilogue:
-            self._step(loop, beats, begun + loop.together + step)
 
     def _unrolled(
         self, loop: LoopScore, beats: Sequence[Beat], step: int, left: int, steps: list[float]

@@ -10,7 +10,8 @@ taken iteration by iteration on either way, so agents need not go the same.
 
 What threads load is in registers, and one that goes from step to step of a loop is moved to
 another: that waits for the load. A loop that is drained has no such: as many iterations as there
-are stages run in one step of a loop, written out, and the rest one after the other.
+are stages run in one step of a loop, written out. What is left over runs in halves: of eight, a
+group of four, one of two and one alone, each written out behind a branch.
 
 A product in flight is known by its variable; a wait says how many younger ones may go on. ptxas
 wants the same products in flight on every way into a loop, so where some are at the end of a step,
@@ -34,7 +35,7 @@ from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.turns import Turn
 from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
-from stretto.emit.score import Beat, BeatKind, LoopScore
+from stretto.emit.score import Beat, BeatKind, LoopScore, sizes
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -122,18 +123,18 @@ class LoopWriter:
         singly: tuple[Beat, ...] = ()
         parts: _Parts = ((), (), ())
         known = self._known
-        many = known is None or known >= needed
-        drained = self._loop.drained and steps.first < steps.last and many
-        if drained and flying:
+        together = sizes(needed, known) if self._loop.drained and needed > 1 else ()
+        if together and flying:
             raise EmitError(f"loop `{self._program.loop.name}`: products fly on, it is not drained")
-        if drained:
-            parts, singly = self._drained(long, short, needed)
+        if together:
+            parts = (), self._drained(long, together), ()
         elif steps.first == steps.last and not flying:
             parts = self._pipelined(long, peel=False)
         elif known is not None and known >= needed:
             parts = self._pipelined(long, peel=flying)
         elif known is not None:
             singly = self._one_by_one(short)
+            parts = (), singly, ()
         else:
             with self._a.lines.block(f"if {self._n} >= {needed}:"):
                 parts = self._pipelined(long, peel=flying)
@@ -142,11 +143,11 @@ class LoopWriter:
                     singly = self._one_by_one(short)
         prologue, kernel, epilogue = parts
         lower, upper, step = self._loop.operation.operands[:3]
-        first = steps.last + flying
+        first = steps.first if together else steps.last + flying
         self._a.scored(
             LoopScore(
                 self._number, lower, upper, step, prologue, kernel, epilogue, first,
-                steps.first, needed, singly, needed if drained else 0,
+                steps.first, needed, singly, together,
             )
         )  # fmt: skip
         self._after()
@@ -299,48 +300,57 @@ class LoopWriter:
 
     # The two ways ------------------------------------------------------------------------------
 
-    def _drained(self, long: Way, short: Way, many: int) -> tuple[_Parts, tuple[Beat, ...]]:
-        """So many iterations in each step of a loop, and what is left over singly."""
-        a, steps = self._a, self._steps
-        if any(self._touched(i) for i in self._issues):
-            raise EmitError(f"loop `{self._program.loop.name}` has rings, it is not drained")
-        done = a.names.give("done")
-        a.say(f"{done} = {self._n} // {many} * {many}")
-        long.base = a.names.give("base")
-        prologue: list[tuple[int, tuple[Beat, ...]]] = []
-        epilogue: list[tuple[int, tuple[Beat, ...]]] = []
-        kernel: tuple[Beat, ...] = ()
-        a.clocks(lambda tracer: tracer.enter(str(self._number)))
-        with a.lines.block(f"for {long.base} in range(0, {done}, {many}):"):
-            a.enter()
-            self._begin(long, self._issues)
-            for step in range(steps.first, many + steps.last):
-                a.say(f"# step {step - steps.first} of {many + steps.last - steps.first}")
-                long.at = step
-                if step < steps.last:
-                    self._step(long, steps.prologue(step))
-                    prologue.append((step, self._scored()))
-                elif step < many + steps.first:
-                    self._step(long, self._issues)
-                    kernel = self._scored()
-                else:
-                    self._step(long, steps.epilogue(step - many))
-                    epilogue.append((step - many, self._scored()))
-            a.leave()
-        a.clocks(Tracer.leave)
-        a.clocks(lambda tracer: tracer.settle(str(self._number), done))
-        singly = self._one_by_one(short, done)
-        if any(most > 1 for most in self._back.values()):
+    def _drained(self, way: Way, together: Sequence[int]) -> tuple[Beat, ...]:
+        """Groups of so many iterations: the first size in a loop, one of each further at most."""
+        a = self._a
+        before = [s for i in self._issues for s in i.operands if isinstance(s, Through | Direct)]
+        if any(s.path.distance > 1 and not self._is_scalar(s.path.origin) for s in before):
             told = "reads what iterations before the last left"
             raise EmitError(f"loop `{self._program.loop.name}` {told}, it is not drained")
-        return (tuple(prologue), kernel, tuple(epilogue)), singly
+        if any(self._touched(i) for i in self._issues):
+            raise EmitError(f"loop `{self._program.loop.name}` has rings, it is not drained")
+        kernel: tuple[Beat, ...] = ()
+        begun = "0"
+        a.clocks(lambda tracer: tracer.enter(str(self._number)))
+        for many in together:
+            done = self._n if many == 1 else a.names.give("done")
+            if many > 1:
+                left = self._n if begun == "0" else f"{begun} + ({self._n} - {begun})"
+                a.say(f"{done} = {left} // {many} * {many}")
+            if many == together[0]:
+                way.base = a.names.give("base")
+                block = f"for {way.base} in range({begun}, {done}, {many}):"
+            else:  # once at most: a loop would be unrolled
+                way.base = begun
+                block = f"if {begun} < {done}:"
+            with a.lines.block(block):
+                a.enter()
+                kernel = self._group(way, many)
+                a.leave()
+            begun = done
+        a.clocks(Tracer.leave)
+        a.clocks(lambda tracer: tracer.settle(str(self._number), begun))
+        return kernel
 
-    def _one_by_one(self, way: Way, begun: str = "") -> tuple[Beat, ...]:
+    def _group(self, way: Way, many: int) -> tuple[Beat, ...]:
+        """So many iterations from the first one's begin to the last one's end; each beat once."""
+        steps = self._steps
+        self._begin(way, self._issues)
+        for step in range(steps.first, steps.last + many):
+            here = [i for i in self._issues if 0 <= step - self._stage[i.op] < many]
+            if any(i.op in steps.written for i in here):
+                every = many + steps.last - steps.first
+                self._a.say(f"# step {step - steps.first} of {every}")
+            way.at = step
+            self._step(way, here)
+        places = {i.op: n for n, i in enumerate(self._issues)}
+        return tuple(sorted(dict.fromkeys(self._scored()), key=lambda beat: places[beat.op]))
+
+    def _one_by_one(self, way: Way) -> tuple[Beat, ...]:
         """Each iteration from its first operation to its last."""
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
-        every = f"{begun}, {self._n}" if begun else self._n
-        with self._a.lines.block(f"for {way.step} in range({every}):"):
+        with self._a.lines.block(f"for {way.step} in range({self._n}):"):
             self._a.enter()
             self._step(way, order, comment=False)
             self._a.leave()
