@@ -10,7 +10,7 @@ from itertools import permutations
 import pytest
 
 import stretto
-from stretto.collecting import SELDOM, seldom
+from stretto.api.solving import SELDOM, seldom
 from stretto.frontends.random_loops import random_loop
 
 

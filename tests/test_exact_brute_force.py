@@ -144,5 +144,5 @@ def test_every_rule_binds_somewhere() -> None:
             apart = Tiny(tiny.loop, tiny.machine, False, tiny.max_stages)
             other = solved(apart).schedule
             fused += other is None or other.ii > best.ii
-    assert kinds == set(get_args(ReasonKind))
+    assert kinds == set(get_args(ReasonKind)) - {"registers"}  # which tests/test_registers.py has
     assert fused >= 5

@@ -120,28 +120,6 @@ def test_a_branch_inside_a_loop_is_gone_both_ways(tmp_path: Path) -> None:
     assert np.array_equal(found.arrays["o"], expected)
 
 
-_ONE_BIT = """module {
-  tt.func public @k(%p: !tt.ptr<f32>, %c: i1) {
-    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>
-    %x = arith.constant dense<2.0> : tensor<8xf32>
-    %s = tt.splat %p : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
-    %a = tt.addptr %s, %r : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
-    %o = tt.atomic_rmw fadd, acq_rel, gpu, %a, %x, %c :
-        (tensor<8x!tt.ptr<f32>>, tensor<8xf32>, i1) -> tensor<8xf32>
-    tt.return
-  }
-}
-"""
-
-
-@pytest.mark.parametrize("taken", [False, True])
-def test_one_bit_masks_a_whole_tile_of_atomics(tmp_path: Path, taken: bool) -> None:
-    path = tmp_path / "k.ttir"
-    path.write_text(_ONE_BIT)
-    found = stretto.simulate_kernel(path, {"p": np.ones(8), "c": taken}, machine="b200-pipes")
-    assert np.array_equal(found.arrays["p"], np.full(8, 3 if taken else 1))
-
-
 UNUSUAL = Path(__file__).parent / "ttir" / "unusual"
 """Kernels with what few kernels have; their sources stand beside them."""
 

@@ -232,6 +232,7 @@ NAMING = {
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
     "materialize/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit
+    "exact/relax.py": {"register"},  # a unit
 }
 
 

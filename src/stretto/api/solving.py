@@ -5,13 +5,15 @@ stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from threading import Lock
 from typing import Any, ClassVar
 
 from stretto import __version__
 from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
-from stretto.collecting import seldom
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
@@ -180,3 +182,38 @@ def schedule(
             )
             raise
         return ScheduleResult(**fields_of(found), problem=ready, options=asked)
+
+
+# The garbage collector ------------------------------------------------------------------------
+
+SELDOM = 100_000
+"""New containers, less those that went, between two looks of the garbage collector.
+
+Almost nothing that a schedule is made of refers back to itself, so that the collector looks through
+it again and again and finds nothing: a quarter of the time of a loop of 3,000 operations. It still
+runs, so that what a long search leaves behind goes.
+"""
+
+_lock = Lock()
+_inside: list[tuple[int, int, int]] = []
+"""For each thread inside: the thresholds that count once all have left."""
+
+
+@contextmanager
+def seldom() -> Generator[None]:
+    """Have the collector look seldom; threads may enter and leave in any order.
+
+    Where it is off, or looks more seldom still, it stays so.
+    """
+    with _lock:
+        before = _inside[0] if _inside else gc.get_threshold()
+        _inside.append(before)
+        if 0 < before[0] < SELDOM:
+            gc.set_threshold(SELDOM, *before[1:])
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _inside.pop()
+            if not _inside:
+                gc.set_threshold(*before)

@@ -10,7 +10,7 @@ from stretto.document import parse_json, unknown_schema
 from stretto.errors import DocumentError
 from stretto.frontends import Source
 from stretto.frontends.ddg import SCHEMA_VERSION, read_ddg
-from stretto.loop.json import SCHEMA, loop_of_file, read_loop
+from stretto.loop.json import SCHEMA, read_loop
 
 FORMATS = (
     f'expected MLIR, a kernel (.ttir, .tileirbc), a loop ("schema": "{SCHEMA}") '
@@ -32,5 +32,5 @@ def read_source(file: str, text: str) -> Source:
         loops, notes = read_ddg(top)
         return Source(file, loops, notes)
     if top.has("schema"):
-        return Source(file, (loop_of_file(file, read_loop(top)),))
+        return Source(file, (read_loop(top).in_file(file),))
     raise top.fail("is no loop that Stretto knows", FORMATS)

@@ -39,7 +39,6 @@ def read_mlir(
     from stretto.ir.loops import read_loops, refuse_unencoded  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.loop import Note, Place  # noqa: PLC0415
-    from stretto.loop.json import loop_of_file  # noqa: PLC0415
 
     parsed = parse_module(text, file)
     found = read_loops(parsed, machine)
@@ -51,7 +50,7 @@ def read_mlir(
         for item in found.left_alone
         if item.reason.severity != "remark" or not found.loops
     ]
-    return tuple(loop_of_file(file, item.loop) for item in found.loops), tuple(notes)
+    return tuple(item.loop.in_file(file) for item in found.loops), tuple(notes)
 
 
 def read_kernels(

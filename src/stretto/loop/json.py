@@ -9,7 +9,7 @@ module; reading here says the same with the path of the fault.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, cast
 
 from stretto.document import Cursor, each, one_of, unknown_schema
@@ -28,7 +28,6 @@ from stretto.loop.parts import (
     Use,
     Value,
 )
-from stretto.machine import machine_beside
 from stretto.vocabulary.spaces import BUFFERS, SPACES
 
 SCHEMA = "stretto.loop/1"
@@ -91,13 +90,6 @@ def _plain(row: Any) -> Any:
 
 
 # Reading ----------------------------------------------------------------------------------
-
-
-def loop_of_file(file: str, loop: Loop) -> Loop:
-    """A loop as it stands in a file: the path of its machine is relative to that file's folder."""
-    if loop.machine is None:
-        return loop
-    return replace(loop, machine=machine_beside(file, loop.machine))
 
 
 def read_loop(top: Cursor) -> Loop:

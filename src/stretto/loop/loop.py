@@ -15,13 +15,14 @@ until somebody prints them: as a path into the document, or as a line and column
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stretto.errors import StrettoError
 from stretto.limits import FAULTS_TOLD
 from stretto.loop.derive import derive_dependences, effective_reads, storage_views
 from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value
+from stretto.machine import machine_beside
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Loop:
     def storage(self, name: str) -> Storage:
         """The storage of this name."""
         return next(s for s in self.storages if s.name == name)
+
+    def in_file(self, file: str) -> Loop:
+        """As it stands in a file: the path of its machine is relative to that file's folder."""
+        if self.machine is None:
+            return self
+        return replace(self, machine=machine_beside(file, self.machine))
 
     def at(self, *field: str | int, op: int | None = None) -> Place:
         """The place of a field of this loop, or of one of its operations."""

@@ -1,10 +1,15 @@
-"""What operations hold: slot.
+"""What operations hold and draw: slot, pool.
 
     tp_smem_wr, capacity 1     iteration 0   ████████·······
                                iteration 1          ████████·······       cycle 23: 2 held
 
 A published fused group holds each of its slots once, use by use: from the earliest offset to the
 latest end, with the largest occupancy. Whether it may be fused at all is another rule's business.
+
+    regbank, cap 2             iteration 0   11··22
+                               iteration 1       11··22       cycle 4: 3 drawn
+
+An operation draws all it asks for from a pool from its start, for as long as it holds anything.
 """
 
 from __future__ import annotations
@@ -86,3 +91,27 @@ def _own(op: Op, start: int) -> dict[tuple[str, int], Span]:
 def _join(a: Span, b: Span) -> Span:
     owner = (*a.owner, *b.owner)
     return Span(owner, min(a.begin, b.begin), max(a.end, b.end), max(a.amount, b.amount))
+
+
+def pool(laid: Layout) -> Iterator[Violation]:
+    """In no cycle is more drawn from a pool than its cap."""
+    for name, spans in draws(laid).items():
+        if not laid.machine.has_pool(name):
+            users = names_of(spans)
+            message = f"{listed(users)} draws on pool `{name}`, which {laid.machine.name} has not"
+            yield Violation("pool", message, users, (("pool", name),))
+            continue
+        yield from overfull(laid, Limit("pool", name, laid.machine.pool(name).cap), spans)
+
+
+def draws(laid: Layout) -> dict[str, list[Span]]:
+    """Per pool, what iteration 0 draws from it."""
+    found: dict[str, list[Span]] = {}
+    for op in laid.placed:
+        if not op.demands:
+            continue
+        begin = laid.starts[op.name]
+        end = begin + op.vector.duration
+        for demand in op.demands:
+            found.setdefault(demand.pool, []).append(Span((op.name,), begin, end, demand.units))
+    return found

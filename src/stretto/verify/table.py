@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from stretto.machine.machine import WORD_BITS
 from stretto.solution import TableRow
 from stretto.verify.layout import Layout, Rule, Span, Violation
-from stretto.verify.pool import draws
-from stretto.verify.slot import holds
+from stretto.verify.slot import draws, holds
 
 
 def table(laid: Layout) -> Iterator[Violation]:
