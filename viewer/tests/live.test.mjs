@@ -63,7 +63,7 @@ test("numbers move bound, schedule and prediction, and undo brings them back", a
     ["slots.CUDA.capacity", 2],
     ["encodings.mma.latency", 2000],
     ["load_k[0]", 128],
-    ["budgets.tmem.bytes", 131072],
+    ["budgets.smem.bytes", 65536],
   ]) {
     await turn(page, path, value);
     const [was, is] = await row(page, "cycles");
@@ -75,7 +75,7 @@ test("numbers move bound, schedule and prediction, and undo brings them back", a
   }
   await page.getByRole("button", { name: "Redo" }).click();
   await settled(page);
-  assert.equal(await page.locator('[data-path="budgets.tmem.bytes"]').inputValue(), "131072");
+  assert.equal(await page.locator('[data-path="budgets.smem.bytes"]').inputValue(), "65536");
   assert.deepEqual(complaints, []);
   await context.close();
 });
@@ -129,15 +129,15 @@ test("an operation dragged too far shows the rule that refuses", async () => {
 test("the keyboard moves an operation too, and a pin has the rest solved anew", async () => {
   const { page, context, complaints } = await open();
   const [loop] = (await documentOf(page)).loops;
-  const op = loop.ops.find((each) => each.name === "load_k");
-  await page.locator('.operations [data-op="load_k"]').first().click();
+  const op = loop.ops.find((each) => each.name === "load_v");
+  await page.locator('.operations [data-op="load_v"]').first().click();
   await page.locator(".gantt .chart").first().focus();
   await page.keyboard.press("Alt+Shift+ArrowRight");
   await page.locator(".verdict").waitFor();
   assert.match(await page.locator(".verdict").innerText(), /Legal at/);
   await page.getByRole("button", { name: /^Pin at/ }).click();
   await settled(page);
-  const asked = `load_k=start:${op.start + 10}`;
+  const asked = `load_v=start:${op.start + 10}`;
   assert.equal(await page.locator(".pins code").innerText(), asked);
   const found = scheduled("--pin", asked);
   assert.equal(await ii(page), found.ii);
