@@ -22,6 +22,7 @@ from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
+from stretto.emit.gluon.scratch import with_scratch
 from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.ir import read_schedules
@@ -380,7 +381,16 @@ class Emitter:
         """The kernel, split between consumers and lowered."""
         if consumers not in self._ready:
             agents = self.machine.replicas_of_products(consumers)
-            self._ready[consumers] = self._given.ready(agents)
+            ready = self._given.ready(agents)
+            warps = _workers(ready, self.machine, agents, self.mode, ())[0].warps
+            known = self._given.schedules  # legal as they were told, without scratch
+            loops = tuple(
+                loop
+                if loop.wiring.loop.name in known
+                else replace(loop, wiring=with_scratch(loop.wiring, ready.kernel, warps))
+                for loop in ready.loops
+            )
+            self._ready[consumers] = replace(ready, loops=loops)
         return self._ready[consumers]
 
     def _quickly(self, consumers: int, stages: int, depth: int) -> EmittedKernel | None:
@@ -479,13 +489,8 @@ class Emitter:
         return self._rooms[key]
 
     def _over(self, consumers: int, analyses: Sequence[ScheduleResult]) -> int:
-        """Registers of a thread that are too many: by the rule, or by all that lives in a block.
-
-        The rule raises fewer false alarms, the other misses fewer spills (docs/hardware.md).
-        """
-        pressures = [analysis.pressure for analysis in analyses]
-        stated = [p for p in pressures if p is not None and p.budget is not None]
-        found = max((0, *(p.peak - (p.budget or 0) for p in stated)))
+        """Registers of a thread that are too many, by the rule `registers`."""
+        found = 0
         loops = self.lowered(consumers).loops if self.mode == "specialized" else ()
         for loop, analysis in zip(loops, analyses, strict=False):
             prepared = analysis.problem.loop
