@@ -132,23 +132,30 @@ def goes_ahead(
     WHO: gl.constexpr,
     ORDER: gl.constexpr,
     BARRIERS: gl.constexpr,
+    LATE: gl.constexpr,
+    M: gl.constexpr,
     N: gl.constexpr,
     D: gl.constexpr,
 ):
     """ORDER `text`: scores, their softmax, the second product, each waited for at once; `scores`:
     the next scores, then the second product, and the softmax of those scores while it runs;
-    `rescaled`: the same, and the sum is rescaled only before the next second product."""
+    `rescaled`: the same, and the sum is rescaled only before the next second product. Begins LATE
+    cycles late."""
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
     wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     factor: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
     row: gl.constexpr = gl.SliceLayout(1, layout)
     across: gl.constexpr = gl.SliceLayout(1, wide)
-    zero = gl.zeros([64, N], gl.float32, layout)
-    total = gl.zeros([64, D], gl.float32, wide)
-    highest = gl.load(sink + gl.arange(0, 64, row))
+    zero = gl.zeros([M, N], gl.float32, layout)
+    total = gl.zeros([M, D], gl.float32, wide)
+    highest = gl.load(sink + gl.arange(0, M, row))
     weight = highest * 0.0
     shrink = highest * 0.0
-    p = gl.zeros([64, N], gl.float16, factor)
+    p = gl.zeros([M, N], gl.float16, factor)
+    if LATE:
+        met = clock()
+        while clock() - met < LATE:
+            pass
     begin = clock()
     for i in range(trips):
         if ORDER == "rescaled":
@@ -181,9 +188,9 @@ def goes_ahead(
         turned(bars, WHO, 1, BARRIERS)
     end = clock()
     tell(out, WHO, begin, end, trips)
-    at = gl.arange(0, 64, across)[:, None] * D
+    at = gl.arange(0, M, across)[:, None] * D
     gl.store(sink + at + gl.arange(0, D, gl.SliceLayout(0, wide))[None, :], total)
-    gl.store(sink + gl.arange(0, 64, row), highest + weight)
+    gl.store(sink + gl.arange(0, M, row), highest + weight)
 
 
 @gluon.jit
@@ -196,11 +203,13 @@ def ahead(
     AGENTS: gl.constexpr,
     ORDER: gl.constexpr,
     BARRIERS: gl.constexpr,
+    LATE: gl.constexpr,
+    M: gl.constexpr,
     N: gl.constexpr,
     D: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    a_tile, b_tile = factors(64, N, D, num_warps)
+    a_tile, b_tile = factors(M, N, D, num_warps)
     _, v_tile = factors(64, D, N, num_warps)
     bars = barriers_of_two()
     fence_async_shared()
@@ -208,20 +217,21 @@ def ahead(
     stamp(out, 4)
     if AGENTS == 1:
         goes_ahead(
-            out, sink, a_tile, b_tile, v_tile, bars, c, first_trips, 0, ORDER, BARRIERS, N, D
-        )
+            out, sink, a_tile, b_tile, v_tile, bars, c, first_trips, 0, ORDER, BARRIERS, 0,
+            M, N, D,
+        )  # fmt: skip
     else:
         gl.warp_specialize(
             [
                 (
                     goes_ahead,
                     (out, sink, a_tile, b_tile, v_tile, bars, c, first_trips, 0, ORDER, BARRIERS,
-                     N, D),
+                     0, M, N, D),
                 ),
                 (
                     goes_ahead,
                     (out, sink, a_tile, b_tile, v_tile, bars, c, second_trips, 1, ORDER, BARRIERS,
-                     N, D),
+                     LATE, M, N, D),
                 ),
             ],
             [4],

@@ -18,6 +18,7 @@ from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.predict import blocks
+from stretto.predict.blocks import ROWS
 from stretto.predict.instructions import (
     Arrive,
     Copy,
@@ -43,8 +44,6 @@ GROUP = 4
 """Warps of a group."""
 SHUFFLED = 48
 """Cycles that the assembler counts for lanes that are brought together."""
-ROWS = 64
-"""Rows of a product that one group of warps takes."""
 
 
 @dataclass
@@ -99,7 +98,7 @@ class Costing:
         )
 
     def _part(self, op: Op, loop: Loop) -> blocks.Part:
-        return blocks.part_of(op, loop, self.timings.pipes, self.timings.lag, self.timings.meeting)
+        return blocks.part_of(op, loop, self.timings.pipes)
 
     def outside(self, operation: Operation) -> blocks.Part:
         """An operation outside of such loops."""
@@ -149,14 +148,18 @@ class Costing:
         found = loop.op(op)
         left, right = (values[operand.value] for operand in found.operands[:2])
         columns = right.type.shape[-1] if right.type is not None else 0
-        cycles = tensor_cycles(found, self.machine)
         fixed, each = self.timings.issue
         issue = fixed + each * (right.type.elements if right.type is not None else 0)
         # One instruction reads 16 of k: of the right factor, and of the left if that is there.
         reads = columns * DEPTH * 2.0 + (ROWS * DEPTH * 2.0 if self._staged(loop, left) else 0.0)
         depth = right.type.shape[0] if right.type is not None else DEPTH
-        smem = reads * 2048 / (ROWS * DEPTH * columns) if columns else 0.0
-        return Product(cycles, issue, smem, max(1, depth // DEPTH))
+        parts = max(1, depth // DEPTH)
+        # The tensor core waits for what it multiplies, which comes at a rate of its own.
+        rows = left.type.shape[0] if left.type is not None else ROWS
+        cycles = max(
+            tensor_cycles(found, self.machine), reads * parts * rows / ROWS / self.timings.read
+        )
+        return Product(cycles, issue, reads * parts * rows / ROWS / cycles, parts)
 
     def _staged(self, loop: Loop, value: Value) -> bool:
         """Whether a value lies in shared memory, as seen through views."""
@@ -222,7 +225,9 @@ class Flow:
 
     def _flush(self) -> None:
         if self._work:
-            made = blocks.stretches(self._work, self.costing.timings.lag, self.score.warps / GROUP)
+            made = blocks.stretches(
+                self._work, self.costing.timings.pipes.lag, self.score.warps / GROUP
+            )
             self._work = []
             self._mix([work for work in made if work.cycles > 0])
 
