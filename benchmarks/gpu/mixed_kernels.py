@@ -19,7 +19,6 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from turn_kernels import factors
 
-
 RING = gl.constexpr(2)
 
 

@@ -167,10 +167,10 @@ def tiles(
     SKEW: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """RING turns in flight, of which one is due every PACE cycles. Blocks that stand ROWS apart load
-    the same tile of A, ROWS blocks in a row the same of B. A is walked over again and again, of B
-    there is another column each time. A slot is filled again when the tile LAG turns behind its own
-    is there; blocks that share tiles begin up to SKEW cycles apart."""
+    """RING turns in flight, of which one is due every PACE cycles. Blocks that stand ROWS apart
+    load the same tile of A, ROWS blocks in a row the same of B. A is walked over again and again,
+    of B there is another column each time. A slot is filled again when the tile LAG turns behind
+    its own is there; blocks that share tiles begin up to SKEW cycles apart."""
     a_rows: gl.constexpr = a_desc.block_type.shape[0]
     b_rows: gl.constexpr = b_desc.block_type.shape[0]
     bytes: gl.constexpr = a_desc.block_type.nbytes + b_desc.block_type.nbytes

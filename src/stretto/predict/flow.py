@@ -147,19 +147,12 @@ class Costing:
         values = {value.name: value for value in loop.values}
         found = loop.op(op)
         left, right = (values[operand.value] for operand in found.operands[:2])
-        columns = right.type.shape[-1] if right.type is not None else 0
-        fixed, each = self.timings.issue
-        issue = fixed + each * (right.type.elements if right.type is not None else 0)
-        # One instruction reads 16 of k: of the right factor, and of the left if that is there.
-        reads = columns * DEPTH * 2.0 + (ROWS * DEPTH * 2.0 if self._staged(loop, left) else 0.0)
-        depth = right.type.shape[0] if right.type is not None else DEPTH
-        parts = max(1, depth // DEPTH)
-        # The tensor core waits for what it multiplies, which comes at a rate of its own.
-        rows = left.type.shape[0] if left.type is not None else ROWS
-        cycles = max(
-            tensor_cycles(found, self.machine), reads * parts * rows / ROWS / self.timings.read
+        tensor = tensor_cycles(found, self.machine)
+        if left.type is None or right.type is None:
+            return Product(tensor, self.timings.issue[0])
+        return product_of(
+            tensor, left.type.shape[0], right.type.shape, self._staged(loop, left), self.timings
         )
-        return Product(cycles, issue, reads * parts * rows / ROWS / cycles, parts)
 
     def _staged(self, loop: Loop, value: Value) -> bool:
         """Whether a value lies in shared memory, as seen through views."""
@@ -180,6 +173,23 @@ class Costing:
             if left is not None and right is not None:
                 found += 2.0 * left.elements * right.shape[-1]
         return found
+
+
+def product_of(
+    tensor: float, rows: int, right: Sequence[int], staged: bool, timings: Timings
+) -> Product:
+    """A product that holds the tensor core for so long; `staged`: its left factor is in shared
+    memory, as the right one is.
+
+    The tensor core waits for what it reads there, which comes at a rate of its own.
+    """
+    depth, columns = right[0], right[-1]
+    fixed, each = timings.issue
+    parts = max(1, depth // DEPTH)
+    # One instruction reads 16 of k: of the right factor, and of the left if that is there.
+    reads = (columns + (ROWS if staged else 0)) * DEPTH * 2.0 * parts * rows / ROWS
+    cycles = max(tensor, reads / timings.read)
+    return Product(cycles, fixed + each * depth * columns, reads / cycles, parts)
 
 
 def tensor_cycles(op: Op, machine: Machine) -> float:

@@ -18,8 +18,8 @@ REQUIRED = (
     "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
     "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
     "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
-    "elements", "meeting", "further", "read", "lag", "pipes", "sms", "clock", "launch", "block", "store",
-    "threads", "registers", "l2",
+    "elements", "meeting", "further", "read", "lag", "pipes", "sms", "clock", "launch", "block",
+    "store", "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
