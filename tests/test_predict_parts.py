@@ -174,7 +174,7 @@ def test_a_block_begins_some_time_after_the_one_before_it_in_its_place() -> None
         predict_whole(subject, H200, (sms * waves,), {"length": 2048}) for waves in (1, 2, 3)
     )
     (gap, _) = H200.timing("follow") or (0, 0)
-    assert gap > 1000
+    assert gap > 0
     assert single.cycles == single.block
     assert double.cycles == pytest.approx(2 * double.block + gap)
     assert triple.cycles == pytest.approx(3 * triple.block + 2 * gap)

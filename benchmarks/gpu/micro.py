@@ -120,7 +120,8 @@ def configurations():
                     found.append({"kind": "copy", "rows": rows, "columns": columns, "what": what,
                                   "source": source, "blocks": blocks})  # fmt: skip
     for rows, columns, walk in ((128, 64, "across"), (64, 64, "across"), (128, 32, "across"),
-                                (128, 128, "down"), (64, 128, "down"), (128, 64, "down")):  # fmt: skip
+                                (128, 128, "down"), (64, 128, "down"),
+                                (128, 64, "down")):  # fmt: skip
         for share in (1, 4, 16, 132):
             for ring in (1, 2, 4):
                 for source in ("l2", "hbm"):

@@ -146,8 +146,7 @@ def _copies(results: Results) -> dict[str, Figure]:
 
     def shared(a: int, b: int, columns: int, ring: int) -> float:
         shape = {"a": a, "b": b, "columns": columns}
-        cycles = results.cycles(kind="tiles", **shape, ring=ring, pace=0, lag=0, skew=0)
-        return (a + b) * columns * 2 / cycles
+        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape, ring=ring, pace=0)
 
     fastest = max(shared(*tiles) for tiles in TILES)
     sms = "hundredths of bytes a cycle of an SM, all SMs loading"
@@ -232,7 +231,7 @@ def _products(results: Results) -> dict[str, Figure]:
 
 def _beside(results: Results) -> dict[str, Figure]:
     def arithmetic(op: str, n: int, beside: str, **more: int) -> float:
-        shape = {"d": 128, "tall": 1} | more
+        shape = {"d": 128} | more
         return results.cycles(kind="arithmetic", op=op, n=n, beside=beside, **shape)
 
     def slowed(op: str, n: int) -> float:

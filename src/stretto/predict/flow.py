@@ -206,6 +206,28 @@ def products_of(loop: Loop, machine: Machine) -> float:
     )
 
 
+def mix(found: list[Instruction], works: Sequence[Work]) -> None:
+    """Work behind a product: the assembler issues of the product what it takes for as long.
+
+    It counts a cycle for an instruction, four for one of the special function units, and takes
+    the rest of the product's instructions behind the work.
+    """
+    last = found[-1] if found else None
+    if not isinstance(last, Product) or not works:
+        found += works
+        return
+    counted = sum(
+        max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
+    )
+    inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
+    part = last.cycles / last.parts
+    found[-1] = replace(last, cycles=part * inside)
+    found += works
+    if inside < last.parts:
+        left = last.parts - inside
+        found.append(Product(part * left, 0.0, last.smem, left, rest=True))
+
+
 @dataclass
 class Flow:
     """Instructions of one agent, for one block."""
@@ -239,28 +261,7 @@ class Flow:
                 self._work, self.costing.timings.pipes.lag, self.score.warps / GROUP
             )
             self._work = []
-            self._mix([work for work in made if work.cycles > 0])
-
-    def _mix(self, works: Sequence[Work]) -> None:
-        """Work behind a product: the assembler issues of the product what it takes for as long.
-
-        It counts a cycle for an instruction, four for one of the special function units, and takes
-        the rest of the product's instructions behind the work.
-        """
-        last = self.found[-1] if self.found else None
-        if not isinstance(last, Product) or not works:
-            self.found += works
-            return
-        counted = sum(
-            max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
-        )
-        inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
-        part = last.cycles / last.parts
-        self.found[-1] = replace(last, cycles=part * inside)
-        self.found += works
-        if inside < last.parts:
-            left = last.parts - inside
-            self.found.append(Product(part * left, 0.0, last.smem, left, rest=True))
+            mix(self.found, [work for work in made if work.cycles > 0])
 
     def _parts(self, parts: Sequence[Part]) -> None:
         for part in parts:
