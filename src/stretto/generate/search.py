@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from stretto.deadline import OverdueError
 from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
-from stretto.generate.ladder.rau import Refiner, Work, never_fits
+from stretto.generate.ladder.rau import LONG, Refiner, Work, never_fits
 from stretto.generate.ladder.rings import bytes_needed, least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
@@ -37,8 +37,6 @@ THOROUGH = 4
 """The part of what is left after that that goes to the bound."""
 FROM_ABOVE = 5
 """Tries down from the best II that may fail in a row."""
-CHEAP = 8
-"""Steps of the textbook's plan that take as long as one of the others."""
 ARMS = 10
 """What the arms take, in steps of refinement: so many for each operation squared."""
 
@@ -202,7 +200,7 @@ class _Hunt:
             if failed + 1 >= self.end:
                 break
             middle = (failed + self.end) // 2
-            if not self._take(middle, self.refiner.by_start(middle, work, weigh=True)):
+            if not self._take(middle, self.refiner.by_start(middle, work)):
                 failed = middle
         self.work.spend(most - max(0, work.left))
 
@@ -216,20 +214,16 @@ class _Hunt:
         return found is not None
 
     def sweep(self, first: int) -> None:
-        """The textbook's own way: every II from the bound upward, by its plan alone."""
+        """Rau's own method, every II upward: what it finds with its budget, nobody is above."""
         if not self.problem.wants("rau"):
             return
-        most = 3 * self.work.left // 4
-        work = Work(most * CHEAP)
-        for ii in range(first, self.end):
-            if work.left <= 0:
-                break
+        tries = self.problem.swept // (LONG * self.problem.size)
+        for ii in range(max(first, self.end - tries), self.end):
             known = self.refused.get(ii)
             if known is not None and known.proved:
                 continue
-            if self._take(ii, self.refiner.by_start(ii, work, weigh=False)):
+            if self._take(ii, self.refiner.textbook(ii)):
                 break
-        self.work.spend(most - max(0, work.left) // CHEAP)
 
     @property
     def affords_arms(self) -> bool:

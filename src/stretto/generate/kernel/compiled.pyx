@@ -37,9 +37,7 @@ DONE, FAILED, MORE = 0, 1, 2
 
 cdef struct Held:
     int begin
-    int op
-    int length
-    i64 amount
+    int segment
 
 cdef struct Key:
     i64 late
@@ -146,6 +144,7 @@ cdef class Seats:
     # at one II
     cdef object segments
     cdef i64 *seg_at
+    cdef int *seg_op
     cdef i64 *seg_column
     cdef i64 *seg_offset
     cdef i64 *seg_length
@@ -154,6 +153,7 @@ cdef class Seats:
     cdef i64 *alap
     cdef i64 *longest
     cdef i64 **apart
+    cdef bint apart_known
     cdef i64 *ranked
     cdef u64 *planes
     cdef i64 *depth
@@ -168,7 +168,7 @@ cdef class Seats:
     cdef char *seated
     cdef int placed
     cdef i64 *priority
-    cdef bint tight, late, textbook, weigh
+    cdef bint tight, late, textbook, weigh, plain
     cdef i64 *last
     cdef Key *queue
     cdef int queue_size, queue_room
@@ -297,7 +297,8 @@ cdef class Seats:
         """Drop what is held by whom."""
         cdef int i
         free(self.seg_at); free(self.seg_column); free(self.seg_offset)
-        free(self.seg_length); free(self.seg_amount)
+        free(self.seg_length); free(self.seg_amount); free(self.seg_op)
+        self.seg_op = NULL
         self.seg_at = self.seg_column = self.seg_offset = self.seg_length = self.seg_amount = NULL
         free(self.rivals)
         self.rivals = NULL
@@ -314,7 +315,7 @@ cdef class Seats:
         `segments`: by operation, (column, offset, length, amount) wound around the II; `floors`:
         the first start that what was left out of the problem leaves each operation.
         """
-        cdef int h, op
+        cdef int op
         if segments is not self.segments:
             self._take(segments)
             self.segments = segments
@@ -327,10 +328,7 @@ cdef class Seats:
             return False
         self._latest(NEVER)
         memset(self.blame, 0, self.size * sizeof(i64))
-        for h in range(self.homes):
-            if self.home_at[h + 1] - self.home_at[h] <= LOOSE:
-                self._distances(h)
-        self._rank()
+        self.apart_known = False
         return True
 
     cdef int _widen(self, i64 ii) except -1:
@@ -358,6 +356,7 @@ cdef class Seats:
         for row in segments:
             total += len(row)
         self.seg_at = <i64*>block_of(self.size + 1, sizeof(i64))
+        self.seg_op = <int*>block_of(total, sizeof(int))
         self.seg_column = <i64*>block_of(total, sizeof(i64))
         self.seg_offset = <i64*>block_of(total, sizeof(i64))
         self.seg_length = <i64*>block_of(total, sizeof(i64))
@@ -366,6 +365,7 @@ cdef class Seats:
         memset(self.longest, 0, self.columns * sizeof(i64))
         for row in segments:
             for column, offset, length, amount in row:
+                self.seg_op[k] = <int>i
                 self.seg_column[k] = column
                 self.seg_offset[k] = offset
                 self.seg_length[k] = length
@@ -471,6 +471,17 @@ cdef class Seats:
                             moved = True
         return 0
 
+    cdef int _know_apart(self) except -1:
+        """What only seating by cycle asks for, once an II."""
+        cdef int h
+        if not self.apart_known:
+            for h in range(self.homes):
+                if self.home_at[h + 1] - self.home_at[h] <= LOOSE:
+                    self._distances(h)
+            self._rank()
+            self.apart_known = True
+        return 0
+
     cdef int _rank(self) except -1:
         """Recurrences, the tightest first, then the largest, then in their order."""
         cdef int h, j
@@ -505,7 +516,7 @@ cdef class Seats:
         """Whether every recurrence is small enough for its distances to be kept."""
         cdef int h
         for h in range(self.homes):
-            if self.apart[h] == NULL:
+            if self.home_at[h + 1] - self.home_at[h] > LOOSE:
                 return False
         return True
 
@@ -628,7 +639,7 @@ cdef class Seats:
 
     cdef i64 _first_fit(self, int op, i64 low, i64 high) noexcept nogil:
         """The earliest legal start of a window; NONE if there is none."""
-        cdef i64 t = low, k, c, cycle, slack
+        cdef i64 t = low, k, c, cycle, slack, base = wrap(low, self.ii), more
         cdef i64 first = self.seg_at[op], end = self.seg_at[op + 1], s = first, content = 0
         if high > low + self.ii - 1:
             high = low + self.ii - 1
@@ -637,7 +648,9 @@ cdef class Seats:
         while content < end - first:
             c = self.seg_column[s]
             slack = self.limits[c] - self.seg_amount[s]
-            cycle = wrap(t + self.seg_offset[s], self.ii)
+            cycle = base + self.seg_offset[s]
+            if cycle >= self.ii:
+                cycle -= self.ii
             k = self._last_crowded(c, cycle, self.seg_length[s], slack)
             if k < 0:
                 content += 1
@@ -646,9 +659,13 @@ cdef class Seats:
             cycle += k + 1
             if cycle >= self.ii:
                 cycle -= self.ii
-            t += k + 1 + self._crowded_run(c, cycle, slack)
+            more = k + 1 + self._crowded_run(c, cycle, slack)
+            t += more
             if t > high:
                 return NONE
+            base += more
+            if base >= self.ii:
+                base -= self.ii
             content = 0  # all are asked again, this one first
         return t
 
@@ -727,17 +744,17 @@ cdef class Seats:
         return found
 
     cdef void _commit(self, int op, i64 seat) noexcept nogil:
-        cdef i64 s, c, begin, k, left, amount
-        cdef int *row
+        cdef i64 s, c, begin, base = wrap(seat, self.ii)
         self.start[op] = seat
         self.seated[op] = 1
         self.placed += 1
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            amount = self.seg_amount[s]
-            begin = wrap(seat + self.seg_offset[s], self.ii)
-            self._count(c, begin, self.seg_length[s], amount)
-            self._enter(c, begin, op, self.seg_length[s], amount)
+            begin = base + self.seg_offset[s]
+            if begin >= self.ii:
+                begin -= self.ii
+            self._count(c, begin, self.seg_length[s], self.seg_amount[s])
+            self._enter(c, begin, s)
 
     cdef void _count(self, i64 c, i64 begin, i64 length, i64 amount) noexcept nogil:
         cdef i64 end = begin + length
@@ -769,36 +786,40 @@ cdef class Seats:
                 mine = old if amount > 0 else ~old
                 carry = (mine & (other | carry)) | (other & carry)
 
-    cdef int _place(self, i64 c, i64 begin, int op) noexcept nogil:
+    cdef int _place(self, i64 c, i64 begin, i64 segment) noexcept nogil:
         """Where an entry stands or would stand in a lane."""
         cdef int low = 0, high = self.lane_size[c], middle
         cdef Held *lane = self.lane[c]
         while low < high:
             middle = (low + high) >> 1
-            if lane[middle].begin < begin or (lane[middle].begin == begin and lane[middle].op < op):
+            if lane[middle].begin < begin or (
+                lane[middle].begin == begin and lane[middle].segment < segment
+            ):
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    cdef void _enter(self, i64 c, i64 begin, int op, i64 length, i64 amount) noexcept nogil:
-        cdef int at = self._place(c, begin, op)
+    cdef void _enter(self, i64 c, i64 begin, i64 segment) noexcept nogil:
+        cdef int at = self._place(c, begin, segment)
         cdef Held *lane = self.lane[c]
         memmove(lane + at + 1, lane + at, (self.lane_size[c] - at) * sizeof(Held))
-        lane[at].begin, lane[at].op, lane[at].length, lane[at].amount = begin, op, length, amount
+        lane[at].begin, lane[at].segment = <int>begin, <int>segment
         self.lane_size[c] += 1
 
     cdef void _release(self, int op) noexcept nogil:
-        cdef i64 s, c, begin
+        cdef i64 s, c, begin, base = wrap(self.start[op], self.ii)
         cdef int at
         cdef Held *lane
         self.seated[op] = 0
         self.placed -= 1
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            begin = wrap(self.start[op] + self.seg_offset[s], self.ii)
+            begin = base + self.seg_offset[s]
+            if begin >= self.ii:
+                begin -= self.ii
             self._count(c, begin, self.seg_length[s], -self.seg_amount[s])
-            at = self._place(c, begin, op)
+            at = self._place(c, begin, s)
             lane = self.lane[c]
             self.lane_size[c] -= 1
             memmove(lane + at, lane + at + 1, (self.lane_size[c] - at) * sizeof(Held))
@@ -862,6 +883,7 @@ cdef class Seats:
 
     def pack(self, priority, bint tight, bint late, i64 evictions):
         """Begin a plan that seats by cycle; `blame` of the plans before it stays."""
+        self._know_apart()
         self._begin(priority, evictions)
         self.tight, self.late, self.textbook = tight, late, False
         cdef int h, op
@@ -1061,7 +1083,7 @@ cdef class Seats:
             i = self.blame[op] % step
             while i < self.lane_size[c]:
                 at = self.lane[c][i].begin
-                start = at + self.lane[c][i].length - self.seg_offset[s]
+                start = at + self.seg_length[self.lane[c][i].segment] - self.seg_offset[s]
                 start = low + wrap(start - low, self.ii)
                 if start <= high:
                     self._offer(op, start, &best_cost, &best, &best_found)
@@ -1187,27 +1209,29 @@ cdef class Seats:
             gap = held.begin - begin
             if gap < 0:
                 gap += self.ii
-            if gap < length or self.ii - gap < held.length:
-                self.rivals[found].blame = self.blame[held.op]
-                self.rivals[found].op = held.op
-                self.rivals[found].amount = held.amount
+            if gap < length or self.ii - gap < self.seg_length[held.segment]:
+                self.rivals[found].op = self.seg_op[held.segment]
+                self.rivals[found].blame = self.blame[self.rivals[found].op]
+                self.rivals[found].amount = self.seg_amount[held.segment]
                 found += 1
         return found
 
     cdef int _crowder(self, int op, i64 start) noexcept nogil:
-        """The lightest that stands in the way of a seat at the first cycle in conflict; -1: none."""
-        cdef i64 s, k, c
+        """The lightest that stands in the way of a seat at the first cycle in conflict; -1: none.
+
+        Rau's own plan clears the last cycle first.
+        """
+        cdef i64 s, k, c, begin, slack
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            k = self._first_crowded(
-                c,
-                wrap(start + self.seg_offset[s], self.ii),
-                self.seg_length[s],
-                self.limits[c] - self.seg_amount[s],
-            )
-            if k < 0:
-                continue
-            return self._lightest(c, wrap(start + self.seg_offset[s] + k, self.ii))
+            begin = wrap(start + self.seg_offset[s], self.ii)
+            slack = self.limits[c] - self.seg_amount[s]
+            if self.textbook and self.plain:
+                k = self._last_crowded(c, begin, self.seg_length[s], slack)
+            else:
+                k = self._first_crowded(c, begin, self.seg_length[s], slack)
+            if k >= 0:
+                return self._lightest(c, wrap(begin + k, self.ii))
         return -1
 
     cdef int _lightest(self, i64 c, i64 cycle) noexcept nogil:
@@ -1223,12 +1247,15 @@ cdef class Seats:
         cdef Held *held = self.lane[c] + self._place(c, low, -1)
         cdef Held *end = self.lane[c] + self.lane_size[c]
         cdef i64 gap
+        cdef int op
         while held < end and held.begin <= high:
             gap = cycle - held.begin
             if gap < 0:
                 gap += self.ii
-            if gap < held.length and (best < 0 or self._lighter(held.op, best)):
-                best = held.op
+            if gap < self.seg_length[held.segment]:
+                op = self.seg_op[held.segment]
+                if best < 0 or self._lighter(op, best):
+                    best = op
             held += 1
         return best
 
@@ -1236,6 +1263,8 @@ cdef class Seats:
         cdef i64 x, y
         if self.textbook and not self.weigh:
             x, y = self.priority[a], self.priority[b]
+            if self.plain:
+                return x < y or (x == y and a > b)
         else:
             x, y = self.blame[a], self.blame[b]
         return x < y or (x == y and a < b)
@@ -1279,12 +1308,18 @@ cdef class Seats:
         self._begin(priority, budget)
         self.textbook = True
         self.weigh = weigh
+        self.plain = False
         self.visits_size = 0
         for op in range(self.size):
             self.head[op] = -1
         for op in range(self.size):
             self.last[op] = NONE
             self._push(op)
+
+    def rau(self, priority, i64 budget):
+        """Begin Rau's own plan: no start is ruled out by who is not seated yet."""
+        self.iterate(priority, budget, False)
+        self.plain = True
 
     def shorten(self, i64 stages, i64 budget):
         """Go on from a complete placement: who stands beyond so many stages is seated anew.
@@ -1297,6 +1332,7 @@ cdef class Seats:
             if self.asap[op] > self.alap[op]:
                 return False
         self.textbook = self.weigh = True
+        self.plain = False
         self.queue_size = self.visits_size = 0
         self.failed = -1
         self.evictions = budget
@@ -1328,7 +1364,7 @@ cdef class Seats:
                 self.failed = op
                 return 1
             self.evictions -= 1
-            low = self.asap[op]
+            low = 0 if self.plain else self.asap[op]
             for k in range(self.pred_at[op], self.pred_at[op + 1]):
                 if self.seated[self.pred_op[k]]:
                     reached = self.start[self.pred_op[k]] + self.pred_latency[k]
@@ -1380,7 +1416,8 @@ cdef class Seats:
             i = self.blame[op] % step
             while i < self.lane_size[c]:
                 at = self.lane[c][i].begin
-                start = low + wrap(at + self.lane[c][i].length - self.seg_offset[s] - low, self.ii)
+                start = at + self.seg_length[self.lane[c][i].segment] - self.seg_offset[s]
+                start = low + wrap(start - low, self.ii)
                 if start <= high:
                     self._weigh(op, start, &best_cost, &best)
                 start = at - self.seg_offset[s] - self.seg_length[s]
