@@ -33,4 +33,14 @@ def seats_for(core: Core, ii: int) -> type[Seats]:
     return Compiled
 
 
-__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "core_of", "seats_for", "whole_of"]
+__all__ = [
+    "CELLS",
+    "DONE",
+    "FAILED",
+    "MORE",
+    "Compiled",
+    "Core",
+    "core_of",
+    "seats_for",
+    "whole_of",
+]

@@ -175,9 +175,7 @@ def whole_of(problem: Problem) -> Core:
     return replace(core, completion=(0,) * core.size)
 
 
-def core_of(
-    problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool = True
-) -> Core:
+def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool = True) -> Core:
     """The heart of a problem, with some sets of operations fused."""
     leader = list(range(problem.size))
     together = {members[0]: tuple(members) for members in fused}

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_for, whole_of
+from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
-from stretto.generate.problem import Problem
+from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest
 from stretto.problem.registers import RULE
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 RUNG = "rau"
 CHUNK = 2_000
 """Steps between two looks at the clock."""
-TEXTBOOK, WEIGHED, LONG = 6, 20, 60
-"""Seats that a plan by start may take, for each node."""
+TEXTBOOK, WEIGHED = 6, 20
+"""Seats that a plan by start may take, for each node; LONG: a long one."""
 SHORTER = 8
 """The part of the stages that could be saved that is tried at once."""
 SMALL = 128
@@ -145,22 +145,25 @@ class Refiner:
                     return found
         return None
 
-    def textbook(self, ii: int) -> Partial | None:
-        """What Rau's own method finds at this II: nothing is folded, shared or learned."""
-        if never_fits(self.problem, ii) is not None:
-            return None
-        core = self._whole = self._whole or whole_of(self.problem)
-        if _crowded(core, ii):
+    def textbook(self, ii: int) -> Partial | Refusal | None:
+        """What Rau's own method finds at this II, nothing folded, shared or learned.
+
+        A refusal: it finds something that breaks a rule; None: it finds nothing. An II too long
+        for the compiled table is not tried.
+        """
+        problem = self.problem
+        core = self._whole = self._whole or whole_of(problem)
+        if len(core.limits) * ii > CELLS or _crowded(core, ii) or never_fits(problem, ii):
             return None
         seats = self._seats_of(WHOLE, core, ii)
         if not _taken(core, seats, ii):
             return None
         height, most = seats.heights(), LONG * core.size
         plan = _Plan(lambda s: s.rau(height, most), False)
-        if not _run(self.problem, seats, plan, Work(most + 1)):
+        if not _run(problem, seats, plan, Work(most + 1)):
             return None
         found, why = self._finish(core, seats, plan)
-        return found if why is None else None
+        return why or found
 
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
