@@ -13,7 +13,6 @@ from ims_twin import run_twin
 from speed_loops import KINDS, loop_of
 from stretto import Loop, Machine
 from stretto.bounds import bounds_of
-from stretto.generate import search
 from stretto.generate.kernel import DONE, Compiled, seats_for, whole_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.ladder.rau import Refiner
@@ -21,8 +20,6 @@ from stretto.generate.problem import LONG, Options, make_problem
 from stretto.generate.problem import Problem as Search
 
 SMALL = [(kind, ops, seed) for kind in KINDS for ops in (10, 30) for seed in (0, 1)]
-HARD = ("random", 100, 6)
-"""A loop that the search comes to by work at the bound alone."""
 
 
 def both(loop: Loop, machine: Machine) -> tuple[Search, Flat]:
@@ -81,6 +78,10 @@ def test_nor_on_loops_that_are_hard_to_place(seed: int, kind: str, ops: int) -> 
     assert found.ii <= told.ii  # where it was stopped, it was on its way upward
 
 
+def not_at_all(_hunt: object, _first: int) -> None:
+    """In place of the sweep."""
+
+
 @pytest.mark.skipif(Compiled is None, reason="takes minutes in Python")
 def test_a_loop_is_worse_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, machine = loop_of("random", 300, 14)
@@ -91,7 +92,7 @@ def test_a_loop_is_worse_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     found = stretto.schedule(loop, machine)
     assert found.ii is not None
     assert found.ii <= textbook
-    monkeypatch.setattr(search._Hunt, "sweep", lambda *_: None)
+    monkeypatch.setattr("stretto.generate.search._Hunt.sweep", not_at_all)
     without = stretto.schedule(loop, machine)
     assert without.ii is not None
     assert without.ii > textbook
