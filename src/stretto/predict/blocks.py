@@ -84,7 +84,9 @@ def part_of(op: Op, loop: Loop, pipes: Pipes) -> Part:
     before = max((t.elements for t in taken if t is not None), default=0)
     whole = 0 < size < before
     word = op.kind.rpartition(".")[2]
-    if all(len(t.shape) == 1 for t in (*made, *taken) if t is not None):
+    rows = {t.shape[0] for t in types.values() if t is not None and len(t.shape) == 2}
+    tiles = [t for t in (*made, *taken) if t is not None]
+    if tiles and all(len(t.shape) == 1 and t.shape[0] in rows for t in tiles):
         arithmetic, special = arithmetic * LANES, special * LANES
         size, before = size * LANES, before * LANES
     if arithmetic and word in COMPARING:
