@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
+from stretto.kernel.holding import HELD
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
@@ -453,7 +454,11 @@ class _Lowering:
         a, b, total = operation.operands
         result = operation.result
         product = self._machine.products[0]
-        left, right = self._in(a, product.a), self._in(b, product.b)
+        if HELD in operation.attributes and REGISTERS in product.a:
+            left = self._registers(a)
+        else:
+            left = self._in(a, product.a)
+        right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
             return
@@ -631,6 +636,7 @@ class _Lowering:
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
         if self._waits:
             space, kept = PENDING, self._chains(operation)
+        self._hold(body)
         bounds = [self._registers(value) for value in (lower, upper, step)]
         begun = [
             self._begin(operation, value, space)
@@ -681,6 +687,16 @@ class _Lowering:
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
+
+    def _hold(self, body: Region) -> None:
+        """Left factors that a loop's products are to have in registers, read before it begins."""
+        said = self._out.said
+        for operation in body.operations:
+            if HELD in operation.attributes and REGISTERS in self._machine.products[0].a:
+                agent = operation.attributes.get("agent")
+                self._out.said = {} if agent is None else {"agent": agent}
+                self._registers(operation.operands[0])
+        self._out.said = said
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
         """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
