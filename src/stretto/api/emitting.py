@@ -36,7 +36,6 @@ from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.errors import KernelError
-from stretto.kernel.holding import with_held_factors
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
@@ -458,7 +457,8 @@ class Emitter:
         generated = schedule(
             wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
         )
-        apart = one_at_a_time(wiring, self.machine.replicas_of_products(consumers))
+        agents = self.machine.replicas_of_products(consumers)
+        apart = one_at_a_time(wiring, agents, generated.problem.loop)
         if apart is wiring or generated.bounds is None or generated.ii is None:
             return wiring, generated
         found = shortened(
@@ -572,7 +572,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(with_held_factors(with_contracted_sums(with_zeros_outside(self.kernel))), agents)
+        split = partition(with_contracted_sums(with_zeros_outside(self.kernel)), agents)
         (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 

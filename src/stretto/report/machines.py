@@ -151,7 +151,8 @@ def _products(machine: Machine) -> list[str]:
     """What front ends lower products of tiles to."""
     rows = [("name", "opcode", "sums in", "left factor in", "right factor in", "waited for by")]
     for product in machine.products:
-        factors = (" or ".join(product.a), " or ".join(product.b))
+        left = " or ".join(product.a) + (f", held up to {product.held}" if product.held else "")
+        factors = (left, " or ".join(product.b))
         wait = (product.wait or "-") + (", in its step" if product.in_step else "")
         rows.append((product.name, product.opcode, product.accumulator, *factors, wait))
     return ["", "products", *columns(rows, "  ")] if machine.products else []

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
-from stretto.kernel.holding import HELD
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
+from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
@@ -86,6 +86,8 @@ class _Lowering:
         """Of a product's result, the buffer that its sum is carried in."""
         self._read_by: dict[Value, Attribute | None] = {}
         """Which agent has read a value out of memory: its registers are no other's."""
+        self._held: set[Value] = set()
+        """Left factors that are in registers before the loop of their products begins."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -454,10 +456,7 @@ class _Lowering:
         a, b, total = operation.operands
         result = operation.result
         product = self._machine.products[0]
-        if HELD in operation.attributes and REGISTERS in product.a:
-            left = self._registers(a)
-        else:
-            left = self._in(a, product.a)
+        left = self._registers(a) if a in self._held else self._in(a, product.a)
         right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
@@ -695,12 +694,19 @@ class _Lowering:
 
     def _hold(self, body: Region) -> None:
         """Left factors that a loop's products are to have in registers, read before it begins."""
+        products = [op for op in body.operations if op.name == "tile.dot"]
+        if not products or REGISTERS not in self._machine.products[0].a:
+            return
         said = self._out.said
-        for operation in body.operations:
-            if HELD in operation.attributes and REGISTERS in self._machine.products[0].a:
-                agent = operation.attributes.get("agent")
-                self._out.said = {} if agent is None else {"agent": agent}
-                self._registers(operation.operands[0])
+
+        def outside(value: Value) -> bool:
+            return STAGING in self._homes.of(value)
+
+        for operation in held_factors(products, outside, self._machine.products[0].held):
+            agent = operation.attributes.get("agent")
+            self._out.said = {} if agent is None else {"agent": agent}
+            self._registers(operation.operands[0])
+            self._held.add(operation.operands[0])
         self._out.said = said
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
