@@ -33,11 +33,11 @@ demo: setup
 	@echo "The schedule of attention to look at, in any browser: build/attention.html"
 
 test: setup
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The same property tests with many more examples.
 test-deep: setup
-	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2
+	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Our generic form, read by upstream MLIR in an environment of its own (jaxlib ships the bindings).
 ORACLE := .venv/oracle

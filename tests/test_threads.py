@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def changed(name: str, *values: int) -> Machine:
     return replace(H200, timings=rows)
 
 
+@cache
 def norm(machine: Machine = H200, columns: int = COLUMNS) -> KernelPrediction:
     return stretto.predict(
         EXAMPLES / "layer_norm.ttir", machine, grid=(ROWS,), arguments={"columns": columns}
