@@ -151,11 +151,15 @@ def _products(machine: Machine) -> list[str]:
     """What front ends lower products of tiles to."""
     rows = [("name", "opcode", "sums in", "left factor in", "right factor in", "waited for by")]
     for product in machine.products:
-        left = " or ".join(product.a) + (f", held up to {product.held}" if product.held else "")
-        factors = (left, " or ".join(product.b))
+        factors = (" or ".join(product.a), " or ".join(product.b))
         wait = (product.wait or "-") + (", in its step" if product.in_step else "")
         rows.append((product.name, product.opcode, product.accumulator, *factors, wait))
-    return ["", "products", *columns(rows, "  ")] if machine.products else []
+    held = [
+        f"  {product.name} holds left factors that no step changes, up to {product.held} registers"
+        for product in machine.products
+        if product.held
+    ]
+    return ["", "products", *columns(rows, "  "), *held] if machine.products else []
 
 
 def _agents(machine: Machine) -> list[str]:
