@@ -390,6 +390,15 @@ def run(c):
             return slope(c, blocks, trips // 3, trips, ["trips"])
         case "fetch" | "keep" | "put" | "meeting":
             return slope(c, blocks, *micro_threads.trips(c), ["trips"])
+        case "gather":
+            more = micro_threads.numbers_of(c)
+            first, again, whole = (
+                slope(c, blocks, *micro_threads.trips(c), ["trips"], who, **more)
+                for who in (0, 1, 4)
+            )
+            return first | {"again": again["cycles"], "whole": whole["cycles"]}
+        case "pass":
+            return micro_threads.passed(c, SMS, functools.partial(lasting, c))
         case "follow":
             kernel, constants, options = repeated(c)
             one = functools.partial(launched, kernel=kernel, given={}, constants=constants,
@@ -397,6 +406,21 @@ def run(c):
             return micro_threads.followed(c, SMS, lambda n, cycles: one(n, cycles=cycles))
         case _:
             return slope(c, blocks, 32, 128, ["trips"])
+
+
+def lasting(c, blocks, cycles):
+    """Milliseconds of blocks that only let time pass."""
+    import torch
+
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    out = keep(("out", 1), lambda: torch.zeros(16, dtype=torch.int64, device="cuda"))
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    kernel[(blocks,)](out=out, cycles=cycles, **given, **constants, **options)
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
 
 
 def launch(c):
@@ -431,7 +455,8 @@ def compile_one(c):
     import torch
 
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
-    names = {"launch": (), "follow": ("cycles",)}
+    names = {"launch": (), "follow": ("cycles",), "pass": ("cycles",),
+             "gather": ("trips", "pause", "shift")}  # fmt: skip
     names |= dict.fromkeys(TWO_AGENTS, ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))

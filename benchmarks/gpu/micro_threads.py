@@ -14,15 +14,27 @@ TRIPS = (8, 32)
 SPIN = 2000
 """Cycles of a block that only lets time pass."""
 WAVES = 24
+LONG = 1_000_000
+"""Cycles of a block that tells the clock's rate."""
+PASSED = (8, 40)
+"""Waves of blocks in a shorter and a longer run."""
 KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
 """KB that the warps of an SM go round in, to see what its cache keeps."""
+GATHERED_FROM = 1 << 28
+"""Numbers that blocks load from which gather."""
 KERNELS = {
     "fetch": "fetches",
     "keep": "fetches",
     "put": "puts",
     "meeting": "meetings",
     "follow": "spinning",
+    "gather": "gathers",
+    "pass": "passing",
 }
+GATHERED = ((1, 4, 8), (16, 32, 64), (0, 2000, 6000))
+"""Loads in flight, warps of an SM, and cycles of a pause, of blocks whose warps meet."""
+HELD = (4, 6, 8, 10, 12, 14, 16)
+"""Blocks of an SM that load 16 KB each, twice."""
 
 
 def configurations():
@@ -43,13 +55,52 @@ def configurations():
     found += [{"kind": "keep", "kilobytes": n, "warps": 16, "width": 4, "flight": 1} for n in KEPT]
     found += [{"kind": "meeting", "width": 4, "flight": flight} for flight in (1, 2, 4, 8)]
     found += [{"kind": "follow", "warps": warps} for warps in (1, 2, 4, 8, 16)]
+    return found + gathered() + passed_on()
+
+
+def gathered():
+    """Blocks of several warps that meet when all have what they asked for."""
+    found = []
+    flights, several, pauses = GATHERED
+    for block in (1, 2, 4, 8, 16):
+        for width, flight in ((4, 1), (2, 1), (2, 4), (2, 8)):
+            found.append({"kind": "meeting", "block": block, "width": width, "flight": flight})
+        for stores in (0, 1):
+            for flight in flights if not stores else (8,):
+                for warps in several:
+                    if warps // block > LANES:
+                        continue
+                    for pause in pauses:
+                        found.append({"kind": "gather", "source": "hbm", "block": block,
+                                      "warps": warps, "width": 2, "flight": flight, "again": 0,
+                                      "stores": stores, "pause": pause})  # fmt: skip
+    for stores in (0, 1):
+        for held in HELD:
+            for pause in (0, 6000):
+                found.append({"kind": "gather", "source": "hbm", "block": 4, "warps": 4 * held,
+                              "width": 4, "flight": 8, "again": 1, "stores": stores,
+                              "pause": pause})  # fmt: skip
     return found
+
+
+def passed_on():
+    """Blocks that follow each other, and what they still have to store."""
+    return [
+        {"kind": "pass", "warps": warps, "stores": stores, "spin": spin}
+        for warps in (1, 2, 4, 8, 16)
+        for stores in (0, 1, 4)
+        for spin in (1000, 4000, 16000)
+    ]
 
 
 def pieces(c):
     """What a block loads or stores before it begins anew, in trips."""
     if c["kind"] == "keep":
         return c["kilobytes"] * 1024 // (c["warps"] * LANES * c["width"] * 4)
+    if c["kind"] == "gather":
+        # No more than there is: warps of 132 SMs, and numbers of a half of what is loaded from.
+        each = 132 * c["warps"] * LANES * c["width"] * c["flight"]
+        return min(TRIPS[1], GATHERED_FROM // each)
     return {"l1": 1, "l2": 4, "hbm": TRIPS[1]}[c["source"]]
 
 
@@ -62,6 +113,8 @@ def constants(c):
     """Of the kernel of a configuration, and its options."""
     if c["kind"] == "follow":
         return {}, {"num_warps": c["warps"]}
+    if c["kind"] == "pass":
+        return {"STORES": c["stores"]}, {"num_warps": c["warps"]}
     found = {"FLIGHT": c["flight"], "WIDTH": c["width"]}
     if c["kind"] != "meeting":
         found["PIECES"] = pieces(c)
@@ -69,7 +122,9 @@ def constants(c):
         found["CACHED"] = int(c.get("source") != "l2")
     elif c["kind"] == "put":
         found["LOADS"] = c["loads"]
-    return found, {"num_warps": 1}
+    elif c["kind"] == "gather":
+        found |= {"AGAIN": c["again"], "STORES": c["stores"]}
+    return found, {"num_warps": c.get("block", 1)}
 
 
 def tensors(c, big):
@@ -77,6 +132,8 @@ def tensors(c, big):
     if c["kind"] in ("meeting", "follow"):
         return {}
     half = big.numel() // 2
+    if c["kind"] == "pass":
+        return {"target": big}
     if c["kind"] in ("fetch", "keep"):
         return {"source": big[:half]}
     return {"target": big[half:], "source": big[:half]}
@@ -86,7 +143,7 @@ def blocks_of(c, sms):
     """How many run."""
     if c["kind"] == "follow":
         return WAVES * sms * residents(c)
-    return sms * c.get("warps", 1)
+    return sms * c.get("warps", 1) // c.get("block", 1) if c["kind"] != "meeting" else sms
 
 
 def residents(c):
@@ -102,3 +159,19 @@ def followed(c, sms, run):
     whole = float(ends.max() - begins.min()) * mhz / 1e3 / WAVES
     each = float((found[:, 6] - found[:, 4]).median())
     return {"cycles": round(whole - each, 1), "block": each, "mhz": round(mhz)}
+
+
+def numbers_of(c):
+    """Further numbers of a run."""
+    if c["kind"] != "gather":
+        return {}
+    return {"pause": c["pause"], "shift": c["pause"] * c["block"] // c["warps"]}
+
+
+def passed(c, sms, run):
+    """Cycles from a block's last instruction to the next one's first, by the time of all."""
+    each = sms * residents(c)
+    mhz = LONG / run(1, LONG) / 1e3
+    few, many = (min(run(waves * each, c["spin"]) for _ in range(3)) for waves in PASSED)
+    whole = (many - few) * mhz * 1e3 / (PASSED[1] - PASSED[0])
+    return {"cycles": round(whole - c["spin"], 1), "mhz": round(mhz)}
