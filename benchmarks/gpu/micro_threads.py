@@ -15,13 +15,14 @@ SPIN = 2000
 """Cycles of a block that only lets time pass."""
 WAVES = 24
 LONG = 1_000_000
-"""Cycles of a block that tells the clock's rate."""
+"""Cycles of a block that tells the clock's rate, beside one that takes twice as long."""
+LOADED_TWICE = (8, 24)
+TWICE = 4
+"""Pieces that a block loads before it loads them again: 16 KB by four warps."""
 PASSED = (8, 40)
 """Waves of blocks in a shorter and a longer run."""
 KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
 """KB that the warps of an SM go round in, to see what its cache keeps."""
-GATHERED_FROM = 1 << 28
-"""Numbers that blocks load from which gather."""
 KERNELS = {
     "fetch": "fetches",
     "keep": "fetches",
@@ -29,12 +30,17 @@ KERNELS = {
     "meeting": "meetings",
     "follow": "spinning",
     "gather": "gathers",
+    "again": "again",
+    "works": "works",
     "pass": "passing",
+    "move": "moves",
 }
-GATHERED = ((1, 4, 8), (16, 32, 64), (0, 2000, 6000))
+GATHERED = ((1, 4, 8), (16, 32), (0, 1000, 3000, 9000))
 """Loads in flight, warps of an SM, and cycles of a pause, of blocks whose warps meet."""
 HELD = (4, 6, 8, 10, 12, 14, 16)
 """Blocks of an SM that load 16 KB each, twice."""
+WORKING = (4, 8, 16, 32, 64)
+"""Warps of an SM that compute."""
 
 
 def configurations():
@@ -65,31 +71,35 @@ def gathered():
     for block in (1, 2, 4, 8, 16):
         for width, flight in ((4, 1), (2, 1), (2, 4), (2, 8)):
             found.append({"kind": "meeting", "block": block, "width": width, "flight": flight})
-        for stores in (0, 1):
-            for flight in flights if not stores else (8,):
+        for stores in (0, 1, 2):
+            for flight in flights if stores < 2 else (4,):
                 for warps in several:
-                    if warps // block > LANES:
-                        continue
                     for pause in pauses:
                         found.append({"kind": "gather", "source": "hbm", "block": block,
-                                      "warps": warps, "width": 2, "flight": flight, "again": 0,
+                                      "warps": warps, "width": 2, "flight": flight,
                                       "stores": stores, "pause": pause})  # fmt: skip
     for stores in (0, 1):
         for held in HELD:
-            for pause in (0, 6000):
-                found.append({"kind": "gather", "source": "hbm", "block": 4, "warps": 4 * held,
-                              "width": 4, "flight": 8, "again": 1, "stores": stores,
-                              "pause": pause})  # fmt: skip
+            found.append({"kind": "again", "source": "hbm", "block": 4, "warps": 4 * held,
+                          "width": 4, "stores": stores})  # fmt: skip
+    for elements in (4, 16):
+        for warps in WORKING:
+            found.append({"kind": "works", "block": 4, "warps": warps, "elements": elements})
     return found
 
 
 def passed_on():
     """Blocks that follow each other, and what they still have to store."""
-    return [
+    found = [
         {"kind": "pass", "warps": warps, "stores": stores, "spin": spin}
         for warps in (1, 2, 4, 8, 16)
         for stores in (0, 1, 4)
-        for spin in (1000, 4000, 16000)
+        for spin in (2000, 8000, 32000)
+    ]
+    return found + [
+        {"kind": "move", "warps": warps, "width": 2, "flight": 4, "spin": spin}
+        for warps in (4, 8, 16)
+        for spin in (0, 1000, 3000, 9000, 27000)
     ]
 
 
@@ -97,10 +107,6 @@ def pieces(c):
     """What a block loads or stores before it begins anew, in trips."""
     if c["kind"] == "keep":
         return c["kilobytes"] * 1024 // (c["warps"] * LANES * c["width"] * 4)
-    if c["kind"] == "gather":
-        # No more than there is: warps of 132 SMs, and numbers of a half of what is loaded from.
-        each = 132 * c["warps"] * LANES * c["width"] * c["flight"]
-        return min(TRIPS[1], GATHERED_FROM // each)
     return {"l1": 1, "l2": 4, "hbm": TRIPS[1]}[c["source"]]
 
 
@@ -115,21 +121,28 @@ def constants(c):
         return {}, {"num_warps": c["warps"]}
     if c["kind"] == "pass":
         return {"STORES": c["stores"]}, {"num_warps": c["warps"]}
+    warps = {"num_warps": c.get("block", 1)}
+    if c["kind"] == "works":
+        return {"ELEMENTS": c["elements"]}, warps
+    if c["kind"] == "again":
+        return {"PIECES": TWICE, "WIDTH": c["width"], "STORES": c["stores"]}, warps
     found = {"FLIGHT": c["flight"], "WIDTH": c["width"]}
-    if c["kind"] != "meeting":
+    if c["kind"] == "move":
+        return found, {"num_warps": c["warps"]}
+    if c["kind"] in ("fetch", "keep", "put"):
         found["PIECES"] = pieces(c)
     if c["kind"] in ("fetch", "keep"):
         found["CACHED"] = int(c.get("source") != "l2")
     elif c["kind"] == "put":
         found["LOADS"] = c["loads"]
     elif c["kind"] == "gather":
-        found |= {"AGAIN": c["again"], "STORES": c["stores"]}
-    return found, {"num_warps": c.get("block", 1)}
+        found["STORES"] = c["stores"]
+    return found, warps
 
 
 def tensors(c, big):
     """Further arguments; `big` is of zeros."""
-    if c["kind"] in ("meeting", "follow"):
+    if c["kind"] in ("meeting", "follow", "works"):
         return {}
     half = big.numel() // 2
     if c["kind"] == "pass":
@@ -141,8 +154,8 @@ def tensors(c, big):
 
 def blocks_of(c, sms):
     """How many run."""
-    if c["kind"] == "follow":
-        return WAVES * sms * residents(c)
+    if c["kind"] in ("follow", "pass", "move"):
+        return (PASSED[1] if c["kind"] != "follow" else WAVES) * sms * residents(c)
     return sms * c.get("warps", 1) // c.get("block", 1) if c["kind"] != "meeting" else sms
 
 
@@ -168,10 +181,31 @@ def numbers_of(c):
     return {"pause": c["pause"], "shift": c["pause"] * c["block"] // c["warps"]}
 
 
+def told(c, run):
+    """Cycles of a trip, by what the blocks wrote in a shorter and a longer run."""
+    short, long = TRIPS if c["kind"] == "gather" else LOADED_TWICE
+    few, many = run(short), run(long)
+    found = {}
+    for name, at in (("cycles", 0), ("stored", 2), ("whole", 8)):
+        found[name] = round(float(((many - few)[:, at] / (long - short)).median()), 1)
+    span, times = many[:, 6] - many[:, 4], many[:, 7] - many[:, 5]
+    return found | {"mhz": round(float(span.sum() / times.sum() * 1e3))}
+
+
 def passed(c, sms, run):
-    """Cycles from a block's last instruction to the next one's first, by the time of all."""
+    """Cycles from a block's last instruction to the next one's first, by the time of all.
+
+    `run` says milliseconds of blocks and what they wrote."""
     each = sms * residents(c)
-    mhz = LONG / run(1, LONG) / 1e3
-    few, many = (min(run(waves * each, c["spin"]) for _ in range(3)) for waves in PASSED)
-    whole = (many - few) * mhz * 1e3 / (PASSED[1] - PASSED[0])
-    return {"cycles": round(whole - c["spin"], 1), "mhz": round(mhz)}
+    run(each, c["spin"])
+    mhz = LONG / (run(1, 2 * LONG)[0] - run(1, LONG)[0]) / 1e3
+    few, many = (
+        min((run(waves * each, c["spin"]) for _ in range(3)), key=lambda one: one[0])
+        for waves in PASSED
+    )
+    whole = (many[0] - few[0]) * mhz * 1e3 / (PASSED[1] - PASSED[0])
+    if c["kind"] == "pass":
+        return {"cycles": round(whole - c["spin"], 1), "mhz": round(mhz)}
+    inside, loading = (float(many[1][:, n].median()) for n in (0, 1))
+    return {"cycles": round(whole - inside, 1), "loading": loading, "whole": round(whole, 1),
+            "mhz": round(mhz)}  # fmt: skip

@@ -1,6 +1,6 @@
 """Microbenchmarks in Gluon of what threads load and store; they write what `micro_kernels` do."""
 
-from micro_kernels import SLOTS, clock, stamp, tell
+from micro_kernels import SLOTS, clock, stamp, tell, xor16
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
@@ -72,6 +72,24 @@ def clock_behind(number):
 
 
 @gluon.jit
+def behind_stores():
+    """Until what this thread stored has arrived."""
+    gl.inline_asm_elementwise(
+        "fence.acq_rel.gpu; mov.u32 $0, 0;", "=r", [], gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
+def paused(behind, cycles):
+    """Nothing for so many cycles, once a number is there; 0, which is known only then."""
+    begun = clock_behind(behind)
+    now = begun
+    while now - begun < cycles:
+        now = clock()
+    return (now < begun).to(gl.int32)
+
+
+@gluon.jit
 def gathers(
     out,
     target,
@@ -79,55 +97,113 @@ def gathers(
     trips,
     pause,
     shift,
-    PIECES: gl.constexpr,
     FLIGHT: gl.constexpr,
     WIDTH: gl.constexpr,
-    AGAIN: gl.constexpr,
     STORES: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """FLIGHT loads of WIDTH numbers a lane of all warps, which then meet; with AGAIN the same once
-    more, with STORES the same stored; and a pause, in which nothing is asked of the memory.
+    """FLIGHT loads of WIDTH numbers a lane of all warps, which then meet; with STORES the same is
+    stored, with 2 until it has arrived; and a pause, in which nothing is asked of the memory.
 
-    Agent 0 is told the cycles of the first loads, 1 those of the second, 4 all of them.
+    Blocks load beside each other. Agent 0 is told the cycles of loads, 1 of stores, 4 of it all.
     """
     BLOCK: gl.constexpr = 32 * num_warps * FLIGHT * WIDTH
     layout: gl.constexpr = gl.BlockedLayout([WIDTH], [32], [num_warps], [0])
     piece = gl.arange(0, BLOCK, layout)
-    own = gl.program_id(0).to(gl.int64) * (PIECES * BLOCK)
+    wave = gl.num_programs(0).to(gl.int64) * BLOCK
+    at = gl.program_id(0).to(gl.int64) * BLOCK
     n = trips * 0
-    first = gl.to_tensor(0).to(gl.int64)
-    second = gl.to_tensor(0).to(gl.int64)
+    loading = gl.to_tensor(0).to(gl.int64)
+    storing = gl.to_tensor(0).to(gl.int64)
     # Blocks of an SM are not to begin at once.
-    early = clock()
-    now = early
-    while now - early < shift * (gl.program_id(0) // 132):
-        now = clock()
+    n += paused(n, shift * (gl.program_id(0) // 132))
     stamp(out, 4)
     begin = clock()
     for i in range(trips):
-        at = own + n * BLOCK + piece
-        loading = clock_behind(n)
-        x = gl.load(source + at)
+        begun = clock_behind(n)
+        x = gl.load(source + (at + n * wave) + piece)
         most = gl.max(x, 0)
         there = clock_behind(most)
-        first += there - loading
-        if AGAIN:
-            x = gl.load(source + own + (n + most) * BLOCK + piece)
-            most = gl.max(x, 0)
-            second += clock_behind(most) - there
+        loading += there - begun
         if STORES:
-            gl.store(target + at, x)
-        begun = clock_behind(most)
-        now = begun
-        while now - begun < pause:
-            now = clock()
-        n = (n + 1) % PIECES + most + (now < begun).to(gl.int32)
+            gl.store(target + (at + n * wave) + piece, x)
+        if STORES == 2:
+            behind_stores()
+            storing += clock() - there
+        n += 1 + most + paused(most, pause)
     end = clock()
     stamp(out, 6)
-    tell(out, 0, gl.to_tensor(0).to(gl.int64), first, trips)
-    tell(out, 1, gl.to_tensor(0).to(gl.int64), second, trips)
+    tell(out, 0, gl.to_tensor(0).to(gl.int64), loading, trips)
+    tell(out, 1, gl.to_tensor(0).to(gl.int64), storing, trips)
     tell(out, 4, begin, end, trips)
+
+
+@gluon.jit
+def again(
+    out,
+    target,
+    source,
+    trips,
+    PIECES: gl.constexpr,
+    WIDTH: gl.constexpr,
+    STORES: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """So many PIECES one after the other, and then the same once more, with STORES stored.
+
+    Agent 0 is told the cycles of the second time, 4 of it all.
+    """
+    FLIGHT: gl.constexpr = 2
+    BLOCK: gl.constexpr = 32 * num_warps * FLIGHT * WIDTH
+    layout: gl.constexpr = gl.BlockedLayout([WIDTH], [32], [num_warps], [0])
+    piece = gl.arange(0, BLOCK, layout)
+    wave = gl.num_programs(0).to(gl.int64) * (BLOCK * PIECES)
+    at = gl.program_id(0).to(gl.int64) * (BLOCK * PIECES)
+    n = trips * 0
+    second = gl.to_tensor(0).to(gl.int64)
+    stamp(out, 4)
+    begin = clock()
+    for i in range(trips):
+        own = at + n * wave
+        p = n * 0
+        while p < PIECES:
+            x = gl.load(source + (own + p * BLOCK) + piece)
+            p += 1 + gl.max(x, 0)
+        begun = clock_behind(p)
+        p -= PIECES
+        while p < PIECES:
+            x = gl.load(source + (own + p * BLOCK) + piece)
+            if STORES:
+                gl.store(target + (own + p * BLOCK) + piece, x)
+            p += 1 + gl.max(x, 0)
+        second += clock_behind(p) - begun
+        n += 1 + p - PIECES
+    end = clock()
+    stamp(out, 6)
+    tell(out, 0, gl.to_tensor(0).to(gl.int64), second, trips)
+    tell(out, 4, begin, end, trips)
+
+
+@gluon.jit
+def works(out, trips, ELEMENTS: gl.constexpr, num_warps: gl.constexpr):
+    """Numbers of 16 bits, ELEMENTS a lane, made 32 wide, and added and their squares to sums."""
+    layout: gl.constexpr = gl.BlockedLayout([ELEMENTS], [32], [num_warps], [0])
+    piece = gl.arange(0, 32 * num_warps * ELEMENTS, layout)
+    x = piece.to(gl.float16)
+    y = (piece + 1).to(gl.float16)
+    sums = gl.full([32 * num_warps * ELEMENTS], 0.0, gl.float32, layout)
+    squares = gl.full([32 * num_warps * ELEMENTS], 0.0, gl.float32, layout)
+    stamp(out, 4)
+    begin = clock()
+    for i in range(trips):
+        x = xor16(x, y)
+        wide = x.to(gl.float32)
+        sums += wide
+        squares = gl.fma(wide, wide, squares)
+    end = clock()
+    stamp(out, 6)
+    tell(out, 0, begin, end, trips)
+    gl.store(out + gl.program_id(0) * SLOTS + 8, gl.sum(sums + squares, 0).to(gl.int64))
 
 
 @gluon.jit
@@ -143,6 +219,32 @@ def passing(out, target, cycles, STORES: gl.constexpr, num_warps: gl.constexpr):
         piece = gl.arange(0, BLOCK, layout)
         x = piece * 0 + (now < begin).to(gl.int32)
         gl.store(target + gl.program_id(0).to(gl.int64) * BLOCK + piece, x)
+
+
+@gluon.jit
+def moves(
+    out,
+    target,
+    source,
+    cycles,
+    FLIGHT: gl.constexpr,
+    WIDTH: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """A block that waits for so many cycles, loads as `gathers` does, stores that, and ends."""
+    BLOCK: gl.constexpr = 32 * num_warps * FLIGHT * WIDTH
+    layout: gl.constexpr = gl.BlockedLayout([WIDTH], [32], [num_warps], [0])
+    begin = clock()
+    late = paused(cycles, cycles)
+    at = gl.program_id(0).to(gl.int64) * BLOCK + gl.arange(0, BLOCK, layout)
+    asked = clock_behind(late)
+    x = gl.load(source + late * BLOCK + at)
+    there = clock_behind(gl.max(x, 0))
+    gl.store(target + at, x)
+    end = clock()
+    told = out + gl.program_id(0) * SLOTS
+    gl.store(told, end - begin)
+    gl.store(told + 1, there - asked)
 
 
 @gluon.jit
