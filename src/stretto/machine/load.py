@@ -234,6 +234,7 @@ def _product(name: str, row: Cursor) -> Product:
         a=spaces(row.get("a")),
         b=spaces(row.get("b")),
         wait=row.opt("wait", Cursor.text, ""),
+        in_step=row.opt("in_step", Cursor.boolean, False),
         source=_source(row),
     )
 

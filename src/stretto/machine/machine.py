@@ -186,6 +186,8 @@ class Product:
     """Likewise the right factor."""
     wait: str = ""
     """The opcode that waits for it, where nobody else is told that it is done."""
+    in_step: bool = False
+    """Whether a sum that threads read must be waited for in the step that issued the product."""
     source: str = ""
 
 

@@ -152,7 +152,7 @@ def _products(machine: Machine) -> list[str]:
     rows = [("name", "opcode", "sums in", "left factor in", "right factor in", "waited for by")]
     for product in machine.products:
         factors = (" or ".join(product.a), " or ".join(product.b))
-        wait = product.wait or "-"
+        wait = (product.wait or "-") + (", in its step" if product.in_step else "")
         rows.append((product.name, product.opcode, product.accumulator, *factors, wait))
     return ["", "products", *columns(rows, "  ")] if machine.products else []
 

@@ -484,8 +484,9 @@ class _Lowering:
     def _sum_up(self, operation: Operation, left: Value, right: Value) -> None:
         """A product whose sum is in registers: there at once, or once it has been waited for.
 
-        A sum that only products add to is not waited for in the loop, what they read is. Else the
-        wait belongs to the step of the product: registers are not handed on before they are there.
+        A sum that only products add to is not waited for in the loop, what they read is. Where the
+        machine says so, the wait for another belongs to the step of the product: both are a group.
+        The wait is of the product's own iteration, whoever reads the sum, so no offset is between.
         """
         total, result = operation.operands[2], operation.result
         pending = self._homes.of(total).get(PENDING)
@@ -505,11 +506,15 @@ class _Lowering:
             self._homes.put(result, PENDING, made)
             self._out.add(OURS + self._waits, (done, *freed), (), {"groups": (0, 1, len(freed))})
             return
-        self._groups += 1
-        said: dict[str, Attribute] = {"groups": groups, "gid": self._groups}
-        made = self._out.op(kind, (left, right, *held), result.type, name, **said)
+        together: dict[str, Attribute] = {}
+        if self._machine.products[0].in_step:
+            self._groups += 1
+            together["gid"] = self._groups
+        made = self._out.op(
+            kind, (left, right, *held), result.type, name, groups=groups, **together
+        )
         self._homes.put(result, PENDING, made)
-        self._await(result, made, freed, gid=self._groups)
+        self._await(result, made, freed, **together)
 
     def _await(
         self, value: Value, made: Value, freed: Sequence[Value] = (), **said: Attribute
