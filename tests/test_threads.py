@@ -123,11 +123,12 @@ def test_a_few_rows_take_what_their_loads_wait_for() -> None:
     eight, four, two = (alone(together, 1) for together in (8, 4, 2))
     memory = memory_of(H200, eight.clock)
     assert memory is not None
-    idle = memory.far.latency(0)
+    idle = memory.beside.latency(0)
     assert idle < eight.block < 10 * idle
-    # What waits once for all of them, twice for a half each, or four times: the rest is the same.
-    assert idle < four.block - eight.block < 1.5 * idle
-    assert 2 * idle < two.block - four.block < 3 * idle
+    # What waits once for all of them, twice for a half each, or four times: the rest is the same,
+    # and of fewer the last is there a little sooner.
+    assert 0.9 * idle < four.block - eight.block < 1.2 * idle
+    assert 1.6 * idle < two.block - four.block < 2.2 * idle
     assert two.bound == "latency"
 
 
@@ -142,7 +143,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
 
     memory = memory_of(H200, norm().prediction.clock)
     assert memory is not None
-    idle = memory.far.latency(0)
+    idle = memory.beside.latency(0)
     one, two, four, eight = (alone(8, trips) for trips in (1, 2, 4, 8))
     assert one < two < four < eight < one + 3 * idle
     for trips, halves in ((3, 2), (5, 2), (6, 2), (7, 3)):
@@ -150,7 +151,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
         assert (halves - 1) * idle < waits < (halves - 1) * 2 * idle
     # A loop of four together runs four as one of eight does, and waits twice for eight.
     assert alone(4, 4) == pytest.approx(four, rel=0.01)
-    assert alone(4, 8) > eight + idle
+    assert alone(4, 8) > eight + 0.9 * idle
 
 
 def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
@@ -187,9 +188,13 @@ def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() ->
     ("name", "worse"),
     [
         ("load_store_hbm", (800,)),
-        ("load_latency_hbm", (7930, 7960, 8840, 10810, 15000, 21260, 37880, 73900)),
-        ("follow", (9000, 159)),
-        ("follow", (1143, 4000)),
+        ("load_latency_mixed", (11260, 14320, 14990, 17240, 18340, 21320, 29780, 35910)),
+        ("load_last", (60,)),
+        ("meet", (9999,) * 5),
+        ("instruction", (1660, 136)),
+        ("instruction", (166, 400)),
+        ("follow", (9000, 151)),
+        ("follow", (338, 4000)),
         ("registers", (16384,)),
         ("keep_hits", (0,) * 11),
         ("load_l1", (37, 16)),

@@ -388,12 +388,14 @@ def run(c):
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
-        case "fetch" | "keep" | "put" | "meeting":
+        case "fetch" | "keep" | "hold" | "put" | "meeting":
             return slope(c, blocks, *micro_threads.trips(c), ["trips"])
         case "works":
             return slope(c, blocks, 64, 256, ["trips"])
         case "gather" | "again":
             return micro_threads.told(c, functools.partial(flushed, c, blocks))
+        case "revisit":
+            return micro_threads.revisited(functools.partial(flushed, c, blocks))
         case "pass" | "move":
             return micro_threads.passed(c, SMS, functools.partial(lasting, c))
         case "follow":

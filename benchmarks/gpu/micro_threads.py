@@ -23,15 +23,19 @@ PASSED = (8, 40)
 """Waves of blocks in a shorter and a longer run."""
 KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
 """KB that the warps of an SM go round in, to see what its cache keeps."""
+SPANNED = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
+"""Pieces of 32 KB that each SM goes round in, to see what the cache keeps that all SMs share."""
 KERNELS = {
     "fetch": "fetches",
     "keep": "fetches",
+    "hold": "fetches",
     "put": "puts",
     "meeting": "meetings",
     "follow": "spinning",
     "gather": "gathers",
     "again": "again",
     "works": "works",
+    "revisit": "revisits",
     "pass": "passing",
     "move": "moves",
 }
@@ -39,6 +43,10 @@ GATHERED = ((1, 4, 8), (16, 32), (0, 1000, 3000, 9000))
 """Loads in flight, warps of an SM, and cycles of a pause, of blocks whose warps meet."""
 HELD = (4, 6, 8, 10, 12, 14, 16)
 """Blocks of an SM that load 16 KB each, twice."""
+VISITED = (2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28)
+"""The same of one warp."""
+VISITS, VISITED_PIECES = 8, 32
+"""How often each of them does so, and in how many pieces."""
 WORKING = (4, 8, 16, 32, 64)
 """Warps of an SM that compute."""
 
@@ -59,6 +67,7 @@ def configurations():
                     found.append({"kind": "put", "source": source, "warps": warps, "width": width,
                                   "flight": flight, "loads": loads})  # fmt: skip
     found += [{"kind": "keep", "kilobytes": n, "warps": 16, "width": 4, "flight": 1} for n in KEPT]
+    found += [{"kind": "hold", "pieces": n, "warps": 16, "width": 4, "flight": 4} for n in SPANNED]
     found += [{"kind": "meeting", "width": 4, "flight": flight} for flight in (1, 2, 4, 8)]
     found += [{"kind": "follow", "warps": warps} for warps in (1, 2, 4, 8, 16)]
     return found + gathered() + passed_on()
@@ -82,6 +91,8 @@ def gathered():
         for held in HELD:
             found.append({"kind": "again", "source": "hbm", "block": 4, "warps": 4 * held,
                           "width": 4, "stores": stores})  # fmt: skip
+        for held in VISITED:
+            found.append({"kind": "revisit", "source": "hbm", "warps": held, "stores": stores})
     for elements in (4, 16):
         for warps in WORKING:
             found.append({"kind": "works", "block": 4, "warps": warps, "elements": elements})
@@ -107,12 +118,14 @@ def pieces(c):
     """What a block loads or stores before it begins anew, in trips."""
     if c["kind"] == "keep":
         return c["kilobytes"] * 1024 // (c["warps"] * LANES * c["width"] * 4)
+    if c["kind"] == "hold":
+        return c["pieces"]
     return {"l1": 1, "l2": 4, "hbm": TRIPS[1]}[c["source"]]
 
 
 def trips(c):
     """Of the shorter and the longer run; what is kept has to be loaded once before."""
-    return (2 * pieces(c), 6 * pieces(c)) if c["kind"] == "keep" else TRIPS
+    return (2 * pieces(c), 6 * pieces(c)) if c["kind"] in ("keep", "hold") else TRIPS
 
 
 def constants(c):
@@ -122,6 +135,8 @@ def constants(c):
     if c["kind"] == "pass":
         return {"STORES": c["stores"]}, {"num_warps": c["warps"]}
     warps = {"num_warps": c.get("block", 1)}
+    if c["kind"] == "revisit":
+        return {"PIECES": VISITED_PIECES, "STORES": c["stores"]}, warps
     if c["kind"] == "works":
         return {"ELEMENTS": c["elements"]}, warps
     if c["kind"] == "again":
@@ -129,10 +144,10 @@ def constants(c):
     found = {"FLIGHT": c["flight"], "WIDTH": c["width"]}
     if c["kind"] == "move":
         return found, {"num_warps": c["warps"]}
-    if c["kind"] in ("fetch", "keep", "put"):
+    if c["kind"] in ("fetch", "keep", "hold", "put"):
         found["PIECES"] = pieces(c)
-    if c["kind"] in ("fetch", "keep"):
-        found["CACHED"] = int(c.get("source") != "l2")
+    if c["kind"] in ("fetch", "keep", "hold"):
+        found["CACHED"] = int(c["kind"] != "hold" and c.get("source") != "l2")
     elif c["kind"] == "put":
         found["LOADS"] = c["loads"]
     elif c["kind"] == "gather":
@@ -147,7 +162,7 @@ def tensors(c, big):
     half = big.numel() // 2
     if c["kind"] == "pass":
         return {"target": big}
-    if c["kind"] in ("fetch", "keep"):
+    if c["kind"] in ("fetch", "keep", "hold"):
         return {"source": big[:half]}
     return {"target": big[half:], "source": big[:half]}
 
@@ -190,6 +205,15 @@ def told(c, run):
         found[name] = round(float(((many - few)[:, at] / (long - short)).median()), 1)
     span, times = many[:, 6] - many[:, 4], many[:, 7] - many[:, 5]
     return found | {"mhz": round(float(span.sum() / times.sum() * 1e3))}
+
+
+def revisited(run):
+    """Parts of what was loaded again that came from an SM's own cache, and from one at all."""
+    found = run(VISITS)
+    near, middle = (float(found[:, at].sum()) for at in (2, 8))
+    count = len(found) * VISITS * VISITED_PIECES
+    return {"cycles": float(found[:, 0].median()) / VISITS, "own": round(near / count, 4),
+            "cached": round(middle / count, 4)}  # fmt: skip
 
 
 def passed(c, sms, run):

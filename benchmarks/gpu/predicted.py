@@ -8,7 +8,8 @@ Each kernel is emitted anew, the very one that was measured is predicted at the 
 at, and a line is printed: cycles an iteration of its first loop, and time. Then how far off each
 family is, and how far the one that is ranked first is from the best that was measured; for that,
 all are predicted at the machine's own clock, as whoever has not run them would. What spills
-registers is told, but not ranked: whoever has Triton has it compiled before.
+registers is told, but not ranked: whoever has Triton has it compiled before, and so knows how many
+registers a thread has.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import statistics
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -47,7 +49,6 @@ def predicted(row, machine):
     from sweep import asked_of_triton, configurations, digest
 
     from stretto.api.emitting import Emitter
-    from stretto.predict.running import Subject
     from stretto.predict.whole import predict_whole
 
     # A row's own `block` is what was measured of one.
@@ -65,7 +66,7 @@ def predicted(row, machine):
         made = emitter.candidates(row.get("consumers"), row.get("depth"), None, stages)
     for one in made:
         if digest(one.source) == row["source"]:
-            subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+            subject = replace(one, registers=row.get("registers")).subject
             grid, numbers = tuple(row["grid"]), given(row)
             found = predict_whole(subject, machine, grid, numbers, row["mhz"])
             alike = predict_whole(subject, machine, grid, numbers)

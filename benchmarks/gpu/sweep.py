@@ -142,17 +142,19 @@ def asked_of_triton(c):
             return kernels.backward(name.split("_")[1], d, causal=False)
 
 
-def emitted(name, c, tracing):
-    """The kernel of one configuration."""
+def emitted(name, c):
+    """The kernel of one configuration, what it was made from, and the same without clocks."""
     import kernels
     from dump import ttir
 
     from stretto.api import emitting
 
+    tracing = c.get("tracing", "loops")
+    asked = {"accept": kernels.clean, "registers": kernels.registers_of}
     if "file" in c:
         file = shipped.files()[c["file"]]
         emitting.STAGES["specialized"] = (6, 4, 3, 2)
-        return emitting.emit(file, "h200", accept=kernels.clean, tracing=tracing), "", {}
+        return emitting.emit(file, "h200", **asked, tracing=tracing), "", {}, None
     text, beside = ttir(**asked_of_triton(c))
     with tempfile.TemporaryDirectory() as scratch:
         dump = Path(scratch) / f"{name}.ttir"
@@ -163,7 +165,11 @@ def emitted(name, c, tracing):
         else:
             emitting.STAGES["specialized"] = (6, 4, 3, 2)
         options = {n: c[n] for n in ("consumers", "depth", "seed") if n in c}
-        return emitting.emit(dump, accept=kernels.clean, tracing=tracing, **options), text, beside
+        if c["kernel"] != "norm":
+            return emitting.emit(dump, **asked, tracing=tracing, **options), text, beside, None
+        plain = emitting.emit(dump, **asked, **options)
+        every = emitting.Emitter(dump, tracing=tracing).candidates()
+        return next(one for one in every if one.schedules == plain.schedules), text, beside, plain
 
 
 def digest(source):
@@ -182,8 +188,7 @@ def emit_all(folder, only):
             continue
         begun = time.time()
         try:
-            made, text, beside = emitted(name, c, c.get("tracing", "loops"))
-            plain = emitted(name, c, None)[0] if c["kernel"] == "norm" else None
+            made, text, beside, plain = emitted(name, c)
         except Exception as failed:
             print(f"{name}: {type(failed).__name__}: {failed}"[:160], flush=True)
             continue
@@ -191,10 +196,9 @@ def emit_all(folder, only):
             print(f"{name}: as {seen[made.source]}", flush=True)
             continue
         seen[made.source] = name
-        compiled = compile_emitted(made.emitted)
+        compiled = compile_emitted((plain or made).emitted)
         (folder / f"{name}.py").write_text(made.source)
         if plain is not None:
-            assert plain.schedules == made.schedules
             (folder / f"{name}.plain.py").write_text(plain.source)
         (folder / f"{name}.ttir").write_text(text)
         (folder / f"{name}.ttir.json").write_text(json.dumps(beside))
@@ -206,6 +210,7 @@ def emit_all(folder, only):
             "rings": made.emitted.rings,
             "smem": made.emitted.smem,
             "spilled": compiled.spilled,
+            "registers": compiled.registers,
             "source": digest(made.source),
             "marks": {
                 agent: {

@@ -185,6 +185,55 @@ def again(
 
 
 @gluon.jit
+def revisits(
+    out,
+    target,
+    source,
+    trips,
+    PIECES: gl.constexpr,
+    STORES: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """One warp: PIECES of 512 bytes, one at a time, and then the same once more, with STORES stored.
+
+    Of the second time it is told how many came within 200 cycles, and within 600.
+    """
+    BLOCK: gl.constexpr = 128
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [num_warps], [0])
+    piece = gl.arange(0, BLOCK, layout)
+    wave = gl.num_programs(0).to(gl.int64) * (BLOCK * PIECES)
+    at = gl.program_id(0).to(gl.int64) * (BLOCK * PIECES)
+    n = trips * 0
+    near = trips * 0
+    middle = trips * 0
+    stamp(out, 4)
+    begin = clock()
+    for i in range(trips):
+        own = at + n * wave
+        p = n * 0
+        while p < PIECES:
+            x = gl.load(source + (own + p * BLOCK) + piece)
+            p += 1 + gl.max(x, 0)
+        p -= PIECES
+        while p < PIECES:
+            begun = clock_behind(p)
+            x = gl.load(source + (own + p * BLOCK) + piece)
+            most = gl.max(x, 0)
+            took = clock_behind(most) - begun
+            near += (took < 200).to(gl.int32)
+            middle += (took < 600).to(gl.int32)
+            if STORES:
+                gl.store(target + (own + p * BLOCK) + piece, x)
+            p += 1 + most
+        n += 1 + p - PIECES
+    end = clock()
+    stamp(out, 6)
+    tell(out, 0, begin, end, trips)
+    tell(out, 1, n * 0, near, trips)
+    tell(out, 4, n * 0, middle, trips)
+
+
+@gluon.jit
 def works(out, trips, ELEMENTS: gl.constexpr, num_warps: gl.constexpr):
     """Numbers of 16 bits, ELEMENTS a lane, made 32 wide, and added and their squares to sums."""
     layout: gl.constexpr = gl.BlockedLayout([ELEMENTS], [32], [num_warps], [0])

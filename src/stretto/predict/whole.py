@@ -17,17 +17,20 @@ from math import ceil
 from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
+from stretto.predict.issuing import QUARTERS
 from stretto.predict.memory import memory_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.predict.threads import Threads, mean, registers_of
+from stretto.predict.timeline import REDUCES
 from stretto.predict.timings import timings_of
 from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
@@ -174,13 +177,17 @@ class _Whole:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         elif self._memory is not None:
             given = max(GRAIN, min(REGISTERS, -(-self._registers // GRAIN) * GRAIN))
-            limits.append(self._timings.registers // (given * warps * WARP))
+            # Each scheduler has a fourth of the registers, and its warps theirs from there.
+            of_each = self._timings.registers // QUARTERS // (given * WARP)
+            limits.append(of_each * QUARTERS // warps)
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
 
     @property
     def _registers(self) -> int:
-        """Of a thread of a kernel of one agent, by our count."""
+        """Of a thread of a kernel of one agent: the assembler's, or by our count."""
         emitted = self._subject.emitted
+        if self._subject.registers is not None:
+            return self._subject.registers
         if self._memory is None or len(emitted.score) != 1:
             return 0
         (score,) = emitted.score
@@ -198,10 +205,10 @@ class _Whole:
         touched = accesses(self._subject.kernel, wave, self._numbers)
         if all(access.stores for access in touched.values()):
             return None
-        pipes = (self._timings.pipes.arithmetic, self._timings.pipes.special)
+        met = [op for op in self._subject.kernel.body.operations if kind_of(op).startswith(REDUCES)]
         return Threads(
-            score, self._subject.programs, touched, self._memory, self._machine, pipes,
-            self._resident,
+            score, self._subject.programs, touched, self._memory, self._machine, self._resident,
+            len(met),
         )  # fmt: skip
 
     def _turns(self, loop: int | None) -> int:
@@ -321,7 +328,7 @@ class _Whole:
         heapify(busy)
         for length in each:
             heapreplace(busy, busy[0] + length)
-        cycles = max(busy)
+        cycles = self._ended(max(busy), ordered[0]) if same else max(busy)
         middle = sorted(ordered)[len(ordered) // 2]
         length, outside, outcome = self._timed(middle)
         loops = tuple(
@@ -348,6 +355,17 @@ class _Whole:
             flops=self._flops(ordered, same),
             spills=self._registers > REGISTERS,
         )
+
+    def _ended(self, cycles: float, trips: Trips) -> float:
+        """The same where threads load: the last blocks of an SM are fewer, and so the faster."""
+        sms = self._timings.sms
+        full, left = divmod(self._blocks, sms * self._resident)
+        if self._threads is None or not full or not left:
+            return cycles
+        few = replace(self._threads, resident=-(-left // sms))
+        turns = dict(zip(map(_key, self._loops), trips, strict=True))
+        length, _ = few.length(lambda part: turns[_key(part)])
+        return min(cycles, full * self._timed(trips)[0] + length)
 
     def _flops(self, ordered: list[Trips], same: bool) -> float:
         total = 0.0
