@@ -392,7 +392,7 @@ def run(c):
             return slope(c, blocks, *micro_threads.trips(c), ["trips"])
         case "works":
             return slope(c, blocks, 64, 256, ["trips"])
-        case "gather" | "again":
+        case "gather" | "again" | "burst":
             return micro_threads.told(c, functools.partial(flushed, c, blocks))
         case "revisit":
             return micro_threads.revisited(functools.partial(flushed, c, blocks))
@@ -464,7 +464,7 @@ def compile_one(c):
 
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
     names = {"launch": (), "follow": ("cycles",), "pass": ("cycles",), "move": ("cycles",),
-             "gather": ("trips", "pause", "shift")}  # fmt: skip
+             "gather": ("trips", "pause", "shift"), "burst": ("trips", "pause")}  # fmt: skip
     names |= dict.fromkeys(TWO_AGENTS, ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))

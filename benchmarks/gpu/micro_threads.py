@@ -35,6 +35,7 @@ KERNELS = {
     "gather": "gathers",
     "again": "again",
     "works": "works",
+    "burst": "bursts",
     "revisit": "revisits",
     "pass": "passing",
     "move": "moves",
@@ -93,6 +94,11 @@ def gathered():
                           "width": 4, "stores": stores})  # fmt: skip
         for held in VISITED:
             found.append({"kind": "revisit", "source": "hbm", "warps": held, "stores": stores})
+    for block, warps in ((4, 28), (4, 36), (8, 40), (8, 48), (8, 64)):
+        for group in (1, 2, 4, 8):
+            for common in (0, 1):
+                found.append({"kind": "burst", "source": "hbm", "block": block, "warps": warps,
+                              "group": group, "common": common, "pause": 200})  # fmt: skip
     for elements in (4, 16):
         for warps in WORKING:
             found.append({"kind": "works", "block": 4, "warps": warps, "elements": elements})
@@ -137,6 +143,8 @@ def constants(c):
     warps = {"num_warps": c.get("block", 1)}
     if c["kind"] == "revisit":
         return {"PIECES": VISITED_PIECES, "STORES": c["stores"]}, warps
+    if c["kind"] == "burst":
+        return {"GROUP": c["group"], "COMMON": c["common"]}, warps
     if c["kind"] == "works":
         return {"ELEMENTS": c["elements"]}, warps
     if c["kind"] == "again":
@@ -191,6 +199,8 @@ def followed(c, sms, run):
 
 def numbers_of(c):
     """Further numbers of a run."""
+    if c["kind"] == "burst":
+        return {"pause": c["pause"]}
     if c["kind"] != "gather":
         return {}
     return {"pause": c["pause"], "shift": c["pause"] * c["block"] // c["warps"]}
@@ -198,7 +208,7 @@ def numbers_of(c):
 
 def told(c, run):
     """Cycles of a trip, by what the blocks wrote in a shorter and a longer run."""
-    short, long = TRIPS if c["kind"] == "gather" else LOADED_TWICE
+    short, long = TRIPS if c["kind"] != "again" else LOADED_TWICE
     few, many = run(short), run(long)
     found = {}
     for name, at in (("cycles", 0), ("stored", 2), ("whole", 8)):

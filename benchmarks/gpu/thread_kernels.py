@@ -194,7 +194,7 @@ def revisits(
     STORES: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """One warp: PIECES of 512 bytes, one at a time, and then the same once more, with STORES stored.
+    """One warp: PIECES of 512 bytes, one at a time, and then the same again, with STORES stored.
 
     Of the second time it is told how many came within 200 cycles, and within 600.
     """
@@ -231,6 +231,50 @@ def revisits(
     tell(out, 0, begin, end, trips)
     tell(out, 1, n * 0, near, trips)
     tell(out, 4, n * 0, middle, trips)
+
+
+@gluon.jit
+def bursts(
+    out,
+    target,
+    source,
+    trips,
+    pause,
+    GROUP: gl.constexpr,
+    COMMON: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """Eight tiles of 8 bytes a lane are loaded, and stored in groups of GROUP, with pauses between;
+    with COMMON, 16 bytes a lane that all blocks load are added to each."""
+    BLOCK: gl.constexpr = 64 * num_warps
+    layout: gl.constexpr = gl.BlockedLayout([2], [32], [num_warps], [0])
+    piece = gl.arange(0, BLOCK, layout)
+    wave = gl.num_programs(0).to(gl.int64) * (8 * BLOCK)
+    at = gl.program_id(0).to(gl.int64) * (8 * BLOCK)
+    n = trips * 0
+    stamp(out, 4)
+    begin = clock()
+    for i in range(trips):
+        own = at + n * wave + piece
+        all_of = piece * 0
+        for t in gl.static_range(0, 8):
+            all_of += gl.load(source + own + t * BLOCK)
+        most = gl.max(all_of, 0)
+        late = n * 0
+        for g in gl.static_range(0, 8, GROUP):
+            for t in gl.static_range(g, g + GROUP):
+                x = gl.load(source + own + (t * BLOCK + (most + late) * BLOCK))
+                if COMMON:
+                    x += gl.load(source + (t * BLOCK * 2) + 2 * piece)
+                    x += gl.load(source + (t * BLOCK * 2) + 2 * piece + 1)
+                gl.store(target + own + t * BLOCK, x)
+            late += paused(most, pause)
+        n += 1 + most + late
+    end = clock()
+    stamp(out, 6)
+    tell(out, 0, begin, end, trips)
+    tell(out, 1, n * 0, n * 0, trips)
+    tell(out, 4, begin, end, trips)
 
 
 @gluon.jit

@@ -45,7 +45,7 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
 from stretto.predict.running import Subject
-from stretto.predict.whole import pace_of_threads
+from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
@@ -95,8 +95,8 @@ class EmittedKernel:
     """Its loops, in their order."""
     over: int = 0
     """Registers of a thread that are too many, by our count."""
-    pace: tuple[float, float] | None = field(default=None, repr=False, compare=False)
-    """Where threads load: predicted cycles of an SM for a block, and those by latencies alone."""
+    pace: Pace | None = field(default=None, repr=False, compare=False)
+    """Where threads load: how fast that is predicted to be."""
     registers: int | None = field(default=None, repr=False, compare=False)
     """Of a thread, where the assembler was asked."""
 
@@ -155,13 +155,14 @@ class EmittedKernel:
     @property
     def order(self) -> tuple[float, ...]:
         """What is smaller is faster: the pace where threads load, and at one pace loops that go on,
-        by their II, before those that are drained, by what they have to spare; else the II, and
-        consumers."""
+        by their II, before those that are drained, by blocks that an SM has, whose rows share its
+        cache, and then by what they have to spare; else the II, and consumers."""
         if self.pace is None:
             return self.length, -self.consumers
-        pace, alone = self.pace
-        drained = any(loop.drained for loop in self.looped)
-        return round(log(pace) / TOLD), drained, alone if drained else self.length
+        first = round(log(self.pace.cycles) / TOLD)
+        if not any(loop.drained for loop in self.looped):
+            return first, False, self.length
+        return first, True, self.pace.resident, self.pace.alone
 
     def fits(self, consumers: int, stages: int) -> bool:
         """Whether it has so many consumers, and no loop of it more stages."""
@@ -340,10 +341,10 @@ class Emitter:
         self, made: Sequence[EmittedKernel], registers: Callable[[Emitted], int]
     ) -> list[EmittedKernel]:
         """The same with the pace that they have by their registers, where it is near the best."""
-        best = min((one.pace[0] for one in made if one.pace is not None), default=0.0)
+        best = min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
         found: list[EmittedKernel] = []
         for one in made:
-            if one.pace is not None and one.pace[0] <= NEAR * best:
+            if one.pace is not None and one.pace.cycles <= NEAR * best:
                 known = replace(one, registers=registers(one.emitted))
                 found.append(replace(known, pace=pace_of_threads(known.subject, self.machine)))
             else:

@@ -67,9 +67,20 @@ def predict_whole(
     return _Whole(subject, machine, grid, given, clock, shared).found()
 
 
-def pace_of_threads(subject: Subject, machine: Machine) -> tuple[float, float] | None:
-    """Cycles of an SM for a block of a kernel whose threads load, where nobody says how it runs;
-    and what they would be if only latencies counted, which says how much there is to spare.
+@dataclass(frozen=True)
+class Pace:
+    """How fast a kernel is whose threads load."""
+
+    cycles: float
+    """Of an SM for a block."""
+    alone: float
+    """Of the block itself if only latencies counted, which says how much there is to spare."""
+    resident: int
+    """Blocks that an SM has."""
+
+
+def pace_of_threads(subject: Subject, machine: Machine) -> Pace | None:
+    """How fast a kernel is whose threads load, where nobody says how it runs.
 
     Loops whose trips are not told go round a few times, and there are blocks for every place; None
     where threads do not load, or the machine does not tell of loads.
@@ -305,8 +316,8 @@ class _Whole:
 
     # All of them ---------------------------------------------------------------------------------
 
-    def pace(self) -> tuple[float, float] | None:
-        """Cycles of an SM for a block, where threads load; and by latencies alone."""
+    def pace(self) -> Pace | None:
+        """Of a kernel whose threads load."""
         if self._threads is None:
             return None
         trips = self._trips(0)
@@ -314,8 +325,8 @@ class _Whole:
         turns = dict(zip(map(_key, self._loops), trips, strict=True))
         alone = self._threads.unhindered(lambda part: turns[_key(part)], cycles)
         # What has no register is stored and loaded again: the more there is, the worse.
-        each = max(1.0, self._registers / REGISTERS) / self._resident
-        return cycles * each, alone * each
+        worse = max(1.0, self._registers / REGISTERS)
+        return Pace(cycles * worse / self._resident, alone * worse, self._resident)
 
     def found(self) -> Prediction:
         last = self._blocks - 1
