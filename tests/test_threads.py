@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stretto
-from stretto.api.emitting import Emitter
+from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
+from stretto.emit import Emitted
 from stretto.machine import Machine, load_machine
+from stretto.predict import timeline
 from stretto.predict.memory import Curve, memory_of
 from stretto.predict.numbers import Numbers, arguments
 from stretto.predict.prediction import Prediction
@@ -231,3 +234,123 @@ def test_a_product_of_pointers_takes_no_less_than_its_products() -> None:
     assert found.loops[0].cycles >= 512
     assert found.tflops is not None
     assert found.tflops < 2 * 128 * 128 * 64 / 512 * 132 * found.clock * 1e6 / 1e12
+
+
+# What a block waits for ---------------------------------------------------------------------------
+
+
+def by_warps(folder: Path, warps: int) -> Emitter:
+    """Layer norm by so many warps."""
+    beside = json.loads((EXAMPLES / "layer_norm.json").read_text())
+    beside["num_warps"] = warps
+    (folder / "layer_norm.json").write_text(json.dumps(beside))
+    (folder / "layer_norm.ttir").write_text((EXAMPLES / "layer_norm.ttir").read_text())
+    return Emitter(folder / "layer_norm.ttir", H200)
+
+
+def told(made: EmittedKernel, machine: Machine = H200, blocks: int = ROWS) -> Prediction:
+    return predict_whole(made.subject, machine, (blocks,), {"columns": COLUMNS})
+
+
+def test_a_scheduler_has_a_fourth_of_the_registers(tmp_path: Path) -> None:
+    """Two warps of 184 registers have room with each, not 2.8: an SM has 4 blocks of two warps."""
+    made = by_warps(tmp_path, 2).drained((8, 4))
+    assert told(replace(made, registers=184)).resident == 4
+    assert told(replace(made, registers=168)).resident == 6
+    assert told(replace(made, registers=255)).resident == 4
+    assert told(replace(made, registers=32)).resident == 32
+
+
+def test_warps_that_issue_more_than_there_are_slots_take_longer(tmp_path: Path) -> None:
+    """By 16 warps each loads two elements at once, and has as much to do for them as for four."""
+    eight, sixteen = (
+        replace(by_warps(tmp_path, warps).drained((8, 2)), registers=32) for warps in (8, 16)
+    )
+    assert told(sixteen).seconds > 1.2 * told(eight).seconds
+    quick = changed("instruction", 1, 1)
+    assert told(sixteen, quick).seconds == pytest.approx(told(eight, quick).seconds, rel=0.05)
+
+
+def test_loads_beyond_those_that_the_assembler_has_on_their_way_wait_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One warp has 64 loads of eight iterations: a fourth at a time."""
+    made = by_warps(tmp_path, 1).drained((8, 1))
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    some = told(made, blocks=1).block
+    monkeypatch.setattr(timeline, "AHEAD", 64)
+    at_once = told(made, blocks=1).block
+    idle = memory.beside.latency(0)
+    assert 1.5 * idle < some - at_once < 3 * idle
+
+
+@given(st.floats(0, 1), st.floats(1, 500), st.floats(1, 500))
+def test_the_last_of_more_loads_is_there_no_sooner(hits: float, some: float, others: float) -> None:
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    latency = timeline.Latency(300.0, 900.0, 40.0, hits)
+    few, many = sorted((some, others))
+    assert 40 <= latency.of(few, memory) <= latency.of(many, memory) + 1e-6
+
+
+def test_a_block_waits_for_a_miss_if_there_is_one_among_its_loads() -> None:
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    assert timeline.Latency(300.0, 900.0, 40.0, 1.0).of(96, memory) == 40
+    assert timeline.Latency(300.0, 900.0, 40.0, 0.0).of(16, memory) == pytest.approx(1200)
+    assert timeline.Latency(300.0, 0.0, 40.0, 0.97).of(96, memory) > 280
+
+
+def test_the_last_blocks_of_an_sm_are_fewer_and_take_less() -> None:
+    made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((8, 4))
+    full = told(made)
+    one_more = told(made, blocks=132 * full.resident + 1)
+    assert full.block < one_more.cycles < 1.8 * full.block
+    assert one_more.cycles > full.block + told(made, blocks=1).block * 0.9
+
+
+def test_reductions_over_a_block_take_what_they_were_measured_to_take() -> None:
+    made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((8, 4))
+    (one, two, four, *more) = H200.timing("meet") or ()
+    slow = changed("meet", one, two, four + 1000, *more)
+    # Two of them; a block that takes longer asks for less at a time.
+    assert 1700 < told(made, slow, 1).block - told(made, blocks=1).block <= 2000
+
+
+# Registers as the assembler has them --------------------------------------------------------------
+
+
+def test_of_kernels_that_the_assembler_gives_many_registers_another_is_taken() -> None:
+    kernel = EXAMPLES / "layer_norm.ttir"
+    asked: list[str] = []
+
+    def many_for_four(emitted: Emitted) -> int:
+        asked.append(emitted.source)
+        return 255 if "# step 0 of 7\n" in emitted.source else 40
+
+    few = stretto.emit(kernel, H200, registers=lambda _: 40)
+    other = stretto.emit(kernel, H200, registers=many_for_four)
+    assert few.registers == other.registers == 40
+    assert 1 < len(asked) < len(Emitter(kernel, H200).candidates())
+    spread = stretto.emit(kernel, H200, registers=lambda _: 255)
+    assert spread.pace is not None
+    assert few.pace is not None
+    assert spread.pace.cycles > few.pace.cycles
+
+
+def test_a_ranking_asks_the_assembler_of_the_first(tmp_path: Path) -> None:
+    problems: list[tuple[Path, tuple[int, ...]]] = []
+    for warps in (4, 8):
+        (tmp_path / str(warps)).mkdir()
+        by_warps(tmp_path / str(warps), warps)
+        problems.append((tmp_path / str(warps) / "layer_norm.ttir", (ROWS,)))
+
+    def first(heavy: int) -> str:
+        ranking = stretto.rank(
+            problems, H200, arguments={"columns": COLUMNS}, depths=(None,), names=("4", "8"),
+            registers=lambda emitted: 255 if emitted.warps == heavy else 48,
+        )  # fmt: skip
+        return ranking.best.name
+
+    assert (first(4), first(8)) == ("8", "4")
