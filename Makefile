@@ -2,9 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DASK := .venv/dask
+GPU := .venv/gpu
+DOCS := .venv/docs
+NODE_MODULES := viewer/node_modules/.ready
+# Every command that a test starts would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+.PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
 
 setup: $(READY)
 
@@ -15,6 +21,9 @@ $(READY): pyproject.toml requirements.txt hatch_build.py $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
+# All that the targets of .ci/run install; with --jobs 2, two at a time.
+environments: setup $(GPU)/.ready chromium $(NODE_MODULES) $(DOCS)/.ready $(DASK)/.ready
+
 demo: setup
 	$(BIN)/stretto schedule examples/attention_forward.mlir
 	@mkdir -p build
@@ -24,11 +33,11 @@ demo: setup
 	@echo "The schedule of attention to look at, in any browser: build/attention.html"
 
 test: setup
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The same property tests with many more examples.
 test-deep: setup
-	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2
+	STRETTO_HYPOTHESIS=deep $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Our generic form, read by upstream MLIR in an environment of its own (jaxlib ships the bindings).
 ORACLE := .venv/oracle
@@ -51,16 +60,14 @@ $(CUTILE)/.ready: tests/cutile/requirements.txt
 	touch $@
 
 # Batches on a Dask cluster of this machine; Dask lies in a folder beside the environment.
-DASK := .venv/dask
 test-dask: setup $(DASK)/.ready
 	PYTHONPATH=$(abspath $(DASK)) $(BIN)/python -m pytest -W default tests/cluster/on_dask.py
 
-$(DASK)/.ready: tests/cluster/requirements.txt
+$(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(DASK) --requirement $<
 	touch $@
 
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
-GPU := .venv/gpu
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
@@ -71,11 +78,12 @@ $(GPU)/.ready: tests/gpu/requirements.txt
 	touch $@
 
 # The viewer, in headless Chromium (Debian's package, installed where it is missing); needs Node 20.
-NODE_MODULES := viewer/node_modules/.ready
-test-browser: setup $(NODE_MODULES)
-	command -v chromium >/dev/null || viewer/install_chromium
+test-browser: setup chromium $(NODE_MODULES)
 	cd viewer && npm run --silent types && npm run --silent build -- --check
 	cd viewer && node --test --test-concurrency=1 tests/
+
+chromium:
+	command -v chromium >/dev/null || viewer/install_chromium
 
 # Rewrite docs/pictures/ from the shipped kernels.
 pictures: setup $(NODE_MODULES)
@@ -106,7 +114,6 @@ examples: setup
 # docs/api.md from signatures and docstrings, the first picture from the schedule that it shows, a
 # viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
 # link fails, and so does a page that would load something from elsewhere.
-DOCS := .venv/docs
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py

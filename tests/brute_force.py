@@ -13,7 +13,8 @@ member to the latest end (the longest duration, when offsets agree), with the la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, count, permutations
 
 from living import over
@@ -219,6 +220,7 @@ def _cycles(
     loop: Loop, machine: Machine, ii: int, units: Sequence[Group]
 ) -> Iterator[tuple[int, ...]]:
     """Every choice of a cycle per unit that no slot or pool forbids."""
+    held = [list(_cells(machine, [loop.op(name) for name in unit])) for unit in units]
     chosen: list[int] = []
 
     def extend() -> Iterator[tuple[int, ...]]:
@@ -227,34 +229,41 @@ def _cycles(
             return
         for cycle in range(ii):
             chosen.append(cycle)
-            if _fits(loop, machine, ii, units, chosen):
+            if _fits(ii, held, chosen):
                 yield from extend()
             chosen.pop()
 
     yield from extend()
 
 
-def _fits(
-    loop: Loop, machine: Machine, ii: int, units: Sequence[Group], cycles: Sequence[int]
-) -> bool:
+Cell = tuple[str, str, int, int, int]
+"""Slot or pool, its name, how long after the start, how much is held, and the most of all."""
+
+
+def _cells(machine: Machine, members: Sequence[Op]) -> Iterator[Cell]:
+    """What a unit holds of what is limited, cycle by cycle."""
+    for use in _group_holds(members):
+        most = machine.slot(use.slot).capacity
+        if most is not None:
+            yield from (
+                ("slot", use.slot, k, use.occupancy, most) for k in range(use.offset, use.end)
+            )
+    for op in members:
+        lasts = max((use.duration for use in op.uses or ()), default=0)
+        for demand in op.demands:
+            most = machine.pool(demand.pool).cap
+            yield from (("pool", demand.pool, k, demand.units, most) for k in range(lasts))
+
+
+def _fits(ii: int, held: Sequence[Sequence[Cell]], cycles: Sequence[int]) -> bool:
     """Count who is where, cell by cell."""
     cells: dict[tuple[str, str, int], int] = {}
-    for unit, cycle in zip(units, cycles, strict=False):
-        members = [loop.op(name) for name in unit]
-        for use in _group_holds(members):
-            for k in range(use.offset, use.end):
-                cell = ("slot", use.slot, (cycle + k) % ii)
-                cells[cell] = cells.get(cell, 0) + use.occupancy
-        for op in members:
-            lasts = max((use.duration for use in op.uses or ()), default=0)
-            for demand in op.demands:
-                for k in range(lasts):
-                    cell = ("pool", demand.pool, (cycle + k) % ii)
-                    cells[cell] = cells.get(cell, 0) + demand.units
-    for (what, name, _), load in cells.items():
-        most = machine.slot(name).capacity if what == "slot" else machine.pool(name).cap
-        if most is not None and load > most:
-            return False
+    for unit, cycle in zip(held, cycles, strict=False):
+        for what, name, k, amount, most in unit:
+            cell = (what, name, (cycle + k) % ii)
+            cells[cell] = cells.get(cell, 0) + amount
+            if cells[cell] > most:
+                return False
     return True
 
 
@@ -286,6 +295,7 @@ def _stages(
     first = _first_stages(loop, ii, units, cycle, last)
     if first is None:
         return
+    legal_so_far = _legality(loop, machine, ii)
     starts: dict[str, int] = {}
 
     def extend(at: int) -> Iterator[dict[str, int]]:
@@ -297,7 +307,7 @@ def _stages(
         for stage in range(first[unit[0]], min(last[name] for name in unit) + 1):
             for name in unit:
                 starts[name] = stage * ii + cycle[name]
-            if _legal_so_far(loop, machine, ii, starts):
+            if legal_so_far(starts):
                 yield from extend(at + 1)
             for name in unit:
                 del starts[name]
@@ -333,50 +343,72 @@ def _first_stages(
     return stage
 
 
-def _legal_so_far(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -> bool:
+def _legality(loop: Loop, machine: Machine, ii: int) -> Callable[[Mapping[str, int]], bool]:
     """Every rule but slots and pools, on the operations placed so far."""
-    for d in loop.dependences:
-        if d.src in starts and d.dst in starts and not _met(d, ii, starts):
-            return False
-    for op in loop.ops:
-        at, asked = starts.get(op.name), op.constraint
-        told = (
-            []
-            if at is None
-            else [(asked.start, at), (asked.stage, at // ii), (asked.cycle, at % ii)]
-        )
-        if any(wanted is not None and wanted != has for wanted, has in told):
-            return False
-    for group in loop.groups:
-        offsets = {name: loop.op(name).constraint.stage_offset for name in group if name in starts}
-        if len({starts[name] // ii - offset for name, offset in offsets.items()}) > 1:
-            return False
-    for budget in machine.budgets:
-        if budget.bytes is None or budget.space == "register":
-            continue
-        inside = [s for s in loop.storages if s.space == budget.space]
-        if sum(s.bytes * _ring_depth(loop, s, ii, starts) for s in inside) > budget.bytes:
-            return False
-    return not over(loop, machine, ii, starts)
+    asked = {op.name: op.constraint for op in loop.ops}
+    pinned = [n for n, c in asked.items() if (c.start, c.stage, c.cycle) != (None, None, None)]
+    limits = [
+        (b.bytes, [_Ring.of(loop, s) for s in loop.storages if s.space == b.space])
+        for b in machine.budgets
+        if b.bytes is not None and b.space != "register"
+    ]
+
+    def legal_so_far(starts: Mapping[str, int]) -> bool:
+        for d in loop.dependences:
+            if d.src in starts and d.dst in starts and not _met(d, ii, starts):
+                return False
+        for name in pinned:
+            at, c = starts.get(name), asked[name]
+            told = [] if at is None else [(c.start, at), (c.stage, at // ii), (c.cycle, at % ii)]
+            if any(wanted is not None and wanted != has for wanted, has in told):
+                return False
+        for group in loop.groups:
+            stages = {starts[n] // ii - asked[n].stage_offset for n in group if n in starts}
+            if len(stages) > 1:
+                return False
+        for most, rings in limits:
+            if sum(ring.bytes * ring.depth(ii, starts) for ring in rings) > most:
+                return False
+        return not over(loop, machine, ii, starts)
+
+    return legal_so_far
 
 
 def _met(d: Dependence, ii: int, starts: Mapping[str, int]) -> bool:
     return starts[d.dst] >= starts[d.src] + d.latency - ii * d.distance
 
 
-def _ring_depth(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -> int:
-    """Copies alive at once, as far as operations are placed; it only grows as more are."""
-    begins: list[int] = []
-    ends: list[int] = []
-    for op in loop.ops:
-        if op.name not in starts:
-            continue
-        holds = max((use.offset + use.duration for use in op.uses or ()), default=0)
-        done = starts[op.name] + max(op.latency or 0, holds)
-        if storage.name in op.writes:
-            begins.append(starts[op.name])
-            ends.append(done)
-        ends += [done + ii * read.distance for read in op.reads if read.storage == storage.name]
-    if storage.fixed or not begins:
-        return 1
-    return max(1, -(-(max(ends) - min(begins)) // ii))
+@dataclass(frozen=True)
+class _Ring:
+    """A storage, and who touches it: its name, when it is done, iterations back."""
+
+    bytes: int
+    fixed: bool
+    writers: list[tuple[str, int]]
+    readers: list[tuple[str, int, int]]
+
+    @staticmethod
+    def of(loop: Loop, storage: Storage) -> _Ring:
+        ring = _Ring(storage.bytes, storage.fixed, [], [])
+        for op in loop.ops:
+            holds = max((use.offset + use.duration for use in op.uses or ()), default=0)
+            lasts = max(op.latency or 0, holds)
+            if storage.name in op.writes:
+                ring.writers.append((op.name, lasts))
+            for read in op.reads:
+                if read.storage == storage.name:
+                    ring.readers.append((op.name, lasts, read.distance))
+        return ring
+
+    def depth(self, ii: int, starts: Mapping[str, int]) -> int:
+        """Copies alive at once, as far as operations are placed; it only grows as more are."""
+        begins = [starts[name] for name, _ in self.writers if name in starts]
+        if self.fixed or not begins:
+            return 1
+        ends = [starts[name] + lasts for name, lasts in self.writers if name in starts]
+        ends += [
+            starts[name] + lasts + ii * distance
+            for name, lasts, distance in self.readers
+            if name in starts
+        ]
+        return max(1, -(-(max(ends) - min(begins)) // ii))

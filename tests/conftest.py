@@ -1,7 +1,12 @@
-"""Hypothesis profiles: quick in CI, many more examples in `make test-deep`; caches of their own."""
+"""Hypothesis profiles: quick in CI, many more examples in `make test-deep`; caches and Ctrl-C."""
 
 import os
+import signal
 from collections.abc import Iterator
+
+# Before anybody loads NumPy: the threads of its products spin while they wait, and take the core
+# from the other worker of the tests.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,3 +25,11 @@ def _caches_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("STRETTO_CACHE", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_as_in_a_shell() -> Iterator[None]:
+    """Ctrl-C is heard, here and by what tests start; a job in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

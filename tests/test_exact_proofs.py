@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -184,15 +183,6 @@ def test_too_little_memory_is_told(
     assert "not enough memory" in capsys.readouterr().err
 
 
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """Ctrl-C is heard as in a user's shell, also where the tests run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heard")
 def test_ctrl_c_waits_for_the_solver_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
@@ -224,7 +214,6 @@ def test_the_solver_loads_no_pandas_until_somebody_asks_it_for_a_table() -> None
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.usefixtures("heard")
 def test_ctrl_c_pressed_twice_stops_the_solver_and_ends_its_thread() -> None:
     pressed: list[int] = []
     with interrupts.on_ctrl_c(lambda: pressed.append(1)):

@@ -52,6 +52,7 @@ def plans(core: Core, rng: random.Random) -> list[tuple[str, tuple[object, ...]]
         ("pack", (priority, rng.random() < 0.4, rng.random() < 0.4, rng.randrange(60))),
         ("iterate", (priority, rng.randrange(20 * core.size + 1), False)),
         ("iterate", (priority, rng.randrange(20 * core.size + 1), True)),
+        ("rau", (priority, rng.randrange(20 * core.size + 1))),
     ]
 
 

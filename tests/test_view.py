@@ -349,7 +349,6 @@ def test_ctrl_c_ends_it_quietly_right_after_an_answer_too(questions: int) -> Non
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()

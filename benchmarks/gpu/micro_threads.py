@@ -88,6 +88,12 @@ def gathered():
                         found.append({"kind": "gather", "source": "hbm", "block": block,
                                       "warps": warps, "width": 2, "flight": flight,
                                       "stores": stores, "pause": pause})  # fmt: skip
+    return found + loaded_twice() + working()
+
+
+def loaded_twice():
+    """Blocks that load what they have loaded, and store it."""
+    found = []
     for stores in (0, 1):
         for held in HELD:
             found.append({"kind": "again", "source": "hbm", "block": 4, "warps": 4 * held,
@@ -99,10 +105,16 @@ def gathered():
             for common in (0, 1):
                 found.append({"kind": "burst", "source": "hbm", "block": block, "warps": warps,
                               "group": group, "common": common, "pause": 200})  # fmt: skip
-    for elements in (4, 16):
-        for warps in WORKING:
-            found.append({"kind": "works", "block": 4, "warps": warps, "elements": elements})
     return found
+
+
+def working():
+    """Warps that compute and load nothing."""
+    return [
+        {"kind": "works", "block": 4, "warps": warps, "elements": elements}
+        for elements in (4, 16)
+        for warps in WORKING
+    ]
 
 
 def passed_on():

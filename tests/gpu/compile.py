@@ -16,8 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
@@ -108,6 +107,13 @@ def compiled(python: str, name: str, folder: Path) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def written_and_compiled(
+    python: str, folder: Path, kernel: tuple[str, Path, str, EmitMode | None]
+) -> dict[str, Any]:
+    """One kernel from its file to what the compiler says: kernels take seconds to a minute."""
+    return compiled(python, written(*kernel, folder), folder)
+
+
 def wrong(found: dict[str, Any]) -> str:
     """What is wrong with a compiled kernel; nothing if empty."""
     if "error" in found:
@@ -116,32 +122,34 @@ def wrong(found: dict[str, Any]) -> str:
     return "; ".join([*told, *found["remarks"]])
 
 
+def asked(folder: Path) -> list[tuple[str, Path, str, EmitMode | None]]:
+    """All that are compiled; those that do not ship are written into the folder."""
+    every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
+    for name, kernel, machine in ATOMICS:
+        file = folder / f"{name}.ttir"
+        file.write_text(kernel)
+        every.append((name, file, machine, None))
+    return every
+
+
 def main(python: str) -> int:
     """How many fail."""
     begun = time.monotonic()
     failed = 0
-    with tempfile.TemporaryDirectory() as text:
+    with tempfile.TemporaryDirectory() as text, Pool(WORKERS) as pool:
         folder = Path(text)
-        with Pool(WORKERS) as pool:
-            every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
-            for name, kernel, machine in ATOMICS:
-                file = folder / f"{name}.ttir"
-                file.write_text(kernel)
-                every.append((name, file, machine, None))
-            names = pool.starmap(written, [(*one, folder) for one in every])
-        with ThreadPoolExecutor(WORKERS) as threads:
-            for found in threads.map(compiled, repeat(python), names, repeat(folder)):
-                name, why = found["name"], wrong(found)
-                excuse = EXCUSED.get(name, "") if "error" not in found else ""
-                failed += bool(why) != bool(excuse)
-                sizes = f"{found.get('registers')} registers, {found.get('products')} products"
-                verdict = why or "ok"
-                if excuse:
-                    verdict += (
-                        f" (excused: {excuse})" if why else f": EXCUSED ({excuse}) for nothing"
-                    )
-                print(f"{name}: {sizes}: {verdict}", flush=True)
-    print(f"{len(names)} kernels, {failed} failed, {time.monotonic() - begun:.0f} s")
+        every = asked(folder)
+        made = partial(written_and_compiled, python, folder)
+        for found in pool.imap(made, every):
+            name, why = found["name"], wrong(found)
+            excuse = EXCUSED.get(name, "") if "error" not in found else ""
+            failed += bool(why) != bool(excuse)
+            sizes = f"{found.get('registers')} registers, {found.get('products')} products"
+            verdict = why or "ok"
+            if excuse:
+                verdict += f" (excused: {excuse})" if why else f": EXCUSED ({excuse}) for nothing"
+            print(f"{name}: {sizes}: {verdict}", flush=True)
+    print(f"{len(every)} kernels, {failed} failed, {time.monotonic() - begun:.0f} s")
     return failed
 
 

@@ -5,20 +5,23 @@
 
 # ruff: noqa: T201
 
+import contextlib
 import importlib.util
+import io
 import json
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import get_ptxas
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 import triton
+from triton import knobs
+
+knobs.compilation.always_compile = True  # a cubin of the cache comes without what ptxas said of it
+knobs.nvidia.dump_ptxas_log = True
 
 PRODUCTS = ("wgmma.mma_async", "tcgen05.mma.")
 ELEMENTS = {"f16": gl.float16, "bf16": gl.bfloat16, "f32": gl.float32}
@@ -54,24 +57,17 @@ def compiled(path, meta):
     if meta["maxnreg"]:
         options["maxnreg"] = meta["maxnreg"]
     target = GPUTarget("cuda", capability, 32)
-    made = triton.compile(source_of(path, meta), target=target, options=options)
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "kernel.ptx"
-        text.write_text(made.asm["ptx"])
-        command = [
-            get_ptxas(capability).path,
-            "-v",
-            f"--gpu-name=sm_{capability}a",
-            text,
-            "-o",
-            Path(folder) / "kernel.cubin",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    said = done.stdout + done.stderr
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        made = triton.compile(source_of(path, meta), target=target, options=options)
+    told = said.getvalue()
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", told)]
+    if not registers:
+        raise RuntimeError("ptxas says nothing of registers, so it may say nothing of spills")
     return {
-        "registers": [int(n) for n in re.findall(r"Used (\d+) registers", said)],
-        "spilled": sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", said)),
-        "remarks": sorted(set(re.findall(r"C75\d\d", said))),
+        "registers": registers,
+        "spilled": sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", told)),
+        "remarks": sorted(set(re.findall(r"C75\d\d", told))),
         "products": sum(made.asm["ptx"].count(name) for name in PRODUCTS),
         "smem": made.metadata.shared,
     }

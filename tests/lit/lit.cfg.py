@@ -2,6 +2,7 @@
 
 lit -v tests/lit                  writes under the system's temporary folder, not beside the tests
 lit -v -D exec_root=DIR tests/lit
+lit -v -D tools=DIR tests/lit     the commands in DIR, which `tests/warm_tools.py` serves
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -28,7 +29,8 @@ config.test_source_root = str(HERE)
 config.test_exec_root = lit_config.params.get("exec_root") or str(
     Path(tempfile.gettempdir()) / f"stretto-lit-{os.getuid()}"
 )
-config.environment["PATH"] = os.pathsep.join((str(TOOLS), config.environment.get("PATH", "")))
+path = (lit_config.params.get("tools"), str(TOOLS), config.environment.get("PATH", ""))
+config.environment["PATH"] = os.pathsep.join(filter(None, path))
 for tool in ("stretto", "stretto-opt", "xdsl-opt", "filecheck"):
     if not (TOOLS / tool).exists():
         lit_config.fatal(f"{tool} is not installed in {TOOLS}")

@@ -14,9 +14,10 @@ const kernel = join(root, "examples/attention_forward.mlir");
 let browser;
 let server;
 
-/** A running `stretto view`, and its address. */
+/** A running `stretto view` that hears Ctrl-C, which a job in the background ignores; and its address. */
 const serve = async () => {
-  const process = spawn(stretto, ["view", kernel, "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
+  const words = ["--default-signal=INT", stretto, "view", kernel, "--no-browser"];
+  const process = spawn("env", words, { stdio: ["ignore", "pipe", "inherit"] });
   const [address] = await new Promise((found) => {
     const lines = [];
     createInterface(process.stdout).on("line", (line) => found([...lines, line]));

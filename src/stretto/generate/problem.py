@@ -47,7 +47,11 @@ EFFORTS = {"quick": 100, "normal": 800, "thorough": 8_000}
 """Steps of search that each operation of a small loop is worth."""
 SMALL = 1_000
 """Operations from which on a loop's work grows no more in proportion: at this size it is half."""
-
+LONG = 60
+"""Seats that a long plan by start may take, for each operation."""
+SWEPT, TRIES = 48_000_000, 400
+"""Seats that a small loop is worth to try IIs by Rau's own method, and how many IIs at most: so
+many up to 1,000 operations, 66 at 3,000."""
 
 FULL = 128
 """Operations up to which each has its full share of the work to save stages."""
@@ -140,6 +144,13 @@ class Problem(Compiled):
         claims = sum(map(len, self.claims))
         steps = EFFORTS[self.options.effort] * self.size * SMALL // (SMALL + self.size)
         return max(200, steps * 2 * self.size // max(2 * self.size, claims))
+
+    @property
+    def swept(self) -> int:
+        """IIs below the one found at which the loop is worth a try of Rau's own method."""
+        scale = EFFORTS[self.options.effort] / EFFORTS["normal"]
+        seats = SWEPT * SMALL // (SMALL + self.size)
+        return int(scale * min(TRIES, seats // (LONG * self.size)))
 
 
 def make_problem(loop: Loop, machine: Machine, options: Options) -> Problem:

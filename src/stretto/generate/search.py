@@ -3,8 +3,11 @@
     MII ✗                                 first at the bound itself: most loops end here
     MII ✗ +1 ✗ +2 ✗ +4 ✓                 quick tries, ever wider apart, give an upper end
              +3 ✗                         those between halve what is left
-    MII ✗ thorough      ✗✗ below the best what work is left: at the bound, then down from the best
-    MII ✗✗✗✗✗✗✗✗✗✗✗✗✗                     and every II not tried yet, in order
+    MII ✗ thorough                        at the bound again, with more work
+    MII ✗✗✗✗✗✗✗✗✗✗✓                      every II below the best by Rau's own method, upward: what
+                                          a textbook's scheduler finds, is found
+                  ✗✗ below the best       what work is left: down from the best
+    MII ✗✗✗✗✗✗✗✗                          and every II not tried yet, in order
 
 Feasibility is not monotone in the II. The wide steps only find an upper end soon; whatever is left
 out by them is tried afterwards, and IIs that the work allowed does not reach are said to be
@@ -33,12 +36,11 @@ AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
 """Steps for each operation of a try: at the bound, to find an upper end, between the two."""
 LEAN = 120
 """Steps for each operation of a small loop to save stages at the II found."""
-THOROUGH = 4
-"""The part of what is left after that that goes to the bound."""
+THOROUGH, PRESS = 4, 8
+"""The part of what is left after that that goes to the bound, and then to halving again."""
 FROM_ABOVE = 5
-"""Tries down from the best II that may fail in a row."""
-CHEAP = 8
-"""Steps of the textbook's plan that take as long as one of the others."""
+"""Tries down from the best II that may fail in a row; placements of the textbook's that may break
+a rule that it does not know."""
 ARMS = 10
 """What the arms take, in steps of refinement: so many for each operation squared."""
 
@@ -196,13 +198,13 @@ class _Hunt:
     def press(self, first: int) -> None:
         """Halving again between the bound and the best, each time by one long plan by start."""
         failed = first
-        most = self.work.left // 2
+        most = self.work.left // PRESS
         work = Work(most)
         while work.left > 0 and self.problem.wants("rau"):
             if failed + 1 >= self.end:
                 break
             middle = (failed + self.end) // 2
-            if not self._take(middle, self.refiner.by_start(middle, work, weigh=True)):
+            if not self._take(middle, self.refiner.by_start(middle, work)):
                 failed = middle
         self.work.spend(most - max(0, work.left))
 
@@ -216,20 +218,26 @@ class _Hunt:
         return found is not None
 
     def sweep(self, first: int) -> None:
-        """The textbook's own way: every II from the bound upward, by its plan alone."""
+        """Rau's own method at every II below the best, upward: where it ends first, so do we.
+
+        It knows neither budgets of memory nor pins; where what it finds is refused again and
+        again, it has nothing to say.
+        """
         if not self.problem.wants("rau"):
             return
-        most = 3 * self.work.left // 4
-        work = Work(most * CHEAP)
-        for ii in range(first, self.end):
-            if work.left <= 0:
-                break
+        refused = 0
+        for ii in range(max(first, self.end - self.problem.swept), self.end):
             known = self.refused.get(ii)
             if known is not None and known.proved:
                 continue
-            if self._take(ii, self.refiner.by_start(ii, work, weigh=False)):
-                break
-        self.work.spend(most - max(0, work.left) // CHEAP)
+            found = self.refiner.textbook(ii)
+            if found is None:
+                continue
+            if not isinstance(found, Refusal) and self._take(ii, found):
+                return
+            refused += 1
+            if refused == FROM_ABOVE:
+                return
 
     @property
     def affords_arms(self) -> bool:

@@ -28,6 +28,8 @@ NARROW, LIKE = (128, 128, 32, 6), (64, 64, 64, 6)
 """Tiles of half the columns, and some of as many bytes."""
 READ = "64, 96, 128"
 """Bytes of shared memory that the products beside which lanes meet read in a cycle."""
+NARROWEST = 32
+"""Columns of a product that waits for what it reads of shared memory."""
 MET = 8
 """Columns of a tile that hardly has more to do than to bring lanes together."""
 STEPS = 8
@@ -192,6 +194,7 @@ def _products(results: Results) -> dict[str, Figure]:
     shapes = [(n, k) for n in (64, 128, 256) for k in (64, 128)]
     late = median(product("single", n, k) - product("steady", n, k) for n, k in shapes)
     issue = 128 * 128 / product("issue", 128, 128)
+    read = (64 + NARROWEST) * 128 * 2 / product("steady", NARROWEST, 128)
     store = results.cycles(kind="store", how="tma", n=128, warps=4)
     kept = results.cycles(kind="store", how="smem", n=128, warps=4)
     info = results.row(kind="info")
@@ -200,6 +203,11 @@ def _products(results: Results) -> dict[str, Figure]:
             _whole(0, issue),
             "a product is issued: cycles, and elements of its right factor a cycle more",
             "product issue",
+        ),
+        "read": (
+            _whole(read),
+            "bytes of shared memory a cycle that products read at most",
+            f"product steady of {NARROWEST} columns, both factors there",
         ),
         "product_latency": (
             _whole(late),
@@ -223,7 +231,8 @@ def _products(results: Results) -> dict[str, Figure]:
 
 def _beside(results: Results) -> dict[str, Figure]:
     def arithmetic(op: str, n: int, beside: str, **more: int) -> float:
-        return results.cycles(kind="arithmetic", op=op, n=n, d=128, beside=beside, **more)
+        shape = {"d": 128} | more
+        return results.cycles(kind="arithmetic", op=op, n=n, beside=beside, **shape)
 
     def slowed(op: str, n: int) -> float:
         return arithmetic(op, n, "products", p=128, k=128, registers=0)
@@ -235,6 +244,7 @@ def _beside(results: Results) -> dict[str, Figure]:
         arithmetic("maximum", MET, "products", p=p, k=128, registers=registers) - met
         for p, registers in ((128, 1), (128, 0), (64, 0))
     ]
+    further = arithmetic("maximum", MET, "two", d=64, tall=2) - arithmetic("maximum", MET, "two")
     return {
         "beside": (
             _whole(left * HUNDREDTHS),
@@ -250,6 +260,11 @@ def _beside(results: Results) -> dict[str, Figure]:
             _whole(met, *longer),
             f"lanes meet: alone, and cycles more beside products that read {READ} bytes a cycle",
             "arithmetic maximum of 8 columns",
+        ),
+        "further": (
+            _whole(further),
+            "lanes meet: cycles more for each two rows of a thread beyond the first two",
+            f"arithmetic maximum of {MET} columns and twice the rows: two agents",
         ),
         "elements": (
             _whole(*(arithmetic(op, 128, "two") / 2 for op in ("subtract", "higher"))),

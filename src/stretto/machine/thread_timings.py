@@ -96,13 +96,20 @@ def loads_from(results: Results) -> dict[str, Figure]:
         "hundredths of its loads that its own cache has, at these sizes",
         "keep, between fetch l1 and l2 of 16 warps",
     )
+    rows = {warps: results.row(kind="follow", warps=warps) for warps in (1, 4, 8, 16)}
+    single = float(rows[1]["block"]) + float(rows[1]["cycles"])
+    found["follow"] = (
+        (round(median(float(rows[n]["cycles"]) for n in (4, 8, 16))), round(single / LANES)),
+        "from the end of a block to the next in its place; and for each block of an SM, at least",
+        "follow",
+    )
     found |= _gathered(results)
     between = [results.cycles(kind="pass", warps=n, stores=0, spin=8000) for n in (4, 8, 16)]
     crowded = float(results.row(kind="pass", warps=2, stores=0, spin=2000)["spin"])
     crowded += results.cycles(kind="pass", warps=2, stores=0, spin=2000)
-    found["follow"] = (
+    found["pass"] = (
         (round(median(between)), round(crowded / LANES)),
-        "from the end of a block to the next in its place; and for each block of an SM, at least",
+        "the same where neither reads a clock of the whole GPU",
         "pass",
     )
     alone, beside = (

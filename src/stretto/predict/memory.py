@@ -60,6 +60,8 @@ class Memory:
     follow: tuple[float, float]
     """Cycles from the end of a block to the beginning of the next in its place; and at least for
     each block, however many an SM has."""
+    passing: tuple[float, float]
+    """The same of blocks whose threads load."""
     registers: float
     """Of a thread, beyond what it has loaded."""
     meet: tuple[float, ...]
@@ -90,8 +92,8 @@ def memory_of(machine: Machine, clock: float) -> Memory | None:
     """The figures of a machine at a clock; None where it does not state them."""
     names = ("load_clock", "load_l1", "load_rate_l2", "load_latency_l2", "load_rate_hbm",
              "load_latency_hbm", "load_rate_mixed", "load_latency_mixed", "load_last",
-             "load_store_hbm", "follow", "addresses", "keep_size", "keep_hits", "l2", "meet",
-             "instruction")  # fmt: skip
+             "load_store_hbm", "follow", "pass", "addresses", "keep_size", "keep_hits", "l2",
+             "meet", "instruction")  # fmt: skip
     stated = {name: machine.timing(name) for name in names}
     found = {name: tuple(map(float, v)) for name, v in stated.items() if v is not None}
     if len(found) < len(names):
@@ -122,6 +124,7 @@ def memory_of(machine: Machine, clock: float) -> Memory | None:
         found["load_last"][0] / 100,
         found["load_store_hbm"][0] / 100 / slower,
         (found["follow"][0], found["follow"][1]),
+        (found["pass"][0], found["pass"][1]),
         found["addresses"][0],
         found["meet"],
         (found["instruction"][0] / 100, found["instruction"][1] / 100),

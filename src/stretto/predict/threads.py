@@ -130,13 +130,13 @@ class Threads:
             several * traffic.lanes,
             several * traffic.slots,
             several * traffic.tensor,
-            several * memory.follow[1],
+            several * memory.passing[1],
         )
 
         def laid_out(cycles: float, more: float = 0.0) -> Outcome:
             return self._laid_out(often, traffic, cycles, more)
 
-        follow = memory.follow[0]
+        follow = memory.passing[0]
         longest = max(least, laid_out(least).cycles + follow)
         cycles = _agreed(least, longest, lambda n: laid_out(n).cycles + follow - n)
         found = laid_out(cycles)
@@ -150,7 +150,7 @@ class Threads:
 
     def unhindered(self, often: Callable[[LoopScore | Around], int], cycles: float) -> float:
         """Cycles of a block's place at the latencies of such a length, were there bytes enough."""
-        return self._laid_out(often, self._traffic(often), cycles).cycles + self.memory.follow[0]
+        return self._laid_out(often, self._traffic(often), cycles).cycles + self.memory.passing[0]
 
     def _most(self, traffic: Traffic) -> float:
         """Bytes a cycle that memory has for loads and stores of such parts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from stretto.generate.kernel.core import DONE, FAILED, MORE, Core, core_of
+from stretto.generate.kernel.core import DONE, FAILED, MORE, Core, core_of, whole_of
 
 if TYPE_CHECKING:
     from stretto.generate.kernel.twin import Seats
@@ -33,4 +33,14 @@ def seats_for(core: Core, ii: int) -> type[Seats]:
     return Compiled
 
 
-__all__ = ["DONE", "FAILED", "MORE", "Compiled", "Core", "core_of", "seats_for"]
+__all__ = [
+    "CELLS",
+    "DONE",
+    "FAILED",
+    "MORE",
+    "Compiled",
+    "Core",
+    "core_of",
+    "seats_for",
+    "whole_of",
+]

@@ -2,17 +2,26 @@
 # cython: initializedcheck=False, embedsignature=True
 """The seating loops in C: the same steps, in the same order, as `twin.py`, to the last tie.
 
-    counts[column][cycle]     how much is held of a slot or pool in each modulo cycle
-    lane[column]              who holds it, by first cycle
+    planes[column]     how much is held of a slot or pool in each modulo cycle: the bits of the
+                       count, 64 cycles a word, those of one word side by side
+    lane[column]       who holds it, by first cycle
 
-A window is searched by leaps: the last crowded cycle that a hold would touch is where it may begin
+A window is searched by leaps: behind the last crowded cycle that a hold would touch it may begin
 next. Every call does a bounded number of steps, so that whoever calls can look at the clock.
 """
 
+cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memmove, memset
 
 ctypedef long long i64
+ctypedef unsigned long long u64
+
+cdef extern from *:
+    int leading_zeros "__builtin_clzll" (u64) noexcept nogil
+    int trailing_zeros "__builtin_ctzll" (u64) noexcept nogil
+
+cdef u64 ALL = ~<u64>0
 
 cdef enum:
     OPENINGS = 32
@@ -27,10 +36,8 @@ cdef i64 NONE = -((<i64>1) << 62)
 DONE, FAILED, MORE = 0, 1, 2
 
 cdef struct Held:
-    i64 begin
-    int op
-    i64 length
-    i64 amount
+    int begin
+    int segment
 
 cdef struct Key:
     i64 late
@@ -102,6 +109,7 @@ cdef void* block_of(Py_ssize_t count, size_t size) except NULL:
     return block
 
 
+@cython.final
 cdef class Seats:
     """Seats of operations at one II, found by one plan after the other."""
 
@@ -136,6 +144,7 @@ cdef class Seats:
     # at one II
     cdef object segments
     cdef i64 *seg_at
+    cdef int *seg_op
     cdef i64 *seg_column
     cdef i64 *seg_offset
     cdef i64 *seg_length
@@ -144,8 +153,12 @@ cdef class Seats:
     cdef i64 *alap
     cdef i64 *longest
     cdef i64 **apart
+    cdef bint apart_known
     cdef i64 *ranked
-    cdef int *counts
+    cdef u64 *planes
+    cdef i64 *depth
+    cdef i64 *planes_at
+    cdef i64 words, planes_size
     cdef Held **lane
     cdef int *lane_size
     cdef Rival *rivals
@@ -155,7 +168,7 @@ cdef class Seats:
     cdef char *seated
     cdef int placed
     cdef i64 *priority
-    cdef bint tight, late, textbook, weigh
+    cdef bint tight, late, textbook, weigh, plain
     cdef i64 *last
     cdef Key *queue
     cdef int queue_size, queue_room
@@ -204,6 +217,8 @@ cdef class Seats:
         self.longest = <i64*>block_of(self.columns, sizeof(i64))
         self.apart = <i64**>block_of(self.homes, sizeof(i64*))
         self.ranked = <i64*>block_of(self.homes, sizeof(i64))
+        self.depth = <i64*>block_of(self.columns, sizeof(i64))
+        self.planes_at = <i64*>block_of(self.columns, sizeof(i64))
         self.lane = <Held**>block_of(self.columns, sizeof(Held*))
         self.lane_size = <int*>block_of(self.columns, sizeof(int))
         self.blame = <i64*>block_of(n, sizeof(i64))
@@ -267,7 +282,7 @@ cdef class Seats:
         free(self.group_at); free(self.group_op); free(self.home_at); free(self.home_op)
         free(self.home); free(self.position)
         self._forget()
-        free(self.counts)
+        free(self.planes); free(self.depth); free(self.planes_at)
         if self.apart != NULL:
             for i in range(self.homes):
                 free(self.apart[i])
@@ -282,7 +297,8 @@ cdef class Seats:
         """Drop what is held by whom."""
         cdef int i
         free(self.seg_at); free(self.seg_column); free(self.seg_offset)
-        free(self.seg_length); free(self.seg_amount)
+        free(self.seg_length); free(self.seg_amount); free(self.seg_op)
+        self.seg_op = NULL
         self.seg_at = self.seg_column = self.seg_offset = self.seg_length = self.seg_amount = NULL
         free(self.rivals)
         self.rivals = NULL
@@ -299,14 +315,12 @@ cdef class Seats:
         `segments`: by operation, (column, offset, length, amount) wound around the II; `floors`:
         the first start that what was left out of the problem leaves each operation.
         """
-        cdef int h, op
+        cdef int op
         if segments is not self.segments:
             self._take(segments)
             self.segments = segments
         if ii != self.ii:
-            free(self.counts)
-            self.counts = NULL
-            self.counts = <int*>block_of(self.columns * ii, sizeof(int))
+            self._widen(ii)
         self.ii = ii
         for op in range(self.size):
             self.asap[op] = floors[op]
@@ -314,19 +328,35 @@ cdef class Seats:
             return False
         self._latest(NEVER)
         memset(self.blame, 0, self.size * sizeof(i64))
-        for h in range(self.homes):
-            if self.home_at[h + 1] - self.home_at[h] <= LOOSE:
-                self._distances(h)
-        self._rank()
+        self.apart_known = False
         return True
+
+    cdef int _widen(self, i64 ii) except -1:
+        """A table of so many cycles."""
+        cdef int c
+        cdef i64 size = 0
+        self.words = (ii + 63) // 64
+        for c in range(self.columns):
+            self.planes_at[c] = size
+            size += self.words * self.depth[c]
+        if size != self.planes_size:
+            free(self.planes)
+            self.planes = NULL
+            self.planes = <u64*>block_of(size, sizeof(u64))
+            self.planes_size = size
+        return 0
 
     cdef int _take(self, segments) except -1:
         cdef Py_ssize_t total = 0, k = 0, i = 0
         cdef int c, widest = 0
         self._forget()
+        self.ii = 0  # the table is another
+        for c in range(self.columns):
+            self.depth[c] = (<object>max(1, self.limits[c])).bit_length()
         for row in segments:
             total += len(row)
         self.seg_at = <i64*>block_of(self.size + 1, sizeof(i64))
+        self.seg_op = <int*>block_of(total, sizeof(int))
         self.seg_column = <i64*>block_of(total, sizeof(i64))
         self.seg_offset = <i64*>block_of(total, sizeof(i64))
         self.seg_length = <i64*>block_of(total, sizeof(i64))
@@ -335,12 +365,15 @@ cdef class Seats:
         memset(self.longest, 0, self.columns * sizeof(i64))
         for row in segments:
             for column, offset, length, amount in row:
+                self.seg_op[k] = <int>i
                 self.seg_column[k] = column
                 self.seg_offset[k] = offset
                 self.seg_length[k] = length
                 self.seg_amount[k] = amount
                 c = column
                 self.lane_size[c] += 1
+                while self.seg_amount[k] >> self.depth[c]:
+                    self.depth[c] += 1  # fused ones may draw more than there is
                 if self.seg_length[k] > self.longest[c]:
                     self.longest[c] = self.seg_length[k]
                 k += 1
@@ -438,6 +471,17 @@ cdef class Seats:
                             moved = True
         return 0
 
+    cdef int _know_apart(self) except -1:
+        """What only seating by cycle asks for, once an II."""
+        cdef int h
+        if not self.apart_known:
+            for h in range(self.homes):
+                if self.home_at[h + 1] - self.home_at[h] <= LOOSE:
+                    self._distances(h)
+            self._rank()
+            self.apart_known = True
+        return 0
+
     cdef int _rank(self) except -1:
         """Recurrences, the tightest first, then the largest, then in their order."""
         cdef int h, j
@@ -472,7 +516,7 @@ cdef class Seats:
         """Whether every recurrence is small enough for its distances to be kept."""
         cdef int h
         for h in range(self.homes):
-            if self.apart[h] == NULL:
+            if self.home_at[h + 1] - self.home_at[h] > LOOSE:
                 return False
         return True
 
@@ -506,62 +550,124 @@ cdef class Seats:
 
     # The table --------------------------------------------------------------------------------
 
-    cdef i64 _last_crowded(self, int* row, i64 cycle, i64 length, i64 slack) noexcept nogil:
-        """The last of the cycles from one on that holds more than the slack; -1: none does."""
-        cdef i64 k = length - 1
-        cdef i64 at = cycle + k
-        if at >= self.ii:
-            at -= self.ii
-            while at >= 0:
-                if row[at] > slack:
-                    return k
-                at -= 1
-                k -= 1
-            at = self.ii - 1
-        while k >= 0:
-            if row[at] > slack:
-                return k
-            at -= 1
-            k -= 1
+    cdef inline u64 _full(self, i64 c, i64 slack, i64 word) noexcept nogil:
+        """The cycles of a word in which more than the slack of a column is held."""
+        cdef i64 p, depth = self.depth[c]
+        cdef u64 *plane = self.planes + self.planes_at[c] + word * depth
+        cdef u64 more = 0, equal = ALL
+        if slack < 0:
+            return ALL
+        if depth == 1:
+            return plane[0]  # of one: whoever holds it leaves nothing
+        for p in range(depth - 1, -1, -1):
+            if slack >> p & 1:
+                equal &= plane[p]
+            else:
+                more |= equal & plane[p]
+                equal &= ~plane[p]
+        return more
+
+    cdef i64 _last_in(self, i64 c, i64 slack, i64 low, i64 end) noexcept nogil:
+        """The last crowded cycle from one to before another; -1: none."""
+        cdef i64 word, last = (end - 1) // 64, first = low // 64
+        cdef u64 found
+        for word in range(last, first - 1, -1):
+            found = self._full(c, slack, word)
+            if word == last:
+                found &= ALL >> (63 - (end - 1) % 64)
+            if word == first:
+                found &= ALL << (low % 64)
+            if found:
+                return word * 64 + 63 - leading_zeros(found)
         return -1
 
-    cdef i64 _first_crowded(self, int* row, i64 cycle, i64 length, i64 slack) noexcept nogil:
-        """The first of the cycles from one on that holds more than the slack; -1: none does."""
-        cdef i64 k = 0
-        cdef i64 at = cycle
-        while k < length:
-            if row[at] > slack:
-                return k
-            k += 1
-            at += 1
-            if at == self.ii:
-                at = 0
+    cdef i64 _first_in(self, i64 c, i64 slack, i64 low, i64 end) noexcept nogil:
+        """The first crowded cycle from one to before another; -1: none."""
+        cdef i64 word, last = (end - 1) // 64, first = low // 64
+        cdef u64 found
+        for word in range(first, last + 1):
+            found = self._full(c, slack, word)
+            if word == last:
+                found &= ALL >> (63 - (end - 1) % 64)
+            if word == first:
+                found &= ALL << (low % 64)
+            if found:
+                return word * 64 + trailing_zeros(found)
         return -1
+
+    cdef i64 _free_in(self, i64 c, i64 slack, i64 low) noexcept nogil:
+        """The first cycle from one on that is not crowded; II: none."""
+        cdef i64 word
+        cdef u64 found
+        for word in range(low // 64, self.words):
+            found = ~self._full(c, slack, word)
+            if word == low // 64:
+                found &= ALL << (low % 64)
+            if found:
+                return min(self.ii, word * 64 + trailing_zeros(found))
+        return self.ii
+
+    cdef i64 _last_crowded(self, i64 c, i64 cycle, i64 length, i64 slack) noexcept nogil:
+        """The last of the cycles from one on that holds more than the slack; -1: none does."""
+        cdef i64 end = cycle + length, found
+        if end > self.ii:
+            found = self._last_in(c, slack, 0, end - self.ii)
+            if found >= 0:
+                return found + self.ii - cycle
+            end = self.ii
+        found = self._last_in(c, slack, cycle, end)
+        return found if found < 0 else found - cycle
+
+    cdef i64 _first_crowded(self, i64 c, i64 cycle, i64 length, i64 slack) noexcept nogil:
+        """The first of the cycles from one on that holds more than the slack; -1: none does."""
+        cdef i64 end = cycle + length, found
+        found = self._first_in(c, slack, cycle, min(end, self.ii))
+        if found >= 0:
+            return found - cycle
+        if end > self.ii:
+            found = self._first_in(c, slack, 0, end - self.ii)
+            if found >= 0:
+                return found + self.ii - cycle
+        return -1
+
+    cdef i64 _crowded_run(self, i64 c, i64 cycle, i64 slack) noexcept nogil:
+        """How many cycles in a row, from one on, hold more than the slack; at most II."""
+        cdef i64 ahead = self._free_in(c, slack, cycle)
+        if ahead < self.ii:
+            return ahead - cycle
+        return self.ii - cycle + min(self._free_in(c, slack, 0), cycle)
 
     cdef i64 _first_fit(self, int op, i64 low, i64 high) noexcept nogil:
         """The earliest legal start of a window; NONE if there is none."""
-        cdef i64 t = low, k, column
-        cdef i64 s, first = self.seg_at[op], end = self.seg_at[op + 1]
-        cdef bint moved
+        cdef i64 t = low, k, c, cycle, slack, base = wrap(low, self.ii), more
+        cdef i64 first = self.seg_at[op], end = self.seg_at[op + 1], s = first, content = 0
         if high > low + self.ii - 1:
             high = low + self.ii - 1
-        while t <= high:
-            moved = False
-            for s in range(first, end):
-                column = self.seg_column[s]
-                k = self._last_crowded(
-                    self.counts + column * self.ii,
-                    wrap(t + self.seg_offset[s], self.ii),
-                    self.seg_length[s],
-                    self.limits[column] - self.seg_amount[s],
-                )
-                if k >= 0:
-                    t += k + 1
-                    moved = True
-                    break
-            if not moved:
-                return t
-        return NONE
+        if t > high:
+            return NONE
+        while content < end - first:
+            c = self.seg_column[s]
+            slack = self.limits[c] - self.seg_amount[s]
+            cycle = base + self.seg_offset[s]
+            if cycle >= self.ii:
+                cycle -= self.ii
+            k = self._last_crowded(c, cycle, self.seg_length[s], slack)
+            if k < 0:
+                content += 1
+                s = s + 1 if s + 1 < end else first
+                continue
+            cycle += k + 1
+            if cycle >= self.ii:
+                cycle -= self.ii
+            more = k + 1 + self._crowded_run(c, cycle, slack)
+            t += more
+            if t > high:
+                return NONE
+            base += more
+            if base >= self.ii:
+                base -= self.ii
+            content = 0  # all are asked again, this one first
+        return t
 
     cdef i64 _last_fit(self, int op, i64 low, i64 high) noexcept nogil:
         """The latest legal start of a window; NONE if there is none."""
@@ -575,7 +681,7 @@ cdef class Seats:
             for s in range(first, end):
                 column = self.seg_column[s]
                 k = self._first_crowded(
-                    self.counts + column * self.ii,
+                    column,
                     wrap(t + self.seg_offset[s], self.ii),
                     self.seg_length[s],
                     self.limits[column] - self.seg_amount[s],
@@ -597,7 +703,7 @@ cdef class Seats:
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             column = self.seg_column[s]
             k = self._first_crowded(
-                self.counts + column * self.ii,
+                column,
                 wrap(start + self.seg_offset[s] + self.seg_length[s], self.ii),
                 self.ii,
                 self.limits[column] - self.seg_amount[s],
@@ -638,76 +744,88 @@ cdef class Seats:
         return found
 
     cdef void _commit(self, int op, i64 seat) noexcept nogil:
-        cdef i64 s, c, begin, k, left, amount
-        cdef int *row
+        cdef i64 s, c, begin, base = wrap(seat, self.ii)
         self.start[op] = seat
         self.seated[op] = 1
         self.placed += 1
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            amount = self.seg_amount[s]
-            begin = wrap(seat + self.seg_offset[s], self.ii)
-            self._count(c, begin, self.seg_length[s], amount)
-            self._enter(c, begin, op, self.seg_length[s], amount)
+            begin = base + self.seg_offset[s]
+            if begin >= self.ii:
+                begin -= self.ii
+            self._count(c, begin, self.seg_length[s], self.seg_amount[s])
+            self._enter(c, begin, s)
 
     cdef void _count(self, i64 c, i64 begin, i64 length, i64 amount) noexcept nogil:
-        cdef int *row = self.counts + c * self.ii
-        cdef i64 k, end = begin + length
-        cdef int by = <int>amount
-        if end <= self.ii:
-            for k in range(begin, end):
-                row[k] += by
-        else:
-            for k in range(begin, self.ii):
-                row[k] += by
-            for k in range(end - self.ii):
-                row[k] += by
+        cdef i64 end = begin + length
+        self._count_in(c, begin, min(end, self.ii), amount)
+        if end > self.ii:
+            self._count_in(c, 0, end - self.ii, amount)
 
-    cdef bint _less(self, Held a, i64 begin, int op, i64 length, i64 amount) noexcept nogil:
-        if a.begin != begin:
-            return a.begin < begin
-        if a.op != op:
-            return a.op < op
-        if a.length != length:
-            return a.length < length
-        return a.amount < amount
+    cdef void _count_in(self, i64 c, i64 low, i64 end, i64 amount) noexcept nogil:
+        """Add to the counts of some cycles, or take away: a ripple of carries, or of borrows."""
+        cdef i64 word, p, depth = self.depth[c], first = low // 64, last = (end - 1) // 64
+        cdef i64 size = amount if amount > 0 else -amount
+        cdef u64 mask, carry, other, old, mine
+        cdef u64 *plane
+        for word in range(first, last + 1):
+            mask = ALL
+            if word == first:
+                mask &= ALL << (low % 64)
+            if word == last:
+                mask &= ALL >> (63 - (end - 1) % 64)
+            plane = self.planes + self.planes_at[c] + word * depth
+            if depth == 1:
+                plane[0] ^= mask
+                continue
+            carry = 0
+            for p in range(depth):
+                other = mask if size >> p & 1 else 0
+                old = plane[p]
+                plane[p] = old ^ other ^ carry
+                mine = old if amount > 0 else ~old
+                carry = (mine & (other | carry)) | (other & carry)
 
-    cdef int _place(self, i64 c, i64 begin, int op, i64 length, i64 amount) noexcept nogil:
+    cdef int _place(self, i64 c, i64 begin, i64 segment) noexcept nogil:
         """Where an entry stands or would stand in a lane."""
         cdef int low = 0, high = self.lane_size[c], middle
+        cdef Held *lane = self.lane[c]
         while low < high:
-            middle = (low + high) // 2
-            if self._less(self.lane[c][middle], begin, op, length, amount):
+            middle = (low + high) >> 1
+            if lane[middle].begin < begin or (
+                lane[middle].begin == begin and lane[middle].segment < segment
+            ):
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    cdef void _enter(self, i64 c, i64 begin, int op, i64 length, i64 amount) noexcept nogil:
-        cdef int at = self._place(c, begin, op, length, amount)
+    cdef void _enter(self, i64 c, i64 begin, i64 segment) noexcept nogil:
+        cdef int at = self._place(c, begin, segment)
         cdef Held *lane = self.lane[c]
         memmove(lane + at + 1, lane + at, (self.lane_size[c] - at) * sizeof(Held))
-        lane[at].begin, lane[at].op, lane[at].length, lane[at].amount = begin, op, length, amount
+        lane[at].begin, lane[at].segment = <int>begin, <int>segment
         self.lane_size[c] += 1
 
     cdef void _release(self, int op) noexcept nogil:
-        cdef i64 s, c, begin
+        cdef i64 s, c, begin, base = wrap(self.start[op], self.ii)
         cdef int at
         cdef Held *lane
         self.seated[op] = 0
         self.placed -= 1
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            begin = wrap(self.start[op] + self.seg_offset[s], self.ii)
+            begin = base + self.seg_offset[s]
+            if begin >= self.ii:
+                begin -= self.ii
             self._count(c, begin, self.seg_length[s], -self.seg_amount[s])
-            at = self._place(c, begin, op, self.seg_length[s], self.seg_amount[s])
+            at = self._place(c, begin, s)
             lane = self.lane[c]
             self.lane_size[c] -= 1
             memmove(lane + at, lane + at + 1, (self.lane_size[c] - at) * sizeof(Held))
 
     cdef void _clear(self) noexcept:
-        cdef int c
-        memset(self.counts, 0, self.columns * self.ii * sizeof(int))
+        memset(self.planes, 0, self.planes_size * sizeof(u64))
         memset(self.lane_size, 0, self.columns * sizeof(int))
         memset(self.seated, 0, self.size)
         self.placed = 0
@@ -765,6 +883,7 @@ cdef class Seats:
 
     def pack(self, priority, bint tight, bint late, i64 evictions):
         """Begin a plan that seats by cycle; `blame` of the plans before it stays."""
+        self._know_apart()
         self._begin(priority, evictions)
         self.tight, self.late, self.textbook = tight, late, False
         cdef int h, op
@@ -964,7 +1083,7 @@ cdef class Seats:
             i = self.blame[op] % step
             while i < self.lane_size[c]:
                 at = self.lane[c][i].begin
-                start = at + self.lane[c][i].length - self.seg_offset[s]
+                start = at + self.seg_length[self.lane[c][i].segment] - self.seg_offset[s]
                 start = low + wrap(start - low, self.ii)
                 if start <= high:
                     self._offer(op, start, &best_cost, &best, &best_found)
@@ -1065,18 +1184,18 @@ cdef class Seats:
         last = begin + length
         if first < 0:
             found = self._touching(
-                c, self._place(c, first + ii, -1, 0, 0), self.lane_size[c], begin, length, found
+                c, self._place(c, first + ii, -1), self.lane_size[c], begin, length, found
             )
         found = self._touching(
             c,
-            self._place(c, max(first, 0), -1, 0, 0),
-            self._place(c, min(last, ii), -1, 0, 0),
+            self._place(c, max(first, 0), -1),
+            self._place(c, min(last, ii), -1),
             begin,
             length,
             found,
         )
         if last > ii:
-            found = self._touching(c, 0, self._place(c, last - ii, -1, 0, 0), begin, length, found)
+            found = self._touching(c, 0, self._place(c, last - ii, -1), begin, length, found)
         return found
 
     cdef int _touching(
@@ -1084,44 +1203,68 @@ cdef class Seats:
     ) noexcept nogil:
         cdef int i
         cdef i64 gap
-        cdef Held held
+        cdef Held *held
         for i in range(first, last):
-            held = self.lane[c][i]
-            gap = wrap(held.begin - begin, self.ii)
-            if gap < length or self.ii - gap < held.length:
-                self.rivals[found].blame = self.blame[held.op]
-                self.rivals[found].op = held.op
-                self.rivals[found].amount = held.amount
+            held = self.lane[c] + i
+            gap = held.begin - begin
+            if gap < 0:
+                gap += self.ii
+            if gap < length or self.ii - gap < self.seg_length[held.segment]:
+                self.rivals[found].op = self.seg_op[held.segment]
+                self.rivals[found].blame = self.blame[self.rivals[found].op]
+                self.rivals[found].amount = self.seg_amount[held.segment]
                 found += 1
         return found
 
     cdef int _crowder(self, int op, i64 start) noexcept nogil:
-        """The lightest that stands in the way of a seat at the first cycle in conflict; -1: none."""
-        cdef i64 s, k, c, cycle, gap
-        cdef int i, best = -1
+        """The lightest that stands in the way of a seat at the first cycle in conflict; -1: none.
+
+        Rau's own plan clears the last cycle first.
+        """
+        cdef i64 s, k, c, begin, slack
         for s in range(self.seg_at[op], self.seg_at[op + 1]):
             c = self.seg_column[s]
-            k = self._first_crowded(
-                self.counts + c * self.ii,
-                wrap(start + self.seg_offset[s], self.ii),
-                self.seg_length[s],
-                self.limits[c] - self.seg_amount[s],
-            )
-            if k < 0:
-                continue
-            cycle = wrap(start + self.seg_offset[s] + k, self.ii)
-            for i in range(self.lane_size[c]):
-                gap = wrap(cycle - self.lane[c][i].begin, self.ii)
-                if gap < self.lane[c][i].length:
-                    if best < 0 or self._lighter(self.lane[c][i].op, best):
-                        best = self.lane[c][i].op
-            return best
+            begin = wrap(start + self.seg_offset[s], self.ii)
+            slack = self.limits[c] - self.seg_amount[s]
+            if self.textbook and self.plain:
+                k = self._last_crowded(c, begin, self.seg_length[s], slack)
+            else:
+                k = self._first_crowded(c, begin, self.seg_length[s], slack)
+            if k >= 0:
+                return self._lightest(c, wrap(begin + k, self.ii))
         return -1
+
+    cdef int _lightest(self, i64 c, i64 cycle) noexcept nogil:
+        """The lightest of those that hold a column at a cycle; -1: nobody does."""
+        cdef i64 reach = self.longest[c], low = cycle - reach + 1
+        cdef int best = self._lighter_in(c, max(low, 0), cycle, cycle, -1)
+        if low < 0:
+            best = self._lighter_in(c, max(cycle + 1, low + self.ii), self.ii - 1, cycle, best)
+        return best
+
+    cdef int _lighter_in(self, i64 c, i64 low, i64 high, i64 cycle, int best) noexcept nogil:
+        """The same of those that begin in a stretch, and of one known."""
+        cdef Held *held = self.lane[c] + self._place(c, low, -1)
+        cdef Held *end = self.lane[c] + self.lane_size[c]
+        cdef i64 gap
+        cdef int op
+        while held < end and held.begin <= high:
+            gap = cycle - held.begin
+            if gap < 0:
+                gap += self.ii
+            if gap < self.seg_length[held.segment]:
+                op = self.seg_op[held.segment]
+                if best < 0 or self._lighter(op, best):
+                    best = op
+            held += 1
+        return best
 
     cdef bint _lighter(self, int a, int b) noexcept nogil:
         cdef i64 x, y
         if self.textbook and not self.weigh:
             x, y = self.priority[a], self.priority[b]
+            if self.plain:
+                return x < y or (x == y and a > b)
         else:
             x, y = self.blame[a], self.blame[b]
         return x < y or (x == y and a < b)
@@ -1165,12 +1308,18 @@ cdef class Seats:
         self._begin(priority, budget)
         self.textbook = True
         self.weigh = weigh
+        self.plain = False
         self.visits_size = 0
         for op in range(self.size):
             self.head[op] = -1
         for op in range(self.size):
             self.last[op] = NONE
             self._push(op)
+
+    def rau(self, priority, i64 budget):
+        """Begin Rau's own plan: no start is ruled out by who is not seated yet."""
+        self.iterate(priority, budget, False)
+        self.plain = True
 
     def shorten(self, i64 stages, i64 budget):
         """Go on from a complete placement: who stands beyond so many stages is seated anew.
@@ -1183,6 +1332,7 @@ cdef class Seats:
             if self.asap[op] > self.alap[op]:
                 return False
         self.textbook = self.weigh = True
+        self.plain = False
         self.queue_size = self.visits_size = 0
         self.failed = -1
         self.evictions = budget
@@ -1214,7 +1364,7 @@ cdef class Seats:
                 self.failed = op
                 return 1
             self.evictions -= 1
-            low = self.asap[op]
+            low = 0 if self.plain else self.asap[op]
             for k in range(self.pred_at[op], self.pred_at[op + 1]):
                 if self.seated[self.pred_op[k]]:
                     reached = self.start[self.pred_op[k]] + self.pred_latency[k]
@@ -1266,7 +1416,8 @@ cdef class Seats:
             i = self.blame[op] % step
             while i < self.lane_size[c]:
                 at = self.lane[c][i].begin
-                start = low + wrap(at + self.lane[c][i].length - self.seg_offset[s] - low, self.ii)
+                start = at + self.seg_length[self.lane[c][i].segment] - self.seg_offset[s]
+                start = low + wrap(start - low, self.ii)
                 if start <= high:
                     self._weigh(op, start, &best_cost, &best)
                 start = at - self.seg_offset[s] - self.seg_length[s]

@@ -11,7 +11,7 @@ and what holds nothing as early as those it waits for allow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stretto.generate.problem import Problem
@@ -169,7 +169,13 @@ class Core:
         return [ops for ops in self.nodes if len(ops) > 1]
 
 
-def core_of(problem: Problem, fused: Iterable[Sequence[int]] = ()) -> Core:
+def whole_of(problem: Problem) -> Core:
+    """Every operation of a problem a node, as a textbook has it: a height ends with a start."""
+    core = core_of(problem, fold=False)
+    return replace(core, completion=(0,) * core.size)
+
+
+def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool = True) -> Core:
     """The heart of a problem, with some sets of operations fused."""
     leader = list(range(problem.size))
     together = {members[0]: tuple(members) for members in fused}
@@ -178,7 +184,8 @@ def core_of(problem: Problem, fused: Iterable[Sequence[int]] = ()) -> Core:
             leader[i] = members[0]
     arcs = contracted(problem, leader)
     shared = {i for members in together.values() for i in members}
-    arcs.fold((i for i in idle(problem) if i not in shared), problem.deadline)
+    if fold:
+        arcs.fold((i for i in idle(problem) if i not in shared), problem.deadline)
     kept = [i for i in problem.graph.order if leader[i] == i and i not in arcs.gone]
     kept = _topological(kept, arcs) if together else kept
     ordered = sorted(kept)

@@ -282,8 +282,8 @@ class Seats:
             return self._tightest(op, low)
         return self._first_fit(op, low, high)
 
-    def _after_preds(self, op: int) -> int:
-        low = self._asap[op]
+    def _after_preds(self, op: int, plain: bool = False) -> int:
+        low = 0 if plain else self._asap[op]
         for other, latency, distance in self.core.preds[op]:
             start = self._start.get(other)
             if start is not None:
@@ -458,7 +458,8 @@ class Seats:
             crowded = self._counters[column].above(self.limits[column] - amount)
             crowded = rotate(crowded, begin, self.ii) & ((1 << length) - 1)
             if crowded:
-                cycle = begin + lowest(crowded)
+                plain = self._textbook and self._plain
+                cycle = begin + (crowded.bit_length() - 1 if plain else lowest(crowded))
                 weight = self._priority if self._textbook and not self._weigh else self._blame
                 return min(
                     (
@@ -466,7 +467,7 @@ class Seats:
                         for at, other, held, _ in self._lanes[column]
                         if (cycle - at) % self.ii < held
                     ),
-                    key=lambda other: (weight[other], other),
+                    key=lambda other: (weight[other], -other if plain else other),
                     default=None,
                 )
         return None
@@ -480,10 +481,19 @@ class Seats:
         least, not the next.
         """
         self._begin(priority, budget)
-        self._textbook, self._weigh = True, weigh
+        self._textbook, self._weigh, self._plain = True, weigh, False
         self._last: dict[int, int] = {}
         self._queue = [self._entry(op) for op in range(self.size)]
         heapify(self._queue)
+
+    def rau(self, priority: Sequence[int], budget: int) -> None:
+        """Begin Rau's own plan: no start is ruled out by who is not seated yet.
+
+        Who is in the way leaves from the last cycle in conflict on, of equals the later first. The
+        decisions are those of the textbook, to the last tie, on a core that folds nothing.
+        """
+        self.iterate(priority, budget, False)
+        self._plain = True
 
     def shorten(self, stages: int, budget: int) -> bool:
         """Go on from a complete placement: who stands beyond so many stages is seated anew.
@@ -493,7 +503,7 @@ class Seats:
         self._alap = self._latest(stages * self.ii - 1)
         if any(early > late for early, late in zip(self._asap, self._alap, strict=True)):
             return False
-        self._textbook = self._weigh = True
+        self._textbook, self._weigh, self._plain = True, True, False
         self._visits = {}
         self.failed = -1
         self.evictions = budget
@@ -521,7 +531,7 @@ class Seats:
                 self.failed = op
                 return FAILED
             self.evictions -= 1
-            low, limit = self._after_preds(op), self._alap[op]
+            low, limit = self._after_preds(op, self._plain), self._alap[op]
             if low > limit:
                 if self._asap[op] > limit:
                     self.failed = op

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stretto.generate.kernel import DONE, MORE, Core, core_of, seats_for
+from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import capped, overflow, tighten
-from stretto.generate.problem import Problem
+from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest
 from stretto.problem.registers import RULE
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
 RUNG = "rau"
 CHUNK = 2_000
 """Steps between two looks at the clock."""
-TEXTBOOK, WEIGHED, LONG = 6, 20, 60
-"""Seats that a plan by start may take, for each node."""
+TEXTBOOK, WEIGHED = 6, 20
+"""Seats that a plan by start may take, for each node; LONG: a long one."""
 SHORTER = 8
 """The part of the stages that could be saved that is tried at once."""
 SMALL = 128
 """Nodes up to which a placement is left to `improve.py`, which has moves enough for it."""
+WHOLE = -1
+"""The number of the core in which nothing is folded."""
 ROUNDS = 8
 """Times that all seats are moved earlier to save a stage."""
 
@@ -72,6 +74,7 @@ class Refiner:
     problem: Problem
     first_ii: int
     _cores: list[Core] = field(default_factory=list[Core])
+    _whole: Core | None = None
     _seats: dict[tuple[int, type[Seats]], Seats] = field(
         default_factory=dict["tuple[int, type[Seats]]", "Seats"]
     )
@@ -85,15 +88,14 @@ class Refiner:
                 self._cores.append(core_of(self.problem, sets))
         crowded = len(self._cores) > 1 and _crowded(self._cores[0], ii)
         chosen = range(len(self._cores))[: 0 if crowded else None : -1 if crowded else 1]
-        return [(self._cores[k], self._seats_of(k, ii)) for k in chosen]
+        return [(self._cores[k], self._seats_of(k, self._cores[k], ii)) for k in chosen]
 
     def heart(self, placement: Partial) -> Core | None:
         """The heart in which the same share holds as in a placement, if there is one."""
         fused = set(placement.fused.values())
         return next((core for core in self._cores if set(core.fused()) == fused), None)
 
-    def _seats_of(self, number: int, ii: int) -> Seats:
-        core = self._cores[number]
+    def _seats_of(self, number: int, core: Core, ii: int) -> Seats:
         kind = seats_for(core, ii)
         if (number, kind) not in self._seats:
             self._seats[number, kind] = kind(core)
@@ -129,20 +131,39 @@ class Refiner:
                 break
         return Attempt(None, first.placement, first.refusal)
 
-    def by_start(self, ii: int, work: Work, *, weigh: bool) -> Partial | None:
-        """What one long plan by start finds at this II: the textbook's, or a weighed one."""
+    def by_start(self, ii: int, work: Work) -> Partial | None:
+        """What one long weighed plan by start finds at this II."""
         if never_fits(self.problem, ii) is not None:
             return None
         for core, seats in self.variants(ii):
             if not _taken(core, seats, ii):
                 continue
-            make = _weighed if weigh else _textbook
-            plan = make(seats.heights(), core, LONG)
+            plan = _weighed(seats.heights(), core, LONG)
             if _run(self.problem, seats, plan, work):
                 found, why = self._finish(core, seats, plan)
                 if why is None:
                     return found
         return None
+
+    def textbook(self, ii: int) -> Partial | Refusal | None:
+        """What Rau's own method finds at this II, nothing folded, shared or learned.
+
+        A refusal: it finds something that breaks a rule; None: it finds nothing. An II too long
+        for the compiled table is not tried.
+        """
+        problem = self.problem
+        core = self._whole = self._whole or whole_of(problem)
+        if len(core.limits) * ii > CELLS or _crowded(core, ii) or never_fits(problem, ii):
+            return None
+        seats = self._seats_of(WHOLE, core, ii)
+        if not _taken(core, seats, ii):
+            return None
+        height, most = seats.heights(), LONG * core.size
+        plan = _Plan(lambda s: s.rau(height, most), False)
+        if not _run(problem, seats, plan, Work(most + 1)):
+            return None
+        found, why = self._finish(core, seats, plan)
+        return why or found
 
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
