@@ -79,8 +79,8 @@ def sources(
         if loop is not None and sum(n / rate[op] for op, n in copies) > held(loop):
             beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
             for op, _ in copies:
-                shared, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
-                apart = costs.port * shared if op in beside else timings.alone["l2"] * alone
+                some, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
+                apart = costs.port * some if op in beside else timings.alone["l2"] * alone
                 rate[op] = min(apart, once(known[op], timings, clock))
         for op, _ in copies:
             name = f"{source}, shared by {known[op]:.0f} at {rate[op]:.1f}"
