@@ -24,8 +24,8 @@ PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
 TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6), (256, 128, 64, 2),
          (128, 256, 64, 3), (64, 256, 64, 4))  # fmt: skip
 """Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
-NARROW, LIKE = (128, 128, 32, 6), (64, 64, 64, 6)
-"""Tiles of half the columns, and some of as many bytes."""
+NARROW = (128, 128, 32, 6)
+"""Tiles of half the columns."""
 READ = "64, 96, 128"
 """Bytes of shared memory that the products beside which lanes meet read in a cycle."""
 NARROWEST = 32
@@ -137,18 +137,19 @@ def _copies(results: Results) -> dict[str, Figure]:
         for source in ("l2", "hbm")
     }
 
-    def alone(source: str) -> float:
-        return 128 * 128 * 2 / min(
-            results.cycles(kind="copies", rows=128, columns=128, walk="down", parts=1, share=1,
-                           source=source, ring=ring)
-            for ring in (2, 4)
+    def alone(source: str, columns: int = 128, walk: str = "down") -> float:
+        shape = {"rows": 128, "columns": columns, "walk": walk, "parts": 1, "share": 1}
+        return 128 * columns * 2 / min(
+            results.cycles(kind="copies", **shape, source=source, ring=ring) for ring in (2, 4)
         )  # fmt: skip
 
-    def shared(a: int, b: int, columns: int, ring: int) -> float:
-        shape = {"a": a, "b": b, "columns": columns}
-        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape, ring=ring, pace=0)
+    def shared(a: int, b: int, columns: int, ring: int, **more: int) -> float:
+        shape = {"a": a, "b": b, "columns": columns, "ring": ring, "pace": 0} | more
+        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape)
 
     fastest = max(shared(*tiles) for tiles in TILES)
+    narrow = max(shared(*NARROW), shared(*NARROW, lag=1)) / fastest
+    apart = alone("l2", 32, "across") / alone("l2", 64, "across")
     sms = "hundredths of bytes a cycle of an SM, all SMs loading"
     found: dict[str, Figure] = {
         "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
@@ -163,9 +164,9 @@ def _copies(results: Results) -> dict[str, Figure]:
             "tiles, the fastest of all shapes",
         ),
         "copy_narrow": (
-            _whole(shared(*NARROW) / shared(*LIKE) * HUNDREDTHS),
-            "hundredths of a rate for tiles whose rows have 64 bytes",
-            "tiles of 32 columns beside tiles of as many bytes",
+            _whole(narrow * HUNDREDTHS, apart * HUNDREDTHS),
+            "hundredths of a rate for tiles of rows of 64 bytes: that several load, and others",
+            "tiles of 32 columns beside the fastest; copies of 32 columns beside 64",
         ),
     }
     found["copy_clock"] = (

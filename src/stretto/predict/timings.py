@@ -52,8 +52,9 @@ class Timings:
     """Bytes a cycle by where they come from, of tiles that no other block loads."""
     together: float
     """Bytes a cycle of tiles that blocks in step share."""
-    narrow: float
-    """Part of that for tiles whose rows have 64 bytes."""
+    narrow: tuple[float, float]
+    """Part of what shared tiles have, for those whose rows have 64 bytes; and of what tiles have
+    that no other block loads."""
 
 
 MANY = 4.0
@@ -121,5 +122,5 @@ def timings_of(machine: Machine) -> Timings:
         int(figures["l2"][0]),
         alone,
         figures["copy_rate_shared"][0] / HUNDREDTHS,
-        figures["copy_narrow"][0] / HUNDREDTHS,
+        (figures["copy_narrow"][0] / HUNDREDTHS, figures["copy_narrow"][1] / HUNDREDTHS),
     )

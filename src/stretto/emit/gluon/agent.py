@@ -518,6 +518,11 @@ class AgentWriter:
     def _as(self, value: Value, name: str) -> Shown:
         return Shown(name, self.layouts.of(value) if isinstance(value.type, Tile) else None)
 
+    @property
+    def inside(self) -> bool:
+        """Whether what is written now stands in a block, which may run more than once."""
+        return len(self._scopes) > 1
+
     def enter(self) -> None:
         """A block begins."""
         self._scopes.append({})
