@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from unittest.mock import patch
 
@@ -13,9 +14,10 @@ from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.iterations import one_at_a_time
 from stretto.api.shortening import shortened
 from stretto.emit.gluon.steps import steps_of
-from stretto.loop import Dependence
+from stretto.loop import Dependence, Loop, Op
 from stretto.machine import load_machine
 from stretto.materialize.program import Issue, Position
+from stretto.resources.prepare import prepare
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.verify import verify
 from test_emit import attention
@@ -80,9 +82,43 @@ def orders(wiring: LoopWiring) -> list[Dependence]:
     return [d for d in wiring.loop.stated if d.kind == "order"]
 
 
+def timed(wiring: LoopWiring, product: int = 1) -> Loop:
+    """The loop with what its operations hold, products so many times as long."""
+    loop = prepare(wiring.loop, load_machine("h200")).loop
+
+    def longer(op: Op) -> Op:
+        uses = tuple(
+            replace(use, duration=use.duration * (1 if use.slot == op.agent else product))
+            for use in op.uses or ()
+        )
+        return replace(op, uses=uses) if op.kind == "async.wgmma" else op
+
+    return replace(loop, ops=tuple(map(longer, loop.ops)))
+
+
+def apart_of(wiring: LoopWiring, product: int = 1) -> LoopWiring:
+    return one_at_a_time(wiring, AGENTS, timed(wiring, product))
+
+
+def test_a_long_product_is_waited_for_right_behind_the_first_reduction() -> None:
+    wiring = loop_of(2)
+    short, long = orders(apart_of(wiring)), orders(apart_of(wiring, product=4))
+    more = [d for d in long if d not in short]
+    assert [d for d in short if d not in long] == []
+    ops = {op.name: op for op in wiring.loop.ops}
+    assert {ops[d.src].agent for d in more} == set(AGENTS)
+    for d in more:
+        assert (d.latency, d.distance) == (0, 1)  # of the iteration before, in this step
+        assert ops[d.src].kind == "async.wgmma_wait"
+        (product,) = [p for p in wiring.operations[d.src].operands if p in wiring.made][:1]
+        assert wiring.operations[wiring.made[product][0]].integers("groups")[2] == 1  # it adds
+        (first,) = [o for o in short if o.dst == d.dst and not o.distance]
+        assert ops[first.src].kind == "reduce.max"
+
+
 def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
     wiring = loop_of(2)
-    apart = one_at_a_time(wiring, AGENTS)
+    apart = apart_of(wiring)
     for agent in AGENTS:
         mine = {op.name: op for op in wiring.loop.ops if op.agent == agent}
         asked = [d for d in orders(apart) if d.src in mine]
@@ -97,11 +133,11 @@ def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
 
 def test_a_product_without_arithmetic_has_nothing_to_wait_for() -> None:
     (loop,) = Emitter(shipped("triton/matmul_descriptors")).lowered(2).loops
-    assert one_at_a_time(loop.wiring, AGENTS) is loop.wiring
+    assert apart_of(loop.wiring) is loop.wiring
 
 
 def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
-    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    wiring, machine = apart_of(loop_of(2)), load_machine("h200")
     found = shortened(wiring.loop, machine, 1024, 1306, max_stages=3, work=2.0, seed=0)
     assert found is not None
     assert 1024 <= (found.ii or 0) < 1306
@@ -112,7 +148,7 @@ def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
 
 
 def test_where_no_shorter_schedule_is_found_there_is_none() -> None:
-    wiring, machine = one_at_a_time(loop_of(2), AGENTS), load_machine("h200")
+    wiring, machine = apart_of(loop_of(2)), load_machine("h200")
     assert shortened(wiring.loop, machine, 100, 103, max_stages=3, work=1.0, seed=0) is None
 
 

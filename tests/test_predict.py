@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import stretto
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.errors import StrettoError
+from stretto.kernel import Operation
 from stretto.machine import load_machine
-from stretto.predict import engine
+from stretto.predict import copying, engine
 from stretto.predict.engine import Ring
 from stretto.predict.instructions import (
     Arrive,
@@ -226,6 +227,30 @@ def test_a_starved_ring_is_slower_and_one_of_no_room_is_refused() -> None:
     times = [predicted(depth).loops[0].cycles for depth in (2, 3, 4)]
     assert times == sorted(times, reverse=True)
     assert times[0] > times[-1]
+
+
+def test_narrow_tiles_gain_little_by_being_shared_and_lose_little_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cycles(shared: int, alone: int) -> float:
+        one = made(GEMM, 2)
+        assert one.kernel is not None
+        figures = tuple(
+            replace(figure, values=(shared, alone)) if figure.name == "copy_narrow" else figure
+            for figure in H200.timings
+        )
+        subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+        found = predict_whole(subject, replace(H200, timings=figures), (132,), SIZES)
+        return found.loops[0].cycles
+
+    def narrow(_: Operation) -> int:
+        return 64
+
+    wide = cycles(55, 96)
+    monkeypatch.setattr(copying, "row_bytes", narrow)
+    # Copies are the longest: blocks fall out of step, and one of two tiles comes to each alone.
+    assert wide < cycles(55, 96) < cycles(55, 48)
+    assert cycles(55, 96) < cycles(40, 96)
 
 
 def test_twice_the_work_takes_about_twice_as_long() -> None:

@@ -11,12 +11,13 @@ import pytest
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.emit.score import LoopScore
 from stretto.machine import load_machine
-from stretto.predict.blocks import Part, stretches
+from stretto.predict.blocks import LANES, Part, stretches
 from stretto.predict.copying import once, shared_rate
+from stretto.predict.flow import product_of
 from stretto.predict.instructions import Product, Work, both
 from stretto.predict.running import Subject
 from stretto.predict.timings import timings_of
-from stretto.predict.whole import Watched, watch_whole
+from stretto.predict.whole import Watched, predict_whole, watch_whole
 
 ATTENTION = Path(__file__).parents[1] / "examples/triton/attention_forward_d128.ttir"
 H200 = load_machine("h200")
@@ -61,6 +62,28 @@ def test_groups_of_warps_fill_the_pipes_for_each_other() -> None:
     assert two.cycles >= max(sum(work.cycles for work in one), both(two.arithmetic, two.special))
 
 
+def test_lanes_meet_for_each_two_rows_of_a_thread() -> None:
+    tall = replace(SOFTMAX[0], rows=128.0, further=29.0)
+    (one,) = stretches([tall], 5.0, 1)
+    assert one == Work(128 + MEETING + 29, 128, 0, 2)
+    # Two groups of warps have half of the rows each, and so two a thread.
+    (two,) = stretches([tall], 5.0, 2)
+    assert two.cycles == max(64 + MEETING, 128)
+
+
+def test_what_is_one_number_a_row_is_computed_by_all_lanes_of_the_row() -> None:
+    costing = watched().costing
+    loop = costing.programs[0].loop
+    types = {value.name: value.type for value in loop.values}
+    exponents = [op for op in loop.ops if op.kind == "math.exp2"]
+    found = {
+        len(kind.shape): costing.inside(0, op.name).special / kind.elements
+        for op in exponents
+        if (kind := types[op.results[0]]) is not None
+    }
+    assert found == {2: 1 / 16, 1: LANES / 16}
+
+
 # Products -----------------------------------------------------------------------------------------
 
 
@@ -75,6 +98,15 @@ def watched() -> Watched:
     assert one.kernel is not None
     subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
     return watch_whole(subject, H200, (64, 16), {"length": 8192})
+
+
+def test_a_product_of_few_columns_waits_for_what_it_reads() -> None:
+    tensor = 64 * 32 * 128 / 2048
+    staged = product_of(tensor, 64, (128, 32), True, TIMINGS)
+    assert staged.cycles == (64 + 32) * 128 * 2 / 128 == 192
+    assert product_of(tensor, 64, (128, 32), False, TIMINGS).cycles == tensor
+    assert product_of(2 * tensor, 64, (128, 64), True, TIMINGS).cycles == 2 * tensor
+    assert product_of(2 * tensor, 128, (128, 32), True, TIMINGS).cycles == 2 * staged.cycles
 
 
 def test_work_behind_a_product_delays_some_of_it_and_takes_nothing_away() -> None:
@@ -93,8 +125,13 @@ def test_work_behind_a_product_delays_some_of_it_and_takes_nothing_away() -> Non
 
 
 def test_a_product_from_registers_reads_less_of_shared_memory() -> None:
+    reads = {
+        staged: product_of(256, 64, (128, 64), staged, TIMINGS).smem for staged in (True, False)
+    }
+    assert reads == {True: 128.0, False: 64.0}
+    # Queries are held in registers, and what is multiplied with values is computed there.
     _, program = watched().programs["compute"]
-    assert {one.smem for one in program if isinstance(one, Product)} == {64.0, 128.0}
+    assert {one.smem for one in program if isinstance(one, Product)} == {64.0}
 
 
 def test_factors_of_sums_in_the_same_step_cost_nothing() -> None:
@@ -128,3 +165,21 @@ def test_a_slower_clock_gets_more_bytes_a_cycle_from_hbm_but_not_from_the_cache(
     slow = TIMINGS.memory / 2
     assert once(1, TIMINGS, slow) == 2 * once(1, TIMINGS, TIMINGS.memory)
     assert shared_rate(16, TIMINGS, slow) == shared_rate(16, TIMINGS, TIMINGS.memory)
+
+
+# Blocks -------------------------------------------------------------------------------------------
+
+
+def test_a_block_begins_some_time_after_the_one_before_it_in_its_place() -> None:
+    one = made()
+    assert one.kernel is not None
+    subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+    sms = TIMINGS.sms
+    single, double, triple = (
+        predict_whole(subject, H200, (sms * waves,), {"length": 2048}) for waves in (1, 2, 3)
+    )
+    (gap, _) = H200.timing("follow") or (0, 0)
+    assert gap > 0
+    assert single.cycles == single.block
+    assert double.cycles == pytest.approx(2 * double.block + gap)
+    assert triple.cycles == pytest.approx(3 * triple.block + 2 * gap)

@@ -25,7 +25,7 @@ def work(configurations, run, first):
         try:
             row = run(configurations[number])
         except Exception as failed:
-            row = {"error": f"{type(failed).__name__}: {failed}"[-300:]}
+            row = {"error": f"{type(failed).__name__}: {failed}"[:300]}
         print(json.dumps({"done": number, "row": row}), flush=True)
         if "CUDA" in row.get("error", "") or "Triton Error" in row.get("error", ""):
             os._exit(3)

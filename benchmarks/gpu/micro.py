@@ -46,12 +46,17 @@ PAIRS = ((128, 128, 64), (64, 64, 64), (128, 64, 64), (64, 128, 64), (256, 128, 
 
 
 def arithmetic():
-    """Operations, columns of their tiles, and of the sum that is rescaled."""
-    yield from ((op, n, 128) for n in (64, 128) for op in WORK)
-    yield from (("softmax_rescale", n, 64) for n in (64, 128))
-    yield from ((op, 32, 128) for op in ("maximum", "softmax", "softmax_rescale"))
+    """Operations, columns of their tiles, and of the sum that is rescaled; and how many times two
+    rows a thread has."""
+    yield from ((op, n, 128, 1) for n in (64, 128) for op in WORK)
+    yield from (("softmax_rescale", n, 64, 1) for n in (64, 128))
+    yield ("softmax", 256, 64, 1)
+    yield from ((op, 32, 128, 1) for op in ("maximum", "softmax", "softmax_rescale"))
     # Hardly more than lanes that are brought together.
-    yield from (("maximum", 8, 128), ("sum", 8, 128))
+    yield from (("maximum", 8, 128, 1), ("sum", 8, 128, 1))
+    # As many elements in fewer columns and more rows, of which each has to be brought together.
+    yield from ((op, 64, 64, 2) for op in ("multiply", "exponent", "maximum", "sum", *BLOCKS))
+    yield from (("maximum", 8, 64, 2), ("rows", 64, 64, 2), ("softmax", 32, 64, 2))
 
 
 def configurations():
@@ -70,12 +75,12 @@ def configurations():
                         found.append({"kind": "products", "how": how, "n": n, "k": k,
                                       "registers": registers, "beside": beside})  # fmt: skip
     # Arithmetic: alone, in one agent of twice the warps, two agents, beside another's products.
-    for op, n, d in arithmetic():
+    for op, n, d, tall in arithmetic():
+        what = {"kind": "arithmetic", "op": op, "n": n, "d": d, "tall": tall}
         for beside in ("alone", "wide", "two"):
-            found.append({"kind": "arithmetic", "op": op, "n": n, "d": d, "beside": beside})
+            found.append({**what, "beside": beside})
         for p, k, registers in PRODUCTS:
-            found.append({"kind": "arithmetic", "op": op, "n": n, "d": d, "beside": "products",
-                          "p": p, "k": k, "registers": registers})  # fmt: skip
+            found.append({**what, "beside": "products", "p": p, "k": k, "registers": registers})
     for n in (64, 128):
         for d in (64, 128):
             for agents in (1, 2):
@@ -86,18 +91,20 @@ def configurations():
             for agents in (1, 2):
                 found.append({"kind": "mixed", "op": op, "n": 128, "p": p, "k": k,
                               "agents": agents})  # fmt: skip
-    for n, d in ((128, 64), (128, 128), (64, 64), (64, 128)):
-        for order in ("text", "scores", "rescaled"):
-            for barriers in (0, 1):
-                for agents in (1, 2):
-                    found.append({"kind": "ahead", "order": order, "barriers": barriers, "n": n,
-                                  "d": d, "agents": agents})  # fmt: skip
+    for m, n, d in ((64, 128, 64), (64, 128, 128), (64, 64, 64), (64, 64, 128), (128, 64, 64),
+                    (64, 256, 64), (64, 32, 128)):  # fmt: skip
+        for order in ("text", "scores", "rescaled") if n < 256 else ("text",):
+            for barriers in (0, 1, 2):
+                for agents, late in ((1, 0), (2, 0), (2, 600)):
+                    found.append({"kind": "ahead", "order": order, "barriers": barriers, "m": m,
+                                  "n": n, "d": d, "agents": agents, "late": late})  # fmt: skip
     for offset in (0, 64, 128, 256, 384, 512):
         for registers in (0, 1):
             found.append({"kind": "overlap", "offset": offset, "registers": registers, "n": 128,
                           "k": 128})  # fmt: skip
     # What a ring's turn costs an agent, with a product in it and without.
-    for product, n, k in ((0, 128, 64), (1, 128, 64), (1, 64, 64), (1, 128, 128)):
+    for product, n, k in ((0, 128, 64), (1, 128, 64), (1, 64, 64), (1, 128, 128), (1, 32, 128),
+                          (1, 128, 32)):  # fmt: skip
         for warps in (1, 4, 8) if not product else (4, 8):
             for arrives in (0, 1, 2):
                 for waits in (0, 1, 2):
@@ -112,8 +119,9 @@ def configurations():
                 for blocks in ("one", "all"):
                     found.append({"kind": "copy", "rows": rows, "columns": columns, "what": what,
                                   "source": source, "blocks": blocks})  # fmt: skip
-    for rows, columns, walk in ((128, 64, "across"), (64, 64, "across"), (128, 128, "down"),
-                                (64, 128, "down"), (128, 64, "down")):  # fmt: skip
+    for rows, columns, walk in ((128, 64, "across"), (64, 64, "across"), (128, 32, "across"),
+                                (128, 128, "down"), (64, 128, "down"),
+                                (128, 64, "down")):  # fmt: skip
         for share in (1, 4, 16, 132):
             for ring in (1, 2, 4):
                 for source in ("l2", "hbm"):
@@ -124,9 +132,15 @@ def configurations():
     for a, b, columns in PAIRS:
         for ring in (1, 2, 3, 4, 6):
             for pace in (0, a * b * columns // 2048):
-                if (a + b) * columns * 2 * ring <= 200 * 1024 and (ring > 2 or not pace):
-                    found.append({"kind": "tiles", "a": a, "b": b, "columns": columns,
-                                  "ring": ring, "pace": pace})  # fmt: skip
+                for lag in (0, 1):
+                    if (a + b) * columns * 2 * ring <= 200 * 1024 and (ring > 2 or not pace + lag):
+                        found.append({"kind": "tiles", "a": a, "b": b, "columns": columns,
+                                      "ring": ring, "pace": pace, "lag": lag,
+                                      "skew": 0})  # fmt: skip
+    for skew in (64, 256, 1024, 4096):
+        for ring in (4, 6):
+            found.append({"kind": "tiles", "a": 128, "b": 128, "columns": 64, "ring": ring,
+                          "pace": 512, "lag": 1, "skew": skew})  # fmt: skip
     # Copies out.
     for n in (64, 128, 256):
         for how in ("smem", "tma", "direct"):
@@ -164,8 +178,8 @@ def repeated(configuration):
         case "product" | "products":
             second = c.get("beside", "alone")
             constants = {"FIRST": c["how"], "SECOND": second, "REGISTERS": c["registers"],
-                         "N": 128 if second == "softmax_rescale" else c["n"], "P": c["n"],
-                         "K": c["k"], "D": 64}  # fmt: skip
+                         "TALL": 1, "N": 128 if second == "softmax_rescale" else c["n"],
+                         "P": c["n"], "K": c["k"], "D": 64}  # fmt: skip
             options = {"num_warps": c.get("warps", 4)}
             return kernels.pair, constants, options | limited(second)
         case "arithmetic":
@@ -176,8 +190,8 @@ def repeated(configuration):
                 "products": ("steady", c["op"], 4),
             }[c["beside"]]
             constants = {"FIRST": first, "SECOND": second, "REGISTERS": c.get("registers", 0),
-                         "N": c["n"], "P": c.get("p", 64), "K": c.get("k", 64),
-                         "D": c["d"]}  # fmt: skip
+                         "TALL": c["tall"], "N": c["n"], "P": c.get("p", 64),
+                         "K": c.get("k", 64), "D": c["d"]}  # fmt: skip
             options = {"num_warps": warps}
             return kernels.pair, constants, options | limited(second)
         case "alternate":
@@ -189,8 +203,10 @@ def repeated(configuration):
             return mixed_kernels.mixed, constants, {"num_warps": 4, "maxnreg": 240}
         case "ahead":
             constants = {"AGENTS": c["agents"], "ORDER": c["order"], "BARRIERS": c["barriers"],
-                         "N": c["n"], "D": c["d"]}  # fmt: skip
-            return mixed_kernels.ahead, constants, {"num_warps": 4, "maxnreg": 240}
+                         "LATE": c["late"], "M": c["m"], "N": c["n"], "D": c["d"]}  # fmt: skip
+            # What another agent needs beside two of 240 registers a thread.
+            most = 168 if c["barriers"] == 2 and c["agents"] == 2 else 240
+            return mixed_kernels.ahead, constants, {"num_warps": 4, "maxnreg": most}
         case "overlap":
             constants = {"OFFSET": c["offset"], "REGISTERS": c["registers"], "N": c["n"],
                          "K": c["k"]}  # fmt: skip
@@ -201,7 +217,8 @@ def repeated(configuration):
             return turn_kernels.turns, constants, {"num_warps": c["warps"]}
         case "tiles":
             constants = {"ROWS": ROWS, "COLUMNS": c["columns"], "TILES": TILES_WALKED,
-                         "RING": c["ring"], "PACE": c["pace"]}  # fmt: skip
+                         "RING": c["ring"], "PACE": c["pace"], "LAG": c["lag"],
+                         "SKEW": c["skew"]}  # fmt: skip
             return turn_kernels.tiles, constants, {"num_warps": 1}
         case "copy":
             tiles = TILES[c["source"]]
@@ -329,11 +346,12 @@ def slope(c, blocks, short, long, names, who=0, **more):
         runs.append(launched(blocks, kernel, given, constants, options, **told))
     each = (runs[3][:, 2 * who] - runs[1][:, 2 * who]) / (long - short)
     cycles, low, high = middle(each)
+    mean = round(float(each.double().mean()), 1)
     span = runs[3][:, 6] - runs[3][:, 4]
     times = runs[3][:, 7] - runs[3][:, 5]
     good = times > 0
     mhz = round(float(span[good].sum() / times[good].sum() * 1e3)) if bool(good.any()) else None
-    return {"cycles": cycles, "low": low, "high": high, "mhz": mhz}
+    return {"cycles": cycles, "low": low, "high": high, "mean": mean, "mhz": mhz}
 
 
 SMS = 132
@@ -375,6 +393,8 @@ def run(c):
             beside = slope(c, blocks, 64, 256, ["second_trips"], 1, first_trips=LONG // each)
             more = slope(c, blocks, 64, 192, ["first_trips"], 0, second_trips=6000)
             return beside | {"products": more["cycles"]}
+        case "ahead" if c["barriers"] == 2:
+            return slope(c, blocks, 64, 256, ["first_trips", "second_trips"])
         case "alternate" | "mixed" | "ahead":
             return slope(c, blocks, 64, 256, ["first_trips"], second_trips=1024)
         case "overlap":

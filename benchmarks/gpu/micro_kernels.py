@@ -115,11 +115,20 @@ def multiply(
 
 @gluon.jit
 def compute(
-    out, sink, c, trips, WHO: gl.constexpr, OP: gl.constexpr, N: gl.constexpr, D: gl.constexpr
+    out,
+    sink,
+    c,
+    trips,
+    WHO: gl.constexpr,
+    OP: gl.constexpr,
+    TALL: gl.constexpr,
+    N: gl.constexpr,
+    D: gl.constexpr,
 ):
-    """Trips of one operation, or of a block of them, on a tile of all rows of the agent."""
+    """Trips of one operation, or of a block of them, on a tile of all rows of the agent: two of
+    each thread, or TALL times as many."""
     warps: gl.constexpr = gl.num_warps()
-    M: gl.constexpr = 16 * warps
+    M: gl.constexpr = 16 * warps * TALL
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, N, 16])
     wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, D, 16])
     factor: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
@@ -224,6 +233,7 @@ def pair(
     FIRST: gl.constexpr,
     SECOND: gl.constexpr,
     REGISTERS: gl.constexpr,
+    TALL: gl.constexpr,
     N: gl.constexpr,
     P: gl.constexpr,
     K: gl.constexpr,
@@ -247,7 +257,7 @@ def pair(
         if FIRST == "steady" or FIRST == "single" or FIRST == "issue":
             multiply(out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)
         else:
-            compute(out, sink, c, first_trips, 0, FIRST, N, D)
+            compute(out, sink, c, first_trips, 0, FIRST, TALL, N, D)
     elif SECOND == "steady":
         gl.warp_specialize(
             [
@@ -261,7 +271,7 @@ def pair(
         gl.warp_specialize(
             [
                 (multiply, (out, sink, a_tile, b_tile, first_trips, 0, FIRST, REGISTERS, P)),
-                (compute, (out, sink + 65536, c, second_trips, 1, SECOND, N, D)),
+                (compute, (out, sink + 65536, c, second_trips, 1, SECOND, TALL, N, D)),
             ],
             [4],
             [240],
@@ -269,8 +279,8 @@ def pair(
     else:
         gl.warp_specialize(
             [
-                (compute, (out, sink, c, first_trips, 0, FIRST, N, D)),
-                (compute, (out, sink + 65536, c, second_trips, 1, SECOND, N, D)),
+                (compute, (out, sink, c, first_trips, 0, FIRST, TALL, N, D)),
+                (compute, (out, sink + 65536, c, second_trips, 1, SECOND, TALL, N, D)),
             ],
             [4],
             [240],

@@ -163,11 +163,14 @@ def tiles(
     TILES: gl.constexpr,
     RING: gl.constexpr,
     PACE: gl.constexpr,
+    LAG: gl.constexpr,
+    SKEW: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """RING turns in flight, none begun sooner than PACE cycles behind the one before it. Blocks
-    that stand ROWS apart load the same tile of A, ROWS blocks in a row the same of B. A is walked
-    over again and again, of B there is another column each time."""
+    """RING turns in flight, of which one is due every PACE cycles. Blocks that stand ROWS apart
+    load the same tile of A, ROWS blocks in a row the same of B. A is walked over again and again,
+    of B there is another column each time. A slot is filled again when the tile LAG turns behind
+    its own is there; blocks that share tiles begin up to SKEW cycles apart."""
     a_rows: gl.constexpr = a_desc.block_type.shape[0]
     b_rows: gl.constexpr = b_desc.block_type.shape[0]
     bytes: gl.constexpr = a_desc.block_type.nbytes + b_desc.block_type.nbytes
@@ -180,33 +183,42 @@ def tiles(
     a_row = gl.program_id(0) % ROWS * a_rows
     b_row = gl.program_id(0) // ROWS * b_rows
     across = gl.cdiv(gl.num_programs(0), ROWS) * b_rows
+    if SKEW:
+        late = (gl.program_id(0) % ROWS + gl.program_id(0) // ROWS) % ROWS * SKEW // ROWS
+        met = clock()
+        while clock() - met < late:
+            pass
     for i in range(RING):
         mbarrier.expect(full.index(i), bytes)
         tma_load(a_desc, [a_row, i * COLUMNS], full.index(i), a_tile.index(i))
         tma_load(b_desc, [b_row, i * COLUMNS], full.index(i), b_tile.index(i))
-    slot = 0
+    for i in gl.static_range(LAG):
+        mbarrier.wait(full.index(i), 0)
+    slot = LAG
+    free = 0
     phase = 0
     stamp(out, 4)
     begin = clock()
-    last = begin
+    due = begin
     for i in range(trips):
         mbarrier.wait(full.index(slot), phase)
         if PACE:
-            while clock() - last < PACE:
+            while clock() < due:
                 pass
-            last = clock()
-        mbarrier.expect(full.index(slot), bytes)
+            due += PACE
+        mbarrier.expect(full.index(free), bytes)
         at = i + RING
         column = at % TILES * COLUMNS
         row = b_row + at // TILES * across
-        tma_load(a_desc, [a_row, column], full.index(slot), a_tile.index(slot))
-        tma_load(b_desc, [row, column], full.index(slot), b_tile.index(slot))
+        tma_load(a_desc, [a_row, column], full.index(free), a_tile.index(free))
+        tma_load(b_desc, [row, column], full.index(free), b_tile.index(free))
         slot += 1
         phase = gl.where(slot == RING, phase ^ 1, phase)
         slot = gl.where(slot == RING, 0, slot)
+        free = gl.where(slot < LAG, slot + RING, slot) - LAG
     end = clock()
     stamp(out, 6)
-    for i in range(RING):
+    for i in range(RING - LAG):
         mbarrier.wait(full.index(slot), phase)
         slot += 1
         phase = gl.where(slot == RING, phase ^ 1, phase)

@@ -457,7 +457,8 @@ class Emitter:
         generated = schedule(
             wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
         )
-        apart = one_at_a_time(wiring, self.machine.replicas_of_products(consumers))
+        agents = self.machine.replicas_of_products(consumers)
+        apart = one_at_a_time(wiring, agents, generated.problem.loop)
         if apart is wiring or generated.bounds is None or generated.ii is None:
             return wiring, generated
         found = shortened(

@@ -8,6 +8,12 @@ Side by side they need registers for both, and compilers see arithmetic in piece
 have merged. So the loop says: what a group of warps computes in an iteration comes in the order of
 the text, sums that products add to last, and the next iteration's first product behind all of it.
 Products that add to such sums are issued before the next iteration's are waited for.
+
+    wait qk ── max ── wait pv ── exp ── sum ── ...           pv runs on long after the first max
+
+Assemblers move a wait up to where threads would stand still anyway: into the first reduction, of
+which they then work out one row after the other. Where a product takes far longer than that, it is
+waited for right behind the reduction, whose rows stay together.
 """
 
 from __future__ import annotations
@@ -17,16 +23,23 @@ from dataclasses import replace
 from itertools import pairwise
 
 from stretto.kernel import Operation
-from stretto.loop import Dependence, Op
+from stretto.loop import Dependence, Loop, Op
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
 
+LONG = 2
+"""Times a wait and the reduction behind it that a product takes at least to be waited for there."""
 
-def one_at_a_time(wiring: LoopWiring, agents: Iterable[str]) -> LoopWiring:
-    """The loop with such orders for each of its agents; the same where there are none."""
+
+def one_at_a_time(wiring: LoopWiring, agents: Iterable[str], timed: Loop) -> LoopWiring:
+    """The loop with such orders for each of its agents; the same where there are none.
+
+    `timed` is the loop with what its operations hold.
+    """
     asked: list[Dependence] = []
     for agent in agents:
-        asked += _orders([op for op in wiring.loop.ops if op.agent == agent], wiring)
+        mine = [op for op in wiring.loop.ops if op.agent == agent]
+        asked += _orders(mine, wiring) + _waits_behind(mine, wiring, timed)
     if not asked:
         return wiring
     return replace(wiring, loop=replace(wiring.loop, stated=(*wiring.loop.stated, *asked)))
@@ -45,6 +58,28 @@ def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
     waits = [op.name for op in ops if opcode(op.kind).awaits and _awaited(op, wiring) in fresh]
     adding = [op.name for op in products if op.name not in fresh]
     return found + [Dependence(a, b, 1, 1, "order") for a in adding for b in waits]
+
+
+def _waits_behind(ops: list[Op], wiring: LoopWiring, timed: Loop) -> list[Dependence]:
+    """Waits for sums of the iteration before, in front of what follows the first reduction."""
+    computed = [op for op in ops if _computes(op) and opcode(op.kind).accumulator is None]
+    pair = next(((a, b) for a, b in pairwise(computed) if a.kind.startswith("reduce.")), None)
+    if pair is None:
+        return []
+    reduced = _longest(timed, pair[0].name)
+    found: list[Dependence] = []
+    for op in ops:
+        if opcode(op.kind).awaits and _adds(wiring.operations[_awaited(op, wiring)]):
+            uses = timed.op(_awaited(op, wiring)).uses or ()
+            runs = min((use.duration for use in uses if use.slot != op.agent), default=0)
+            if runs >= LONG * (_longest(timed, op.name) + reduced):
+                found.append(Dependence(op.name, pair[1].name, 0, 1, "order"))
+    return found
+
+
+def _longest(loop: Loop, name: str) -> int:
+    """Cycles that an operation holds a slot at most."""
+    return max((use.duration for use in loop.op(name).uses or ()), default=0)
 
 
 def _awaited(op: Op, wiring: LoopWiring) -> str:

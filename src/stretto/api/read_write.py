@@ -24,7 +24,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
 
 from stretto.api import Result
-from stretto.errors import DocumentError, StrettoError, listed, nearest
+from stretto.errors import DocumentError, MachineError, StrettoError, listed, nearest
 from stretto.files import read_data, text_of, write_text
 from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
@@ -129,6 +129,16 @@ def chosen(source: Source, name: str | None) -> Source:
         hint = f"{meant} its loops: {names}".strip()
         raise DocumentError(source.file, "", f"no loop `{name}`", hint)
     return replace(source, loops=loops, notes=about(source, name))
+
+
+def named_by(loop: Loop, file: str) -> Machine | None:
+    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
+    if loop.machine is None:
+        return None
+    try:
+        return load_machine(loop.machine)
+    except MachineError as error:
+        raise DocumentError(file, "$.machine", str(error)) from None
 
 
 def about(source: Source, loop: str) -> tuple[Note, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stretto import __version__
 from stretto.deadline import NEVER, Deadline, cut_off, deadline_after
-from stretto.errors import DocumentError, MachineError, StrettoError
+from stretto.errors import DocumentError, StrettoError
 
 if TYPE_CHECKING:
     from stretto.api import Result, View
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from stretto.exact import Event
     from stretto.frontends import Source
     from stretto.ir.passes.published import PublishedLoop
-    from stretto.loop import Loop
     from stretto.machine import Machine
     from stretto.resources.prepare import Prepared
     from stretto.solution import Refusal, ScheduleAnalysis
@@ -76,7 +75,7 @@ def _each_loop(
     is not prepared by the deadline fails; `work` has its own eye on it. `shown`: how a result is
     viewed, where there is more than one way. `head`: what a document says of all loops.
     """
-    from stretto.api.read_write import about
+    from stretto.api.read_write import about, named_by
     from stretto.loop import texts
     from stretto.machine import load_machine
     from stretto.resources.prepare import prepare
@@ -88,7 +87,7 @@ def _each_loop(
     for loop in source.loops:
         try:
             with cut_off(deadline):
-                on = target or own.get(loop.name) or _named_by(loop, source.file)
+                on = target or own.get(loop.name) or named_by(loop, source.file)
                 ready = prepare(loop, on)
             found = work(ready)
         except StrettoError as error:
@@ -109,18 +108,6 @@ def _each_loop(
         return [line for text in told for line in ("", *text)][1:]
 
     return Reply(document, lines, [*texts(about(source, "")), *errors], success)
-
-
-def _named_by(loop: Loop, file: str) -> Machine | None:
-    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
-    from stretto.machine import load_machine
-
-    if loop.machine is None:
-        return None
-    try:
-        return load_machine(loop.machine)
-    except MachineError as error:
-        raise DocumentError(file, "$.machine", str(error)) from None
 
 
 def _read_input(arguments: argparse.Namespace) -> Source:

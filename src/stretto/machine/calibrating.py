@@ -24,10 +24,12 @@ PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
 TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6), (256, 128, 64, 2),
          (128, 256, 64, 3), (64, 256, 64, 4))  # fmt: skip
 """Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
-NARROW, LIKE = (128, 128, 32, 6), (64, 64, 64, 6)
-"""Tiles of half the columns, and some of as many bytes."""
+NARROW = (128, 128, 32, 6)
+"""Tiles of half the columns."""
 READ = "64, 96, 128"
 """Bytes of shared memory that the products beside which lanes meet read in a cycle."""
+NARROWEST = 32
+"""Columns of a product that waits for what it reads of shared memory."""
 MET = 8
 """Columns of a tile that hardly has more to do than to bring lanes together."""
 STEPS = 8
@@ -135,18 +137,19 @@ def _copies(results: Results) -> dict[str, Figure]:
         for source in ("l2", "hbm")
     }
 
-    def alone(source: str) -> float:
-        return 128 * 128 * 2 / min(
-            results.cycles(kind="copies", rows=128, columns=128, walk="down", parts=1, share=1,
-                           source=source, ring=ring)
-            for ring in (2, 4)
+    def alone(source: str, columns: int = 128, walk: str = "down") -> float:
+        shape = {"rows": 128, "columns": columns, "walk": walk, "parts": 1, "share": 1}
+        return 128 * columns * 2 / min(
+            results.cycles(kind="copies", **shape, source=source, ring=ring) for ring in (2, 4)
         )  # fmt: skip
 
-    def shared(a: int, b: int, columns: int, ring: int) -> float:
-        shape = {"a": a, "b": b, "columns": columns}
-        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape, ring=ring, pace=0)
+    def shared(a: int, b: int, columns: int, ring: int, **more: int) -> float:
+        shape = {"a": a, "b": b, "columns": columns, "ring": ring, "pace": 0} | more
+        return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape)
 
     fastest = max(shared(*tiles) for tiles in TILES)
+    narrow = max(shared(*NARROW), shared(*NARROW, lag=1)) / fastest
+    apart = alone("l2", 32, "across") / alone("l2", 64, "across")
     sms = "hundredths of bytes a cycle of an SM, all SMs loading"
     found: dict[str, Figure] = {
         "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
@@ -161,9 +164,9 @@ def _copies(results: Results) -> dict[str, Figure]:
             "tiles, the fastest of all shapes",
         ),
         "copy_narrow": (
-            _whole(shared(*NARROW) / shared(*LIKE) * HUNDREDTHS),
-            "hundredths of a rate for tiles whose rows have 64 bytes",
-            "tiles of 32 columns beside tiles of as many bytes",
+            _whole(narrow * HUNDREDTHS, apart * HUNDREDTHS),
+            "hundredths of a rate for tiles of rows of 64 bytes: that several load, and others",
+            "tiles of 32 columns beside the fastest; copies of 32 columns beside 64",
         ),
     }
     found["copy_clock"] = (
@@ -192,6 +195,7 @@ def _products(results: Results) -> dict[str, Figure]:
     shapes = [(n, k) for n in (64, 128, 256) for k in (64, 128)]
     late = median(product("single", n, k) - product("steady", n, k) for n, k in shapes)
     issue = 128 * 128 / product("issue", 128, 128)
+    read = (64 + NARROWEST) * 128 * 2 / product("steady", NARROWEST, 128)
     store = results.cycles(kind="store", how="tma", n=128, warps=4)
     kept = results.cycles(kind="store", how="smem", n=128, warps=4)
     info = results.row(kind="info")
@@ -200,6 +204,11 @@ def _products(results: Results) -> dict[str, Figure]:
             _whole(0, issue),
             "a product is issued: cycles, and elements of its right factor a cycle more",
             "product issue",
+        ),
+        "read": (
+            _whole(read),
+            "bytes of shared memory a cycle that products read at most",
+            f"product steady of {NARROWEST} columns, both factors there",
         ),
         "product_latency": (
             _whole(late),
@@ -223,7 +232,8 @@ def _products(results: Results) -> dict[str, Figure]:
 
 def _beside(results: Results) -> dict[str, Figure]:
     def arithmetic(op: str, n: int, beside: str, **more: int) -> float:
-        return results.cycles(kind="arithmetic", op=op, n=n, d=128, beside=beside, **more)
+        shape = {"d": 128} | more
+        return results.cycles(kind="arithmetic", op=op, n=n, beside=beside, **shape)
 
     def slowed(op: str, n: int) -> float:
         return arithmetic(op, n, "products", p=128, k=128, registers=0)
@@ -235,6 +245,7 @@ def _beside(results: Results) -> dict[str, Figure]:
         arithmetic("maximum", MET, "products", p=p, k=128, registers=registers) - met
         for p, registers in ((128, 1), (128, 0), (64, 0))
     ]
+    further = arithmetic("maximum", MET, "two", d=64, tall=2) - arithmetic("maximum", MET, "two")
     return {
         "beside": (
             _whole(left * HUNDREDTHS),
@@ -250,6 +261,11 @@ def _beside(results: Results) -> dict[str, Figure]:
             _whole(met, *longer),
             f"lanes meet: alone, and cycles more beside products that read {READ} bytes a cycle",
             "arithmetic maximum of 8 columns",
+        ),
+        "further": (
+            _whole(further),
+            "lanes meet: cycles more for each two rows of a thread beyond the first two",
+            f"arithmetic maximum of {MET} columns and twice the rows: two agents",
         ),
         "elements": (
             _whole(*(arithmetic(op, 128, "two") / 2 for op in ("subtract", "higher"))),

@@ -235,6 +235,7 @@ def _product(name: str, row: Cursor) -> Product:
         b=spaces(row.get("b")),
         wait=row.opt("wait", Cursor.text, ""),
         in_step=row.opt("in_step", Cursor.boolean, False),
+        held=row.opt("held", Cursor.natural, 0),
         source=_source(row),
     )
 

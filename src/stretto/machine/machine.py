@@ -188,6 +188,9 @@ class Product:
     """The opcode that waits for it, where nobody else is told that it is done."""
     in_step: bool = False
     """Whether a sum that threads read must be waited for in the step that issued the product."""
+    held: int = 0
+    """Registers of a thread that sums and left factors of a loop's products may take for a left
+    factor that no step changes to be held in them as well; 0: none is."""
     source: str = ""
 
 

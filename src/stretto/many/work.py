@@ -15,13 +15,13 @@ from hashlib import sha256
 from typing import Any
 
 from stretto import starting
-from stretto.api.read_write import about, content, read_loops
+from stretto.api.read_write import about, content, named_by, read_loops
 from stretto.caching import package_sum
 from stretto.deadline import cut_off, deadline_after
-from stretto.errors import DocumentError, MachineError, StrettoError
+from stretto.errors import StrettoError
 from stretto.frontends import Source
-from stretto.loop import Loop, texts
-from stretto.machine import Machine, load_machine
+from stretto.loop import texts
+from stretto.machine import Machine
 from stretto.machine.digest import digest
 from stretto.many.inputs import Unit
 from stretto.many.store import AnswerStore, answer, bound_options
@@ -78,7 +78,7 @@ class Work:
                     return Several(len(source))
                 loop = source.loops[unit.index or 0]
                 name = loop.name
-                ready = prepare(loop, self.machine or _named_by(loop, source.file))
+                ready = prepare(loop, self.machine or named_by(loop, source.file))
             found = answer(ready, self.store, time_limit=self.time_limit, options=self.options)
         except StrettoError as error:
             return Worked(failed(name, [_placed(unit, text) for text in error.lines(unit.source)]))
@@ -107,16 +107,6 @@ def _read(unit: Unit, machine: Machine | None) -> Source:
     source = read_loops(unit.source, content(unit.source, unit.data), machine)
     _last[:] = [((unit.data, machine), source)] if len(source) > 1 else []
     return source
-
-
-def _named_by(loop: Loop, file: str) -> Machine | None:
-    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
-    if loop.machine is None:
-        return None
-    try:
-        return load_machine(loop.machine)
-    except MachineError as error:
-        raise DocumentError(file, "$.machine", str(error)) from None
 
 
 starting.load("stretto.solve", "stretto.generate.search", "stretto.frontends.documents")

@@ -25,6 +25,10 @@ COMPARING = frozenset(
      "minimumf", "select", "cmpf")
 )  # fmt: skip
 """Last words of opcodes that compare or choose."""
+ROWS = 64
+"""Rows of a product that one group of warps takes at a time: two of each thread."""
+LANES = 4
+"""Lanes among which a product spreads a row; what is one number a row, each of them has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class Part:
     """From its last element to its result."""
     whole: bool
     """Whether its result is there only when all elements have been seen."""
+    rows: float = 0.0
+    """Of what it makes, where lanes have to meet for each."""
+    further: float = 0.0
+    """Cycles more for each two rows of a thread beyond the first two."""
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
@@ -56,9 +64,15 @@ class Pipes:
     """Cycles of them for an element that is added to others."""
     compare: float
     """Cycles of them for an element that is compared or chosen: by half as many lanes."""
+    lag: float
+    """Cycles from one operation to the next that takes its elements."""
+    meeting: float
+    """Cycles in which lanes are brought together, for two rows of each thread."""
+    further: float
+    """Cycles more for each two rows beyond."""
 
 
-def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Part:
+def part_of(op: Op, loop: Loop, pipes: Pipes) -> Part:
     """What an operation of a prepared loop takes."""
     held = {use.slot: float(use.duration) for use in op.uses or ()}
     arithmetic = held.pop(pipes.arithmetic, 0.0)
@@ -70,18 +84,23 @@ def part_of(op: Op, loop: Loop, pipes: Pipes, lag: float, meeting: float) -> Par
     before = max((t.elements for t in taken if t is not None), default=0)
     whole = 0 < size < before
     word = op.kind.rpartition(".")[2]
+    rows = {t.shape[0] for t in types.values() if t is not None and len(t.shape) == 2}
+    tiles = [t for t in (*made, *taken) if t is not None]
+    if tiles and all(len(t.shape) == 1 and t.shape[0] in rows for t in tiles):
+        arithmetic, special = arithmetic * LANES, special * LANES
+        size, before = size * LANES, before * LANES
     if arithmetic and word in COMPARING:
         arithmetic = max(size, before) * pipes.compare
     elif arithmetic and whole:
         arithmetic = before * pipes.add
     busy = max(arithmetic, special)
     arithmetic += special * pipes.beside
-    tail = meeting if whole else lag
     own = 0.0 if busy else max(held.values(), default=0.0)
-    return Part(
-        op.name, arithmetic, special, own, tail, whole,
-        tuple(operand.value for operand in op.operands if not operand.distance), op.results,
-    )  # fmt: skip
+    inputs = tuple(operand.value for operand in op.operands if not operand.distance)
+    part = Part(op.name, arithmetic, special, own, pipes.lag, whole, 0.0, 0.0, inputs, op.results)
+    if not whole:
+        return part
+    return replace(part, tail=pipes.meeting, rows=float(size), further=pipes.further)
 
 
 def stretches(parts: Sequence[Part], lag: float, groups: float) -> list[Work]:
@@ -101,7 +120,7 @@ def stretches(parts: Sequence[Part], lag: float, groups: float) -> list[Work]:
 
 def _part_of_group(part: Part, groups: float) -> Part:
     """What one of several groups has of an operation."""
-    shared = {of: getattr(part, of) / groups for of in PIPES}
+    shared = {of: getattr(part, of) / groups for of in (*PIPES, "rows")}
     return replace(part, **shared)
 
 
@@ -129,12 +148,13 @@ def _mixed(parts: Sequence[Part], lag: float) -> Work:
         if part.own:
             begin = max(begin, own_free, done)
             own_free = begin + part.own
-        last = max(begin + max(part.arithmetic, part.special, part.own), done) + part.tail
+        tail = part.tail + part.further * max(0.0, part.rows / ROWS - 1)
+        last = max(begin + max(part.arithmetic, part.special, part.own), done) + tail
         spans.update(dict.fromkeys(part.outputs, (begin, last)))
         end = max(end, last)
     arithmetic = sum(part.arithmetic for part in parts)
     special = sum(part.special for part in parts)
-    meetings = sum(part.whole for part in parts)
+    meetings = sum(max(1.0, part.rows / ROWS) for part in parts if part.whole)
     return Work(max(end, both(arithmetic, special)), arithmetic, special, meetings)
 
 
@@ -154,10 +174,4 @@ def through_views(loop: Loop) -> dict[str, str]:
 
 def seen(parts: Iterable[Part], views: dict[str, str]) -> list[Part]:
     """Parts whose inputs are what the views show."""
-    return [
-        Part(
-            p.name, p.arithmetic, p.special, p.own, p.tail, p.whole,
-            tuple(views.get(name, name) for name in p.inputs), p.outputs,
-        )
-        for p in parts
-    ]  # fmt: skip
+    return [replace(p, inputs=tuple(views.get(name, name) for name in p.inputs)) for p in parts]

@@ -79,9 +79,9 @@ def sources(
         if loop is not None and sum(n / rate[op] for op, n in copies) > held(loop):
             beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
             for op, _ in copies:
-                apart = costs.port if op in beside else timings.alone["l2"]
-                narrow = timings.narrow if row_bytes(op) < WIDE else 1.0
-                rate[op] = min(apart * narrow, once(known[op], timings, clock))
+                some, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
+                apart = costs.port * some if op in beside else timings.alone["l2"] * alone
+                rate[op] = min(apart, once(known[op], timings, clock))
         for op, _ in copies:
             name = f"{source}, shared by {known[op]:.0f} at {rate[op]:.1f}"
             found[op], latency[name], rates[name] = name, late, rate[op]
@@ -95,7 +95,7 @@ def shared_rate(sharing: float, timings: Timings, clock: float, *, narrow: bool 
     """
     some = min(1.0, (sharing - 1) / (MANY - 1))
     cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
-    return min(cached * (timings.narrow if narrow else 1.0), once(sharing, timings, clock))
+    return min(cached * (timings.narrow[0] if narrow else 1.0), once(sharing, timings, clock))
 
 
 def once(sharing: float, timings: Timings, clock: float) -> float:

@@ -103,7 +103,7 @@ def _pipes(loop: Loop, machine: Machine, timings: Timings) -> tuple[float, ...]:
         if opcode(op.kind).accumulator is not None:
             tensor += tensor_cycles(op, machine)
         else:
-            part = part_of(op, found, timings.pipes, timings.lag, timings.meeting)
+            part = part_of(op, found, timings.pipes)
             special += part.special
             arithmetic += part.arithmetic if opcode(op.kind).computes != MULTIPLY else 0.0
     beside = (1 - timings.costs.beside) * tensor

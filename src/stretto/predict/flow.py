@@ -18,6 +18,7 @@ from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.predict import blocks
+from stretto.predict.blocks import ROWS
 from stretto.predict.instructions import (
     Arrive,
     Copy,
@@ -43,8 +44,6 @@ GROUP = 4
 """Warps of a group."""
 SHUFFLED = 48
 """Cycles that the assembler counts for lanes that are brought together."""
-ROWS = 64
-"""Rows of a product that one group of warps takes."""
 
 
 @dataclass
@@ -99,7 +98,7 @@ class Costing:
         )
 
     def _part(self, op: Op, loop: Loop) -> blocks.Part:
-        return blocks.part_of(op, loop, self.timings.pipes, self.timings.lag, self.timings.meeting)
+        return blocks.part_of(op, loop, self.timings.pipes)
 
     def outside(self, operation: Operation) -> blocks.Part:
         """An operation outside of such loops."""
@@ -148,15 +147,12 @@ class Costing:
         values = {value.name: value for value in loop.values}
         found = loop.op(op)
         left, right = (values[operand.value] for operand in found.operands[:2])
-        columns = right.type.shape[-1] if right.type is not None else 0
-        cycles = tensor_cycles(found, self.machine)
-        fixed, each = self.timings.issue
-        issue = fixed + each * (right.type.elements if right.type is not None else 0)
-        # One instruction reads 16 of k: of the right factor, and of the left if that is there.
-        reads = columns * DEPTH * 2.0 + (ROWS * DEPTH * 2.0 if self._staged(loop, left) else 0.0)
-        depth = right.type.shape[0] if right.type is not None else DEPTH
-        smem = reads * 2048 / (ROWS * DEPTH * columns) if columns else 0.0
-        return Product(cycles, issue, smem, max(1, depth // DEPTH))
+        tensor = tensor_cycles(found, self.machine)
+        if left.type is None or right.type is None:
+            return Product(tensor, self.timings.issue[0])
+        return product_of(
+            tensor, left.type.shape[0], right.type.shape, self._staged(loop, left), self.timings
+        )
 
     def _staged(self, loop: Loop, value: Value) -> bool:
         """Whether a value lies in shared memory, as seen through views."""
@@ -179,6 +175,23 @@ class Costing:
         return found
 
 
+def product_of(
+    tensor: float, rows: int, right: Sequence[int], staged: bool, timings: Timings
+) -> Product:
+    """A product that holds the tensor core for so long; `staged`: its left factor is in shared
+    memory, as the right one is.
+
+    The tensor core waits for what it reads there, which comes at a rate of its own.
+    """
+    depth, columns = right[0], right[-1]
+    fixed, each = timings.issue
+    parts = max(1, depth // DEPTH)
+    # One instruction reads 16 of k: of the right factor, and of the left if that is there.
+    reads = (columns + (ROWS if staged else 0)) * DEPTH * 2.0 * parts * rows / ROWS
+    cycles = max(tensor, reads / timings.read)
+    return Product(cycles, fixed + each * depth * columns, reads / cycles, parts)
+
+
 def tensor_cycles(op: Op, machine: Machine) -> float:
     """Cycles that a product holds the tensor core: of its uses, the longest that is no agent's."""
     names = {a.replica(n) for a in machine.agents for n in range(a.replicas)}
@@ -191,6 +204,28 @@ def products_of(loop: Loop, machine: Machine) -> float:
     return sum(
         tensor_cycles(op, machine) for op in loop.ops if opcode(op.kind).accumulator is not None
     )
+
+
+def mix(found: list[Instruction], works: Sequence[Work]) -> None:
+    """Work behind a product: the assembler issues of the product what it takes for as long.
+
+    It counts a cycle for an instruction, four for one of the special function units, and takes
+    the rest of the product's instructions behind the work.
+    """
+    last = found[-1] if found else None
+    if not isinstance(last, Product) or not works:
+        found += works
+        return
+    counted = sum(
+        max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
+    )
+    inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
+    part = last.cycles / last.parts
+    found[-1] = replace(last, cycles=part * inside)
+    found += works
+    if inside < last.parts:
+        left = last.parts - inside
+        found.append(Product(part * left, 0.0, last.smem, left, rest=True))
 
 
 @dataclass
@@ -222,30 +257,11 @@ class Flow:
 
     def _flush(self) -> None:
         if self._work:
-            made = blocks.stretches(self._work, self.costing.timings.lag, self.score.warps / GROUP)
+            made = blocks.stretches(
+                self._work, self.costing.timings.pipes.lag, self.score.warps / GROUP
+            )
             self._work = []
-            self._mix([work for work in made if work.cycles > 0])
-
-    def _mix(self, works: Sequence[Work]) -> None:
-        """Work behind a product: the assembler issues of the product what it takes for as long.
-
-        It counts a cycle for an instruction, four for one of the special function units, and takes
-        the rest of the product's instructions behind the work.
-        """
-        last = self.found[-1] if self.found else None
-        if not isinstance(last, Product) or not works:
-            self.found += works
-            return
-        counted = sum(
-            max(work.arithmetic, work.special / 2) + SHUFFLED * work.meetings for work in works
-        )
-        inside = min(last.parts, 1 + int(counted * last.parts / last.cycles))
-        part = last.cycles / last.parts
-        self.found[-1] = replace(last, cycles=part * inside)
-        self.found += works
-        if inside < last.parts:
-            left = last.parts - inside
-            self.found.append(Product(part * left, 0.0, last.smem, left, rest=True))
+            mix(self.found, [work for work in made if work.cycles > 0])
 
     def _parts(self, parts: Sequence[Part]) -> None:
         for part in parts:

@@ -38,8 +38,8 @@ class Work:
     """Cycles of the arithmetic pipes in it, of all warps."""
     special: float
     """Cycles of the special function units in it."""
-    meetings: int = 0
-    """How often lanes have to be brought together."""
+    meetings: float = 0.0
+    """How often lanes have to be brought together, for two rows of each thread."""
 
     @property
     def idle(self) -> float:

@@ -18,8 +18,8 @@ REQUIRED = (
     "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
     "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
     "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
-    "elements", "meeting", "lag", "pipes", "sms", "clock", "launch", "block", "store",
-    "threads", "registers", "l2",
+    "elements", "meeting", "further", "read", "lag", "pipes", "sms", "clock", "launch", "block",
+    "store", "threads", "registers", "l2",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -30,9 +30,8 @@ class Timings:
 
     costs: Costs
     pipes: Pipes
-    lag: float
-    meeting: float
-    """Cycles in which lanes are brought together."""
+    read: float
+    """Bytes of shared memory a cycle that products read at most."""
     issue: tuple[float, float]
     """Of a product: cycles, and cycles for each of n × k of it."""
     sms: int
@@ -53,8 +52,9 @@ class Timings:
     """Bytes a cycle by where they come from, of tiles that no other block loads."""
     together: float
     """Bytes a cycle of tiles that blocks in step share."""
-    narrow: float
-    """Part of that for tiles whose rows have 64 bytes."""
+    narrow: tuple[float, float]
+    """Part of what shared tiles have, for those whose rows have 64 bytes; and of what tiles have
+    that no other block loads."""
 
 
 MANY = 4.0
@@ -100,9 +100,16 @@ def timings_of(machine: Machine) -> Timings:
     issue = figures["product_issue"]
     return Timings(
         costs,
-        Pipes(arithmetic, special, 1 / SLOTS, *(x / ELEMENTS for x in figures["elements"])),
-        figures["lag"][0],
-        figures["meeting"][0],
+        Pipes(
+            arithmetic,
+            special,
+            1 / SLOTS,
+            *(x / ELEMENTS for x in figures["elements"]),
+            lag=figures["lag"][0],
+            meeting=figures["meeting"][0],
+            further=figures["further"][0],
+        ),
+        figures["read"][0],
         (issue[0], 1 / issue[1] if issue[1] else 0.0),
         int(figures["sms"][0]),
         figures["copy_clock"][0],
@@ -115,5 +122,5 @@ def timings_of(machine: Machine) -> Timings:
         int(figures["l2"][0]),
         alone,
         figures["copy_rate_shared"][0] / HUNDREDTHS,
-        figures["copy_narrow"][0] / HUNDREDTHS,
+        (figures["copy_narrow"][0] / HUNDREDTHS, figures["copy_narrow"][1] / HUNDREDTHS),
     )

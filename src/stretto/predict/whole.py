@@ -319,8 +319,10 @@ class _Whole:
         places = self._timings.sms * self._resident
         busy = [0.0] * min(places, self._blocks)
         heapify(busy)
+        # Where threads load, a block's length has what passes until the next one begins.
+        gap = self._memory.follow[0] if self._memory and self._threads is None else 0.0
         for length in each:
-            heapreplace(busy, busy[0] + length)
+            heapreplace(busy, busy[0] + length + (gap if busy[0] else 0.0))
         cycles = max(busy)
         middle = sorted(ordered)[len(ordered) // 2]
         length, outside, outcome = self._timed(middle)

@@ -154,7 +154,12 @@ def _products(machine: Machine) -> list[str]:
         factors = (" or ".join(product.a), " or ".join(product.b))
         wait = (product.wait or "-") + (", in its step" if product.in_step else "")
         rows.append((product.name, product.opcode, product.accumulator, *factors, wait))
-    return ["", "products", *columns(rows, "  ")] if machine.products else []
+    held = [
+        f"  {product.name} holds left factors that no step changes, up to {product.held} registers"
+        for product in machine.products
+        if product.held
+    ]
+    return ["", "products", *columns(rows, "  "), *held] if machine.products else []
 
 
 def _agents(machine: Machine) -> list[str]:

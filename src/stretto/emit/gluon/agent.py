@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from stretto.emit.gluon.adding import SumWriter
 from stretto.emit.gluon.atomics import ADDS, ATOMIC, atomic
 from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
-from stretto.emit.gluon.layouts import Layout, Layouts
+from stretto.emit.gluon.layouts import Layout, Layouts, factor
 from stretto.emit.gluon.plan import (
     SMEM_READ,
     SMEM_WRITE,
@@ -426,10 +426,7 @@ class AgentWriter:
         """The left factor of a product: from shared memory, or from registers."""
         if isinstance(value.type, Buffer):
             return self.buffer(value)
-        assert isinstance(value.type, Tile)
-        assert isinstance(value.type.element, Scalar)
-        width = 32 // value.type.element.bits
-        return f"gl.convert_layout({shown(value).text}, gl.DotOperandLayout(0, {layout}, {width}))"
+        return in_layout(shown(value), factor(value.type, layout))
 
     # Control flow ------------------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from stretto.emit.gluon.sums import SUM_READ
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Pointer, Tile, shape_of
+from stretto.kernel.types import Pointer, Scalar, Tile, Type, shape_of
 from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.spaces import SPACES, STAGING
 
 THREADS = 32
 """Of a warp."""
@@ -125,14 +126,34 @@ class Lanes:
         return f"gl.BlockedLayout({size}, [{THREADS // beside}, {beside}], [4, {groups}], [0, 1])"
 
 
-Layout = Product | Rows | Lanes | Slice
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Of the left factor of a product, in registers."""
+
+    product: Product
+    width: int
+    """Elements of a register."""
+
+    def __str__(self) -> str:
+        return f"gl.DotOperandLayout(0, {self.product}, {self.width})"
+
+
+Layout = Product | Rows | Lanes | Slice | Factor
 
 
 def root(layout: Layout) -> Product | Rows | Lanes:
-    """The layout that a slice is one of."""
-    while isinstance(layout, Slice):
-        layout = layout.parent
+    """The layout that a slice is one of, or the product that a factor is of."""
+    while not isinstance(layout, Product | Rows | Lanes):
+        layout = layout.parent if isinstance(layout, Slice) else layout.product
     return layout
+
+
+def factor(type: Type, layout: Layout) -> Factor:
+    """How a product of some layout takes its left factor from registers."""
+    assert isinstance(type, Tile)
+    assert isinstance(type.element, Scalar)
+    assert isinstance(layout, Product)
+    return Factor(layout, 32 // type.element.bits)
 
 
 class Layouts:
@@ -160,6 +181,7 @@ class Layouts:
                 # In rows: neighbouring threads read neighbouring elements, and each is held once.
                 self._of[operation.results[0]] = self._rows(operation.results[0].type)
                 self._of[operation.operands[0]] = self._of[operation.results[0]]
+        self._factors(operations)
         self._spread(operations)
         # The largest first: a column that is spread over a tile is laid out as the tile is.
         tiles = dict.fromkeys(v for op in operations for v in (*op.operands, *op.results))
@@ -183,6 +205,21 @@ class Layouts:
         assert isinstance(result.type, Tile)
         bits = getattr(factor.type, "element").bits  # noqa: B009
         self._of[result] = Product(result.type.shape[1], self._warps, bits)
+
+    def _factors(self, operations: Sequence[Operation]) -> None:
+        """Tiles that are read out of shared memory as left factors of alike products only."""
+        wanted: dict[Value, set[Layout | None]] = {
+            op.result: set() for op in operations if kind_of(op) == SPACES[STAGING].read
+        }
+        for operation in operations:
+            multiplies = opcode(kind_of(operation)).accumulator is not None
+            for n, value in enumerate(operation.operands):
+                if value in wanted:
+                    as_factor = multiplies and n == 0
+                    wanted[value].add(self._of.get(operation.results[0]) if as_factor else None)
+        for value, layouts in wanted.items():
+            if len(layouts) == 1 and isinstance(layout := next(iter(layouts)), Product):
+                self._of[value] = factor(value.type, layout)
 
     def _vector(self, type: Tile) -> int:
         """Elements that a thread moves at once."""

@@ -27,6 +27,7 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.atomics import ATOMIC
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
+from stretto.emit.gluon.layouts import factor
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
 from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.steps import Steps, steps_of
@@ -780,16 +781,12 @@ class LoopWriter:
         if isinstance(left.type, Buffer):
             first = self._shared(way, i, 0)
         else:
-            assert isinstance(left.type, Tile)
-            assert isinstance(left.type.element, Scalar)
-            width = 32 // left.type.element.bits
-            first = f"{variable}_a"
-            shown = self._operand(way, i, 0)
-            a.say(
-                f"{first} = gl.convert_layout("
-                f"{shown.text}, gl.DotOperandLayout(0, {layout}, {width}))"
-            )
-            keep = (first,)
+            shown, wanted = self._operand(way, i, 0), factor(left.type, layout)
+            first = shown.text
+            if shown.layout != wanted:
+                first = f"{variable}_a"
+                a.say(f"{first} = {in_layout(shown, wanted)}")
+                keep = (first,)
         second = self._shared(way, i, 1)
         wires = self._wiring.wires[i.op]
         if not operation.integers("groups")[2]:

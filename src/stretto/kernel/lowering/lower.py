@@ -15,6 +15,7 @@ from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
+from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
 from stretto.kernel.lowering.uses import Uses
@@ -85,6 +86,8 @@ class _Lowering:
         """Of a product's result, the buffer that its sum is carried in."""
         self._read_by: dict[Value, Attribute | None] = {}
         """Which agent has read a value out of memory: its registers are no other's."""
+        self._held: set[Value] = set()
+        """Left factors that are in registers before the loop of their products begins."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -453,7 +456,8 @@ class _Lowering:
         a, b, total = operation.operands
         result = operation.result
         product = self._machine.products[0]
-        left, right = self._in(a, product.a), self._in(b, product.b)
+        left = self._registers(a) if a in self._held else self._in(a, product.a)
+        right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
             return
@@ -636,6 +640,7 @@ class _Lowering:
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
         if self._waits:
             space, kept = PENDING, self._chains(operation)
+        self._hold(body)
         bounds = [self._registers(value) for value in (lower, upper, step)]
         begun = [
             self._begin(operation, value, space)
@@ -686,6 +691,23 @@ class _Lowering:
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
+
+    def _hold(self, body: Region) -> None:
+        """Left factors that a loop's products are to have in registers, read before it begins."""
+        products = [op for op in body.operations if op.name == "tile.dot"]
+        if not products or REGISTERS not in self._machine.products[0].a:
+            return
+        said = self._out.said
+
+        def outside(value: Value) -> bool:
+            return STAGING in self._homes.of(value)
+
+        for operation in held_factors(products, outside, self._machine.products[0].held):
+            agent = operation.attributes.get("agent")
+            self._out.said = {} if agent is None else {"agent": agent}
+            self._registers(operation.operands[0])
+            self._held.add(operation.operands[0])
+        self._out.said = said
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
         """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
