@@ -78,6 +78,11 @@ def _lives(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -> 
     for value in loop.values:
         if value.register_bytes:
             yield from _of_value(loop, machine, ii, starts, value)
+    for op in loop.ops:
+        who = owner(machine, op)
+        if op.facts.scratch and who is not None and op.name in starts:
+            begin = starts[op.name]
+            yield who, op.facts.scratch, begin, begin + op.completion
     for storage in loop.storages:
         if storage.space != "register":
             continue

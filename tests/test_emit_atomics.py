@@ -135,7 +135,7 @@ def test_each_kind_changes_what_is_there(tmp_path: Path) -> None:
 
 
 def test_what_depends_on_a_sign_that_gluon_does_not_tell_is_refused(tmp_path: Path) -> None:
-    assert "an atomic operation (umax, relaxed, cta) that has no Gluon" in refused(
+    assert "(umax) of unsigned numbers, which Gluon does not have" in refused(
         tmp_path, each_kind(["umax"])
     )
 

@@ -15,6 +15,7 @@ import pytest
 import gluon_emulator
 from gluon_cases import launched, near
 from stretto.api.emitting import EmitMode, emit
+from stretto.emit import EmitError
 
 LOAD = (
     "      %bias = tt.descriptor_load %c_desc[%row, %zero] :"
@@ -86,3 +87,29 @@ def test_a_tile_for_some_steps_is_waited_for_in_those(
         inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": rows, "K": depth}
         inputs["o_ptr"] = np.full((rows, 64), np.nan, np.float16)
         near(launched(source, inputs, (blocks,), naps), {"o_ptr": wanted}, 0.1)
+
+
+def test_a_branch_that_two_consumers_share_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    file = tmp_path / "branch.ttir"
+    file.write_text(TEXT.replace("INSIDE", LOAD).replace("OUTSIDE\n", ""))
+    with pytest.raises(EmitError) as told:
+        emit(file, consumers=2)
+    assert f"{file}:" in str(told.value)
+    assert "takes `total`, which another agent has in its registers" in str(told.value)
+    assert "--consumers 1, or --mode unspecialized" in str(told.value)
+
+
+def test_a_bound_that_threads_load_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    """The agent that copies counts the loop too, and cannot see the other's registers."""
+    text = TEXT.replace("INSIDE", LOAD).replace("OUTSIDE\n", "")
+    text = text.replace("to %K step %c64 iter_args", "to %bound step %c64 iter_args")
+    loop = "      %total = scf.for"
+    text = text.replace(loop, f"      %bound = tt.load %n_ptr : !tt.ptr<i32>\n{loop}")
+    file = tmp_path / "bound.ttir"
+    file.write_text(text.replace("@branched(", "@branched(%n_ptr: !tt.ptr<i32>, ", 1))
+    with pytest.raises(EmitError) as told:
+        emit(file, consumers=1)
+    assert "`bound` is loaded by compute into its registers, and copy needs it too" in str(
+        told.value
+    )
+    assert "hand the number to the kernel as an argument" in str(told.value)

@@ -81,6 +81,7 @@ FACTS = st.builds(
     bank_width=st.none() | NATURALS,
     bank_pairs=st.none() | NATURALS,
     bytes=st.none() | NATURALS,
+    scratch=st.none() | NATURALS,
     cluster=st.sampled_from([None, True, False]),
     tag=st.none() | NATURALS,
 )

@@ -318,6 +318,7 @@ def test_a_faster_clock_is_faster_and_waits_for_memory_in_more_cycles(capsys: Ca
         ((GEMM, GEMM, GEMM, "--grid", "1", "--grid", "2"), "3 kernels and 2 grids"),
         ((GEMM, "--grid", "132", "--argument", "M"), "is not of the form NAME=N"),
         ((GEMM, "--grid", "132", "--argument", "M=many"), "neither a number nor a shape"),
+        ((GEMM, "--grid", "132", "--argument", "M=x"), "'x' is neither a number nor a shape"),
         ((GEMM, "--grid", "132", "--machine", "blackwell"), "does not say who issues what"),
     ],
 )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 import stretto
 from absolute import disagreements
@@ -21,7 +24,7 @@ from stretto.exact.conflict import find_conflict
 from stretto.exact.objectives import up_to
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
-from stretto.loop import Loop, Op, Operand, Storage, TileType, Use, Value
+from stretto.loop import Facts, Loop, Op, Operand, Storage, TileType, Use, Value
 from stretto.machine import Machine, Slot
 from stretto.machine.machine import Agent
 from stretto.problem.registers import Registers
@@ -128,6 +131,23 @@ def test_storages_in_registers_are_their_writers() -> None:
     assert most(Loop("l", (add,), (), (total, ring)), 4, add=0) == 512 + 512
 
 
+def test_what_an_operation_takes_while_it_runs_is_gone_behind_it() -> None:
+    takes = replace(EXP, facts=Facts(scratch=256))
+    loop = Loop("l", (LOAD, takes, KEEP), tiles("x", "y"))
+    assert most(loop, 20, load=0, exp=4, keep=10) == 512 + 256
+    assert most(loop, 8, load=0, exp=4, keep=7) == 512 + 256
+    assert most(loop, 7, load=0, exp=10, keep=13) == 2 * 512 + 256
+
+
+def test_a_refusal_names_what_an_operation_takes_while_it_runs() -> None:
+    takes = replace(EXP, facts=Facts(scratch=256))
+    loop = Loop("l", (LOAD, takes, KEEP), tiles("x", "y"))
+    analysis = analyse(loop, machine(4), Schedule(20, {"load": 0, "exp": 4, "keep": 7}))
+    (told,) = verify(loop, machine(4), analysis)
+    assert "768 live: `x` 512 + scratch `exp` 256" in told.message
+    assert told.ops == ("load", "exp")
+
+
 def test_replicas_have_registers_of_their_own_and_who_is_alone_has_all() -> None:
     loop = Loop("l", (LOAD, EXP, KEEP), tiles("x", "y"))
     starts = {"load": 0, "exp": 14, "keep": 17}
@@ -226,15 +246,39 @@ def test_attention_counts_scores_sum_and_weights() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "consumers", "registers"),
+    [
+        # lse and delta of 64 queries each, along the columns of S^T: 64 / 4 elements a thread
+        ("attention_backward_kv", 2, {"p_t": 16, "ds_t": 16}),
+        ("attention_backward_kv", 1, {"p_t": 16, "ds_t": 16}),
+        # how much a row's sum shrinks, along 64 rows or 128: 2 of the 16 rows of each warp
+        ("attention_forward_d128", 2, {"total": 2}),
+        ("attention_forward_d128", 1, {"total": 2}),
+        ("matmul_descriptors", 2, {}),
+    ],
+)
+def test_vectors_that_are_converted_are_counted_as_threads_hold_them(
+    name: str, consumers: int, registers: dict[str, int]
+) -> None:
+    emitter = Emitter(EXAMPLES / "triton" / f"{name}.ttir")
+    (loop,) = emitter.lowered(consumers).loops
+    threads = 128 if consumers == 2 else 256
+    found = {op.name: op.facts.scratch for op in loop.wiring.loop.ops if op.facts.scratch}
+    assert len(found) == consumers * len(registers)
+    for op, taken in found.items():
+        assert taken == registers[re.sub(r"_\d+$", "", op)] * 4 * threads
+
+
 def _owner(registers: Registers, name: str) -> str:
     return next(life.owner for life in registers.lives if life.name == name)
 
 
 def test_it_decides_and_says_so() -> None:
-    """Attention forward at D 128 with 144 registers for a thread has another schedule."""
+    """Attention forward at D 128 with 168 registers for a thread has another schedule."""
     emitter = Emitter(EXAMPLES / "triton" / "attention_forward_d128.ttir")
     (loop,) = emitter.lowered(2).loops
-    few = emitter.machine.with_registers("compute", 144)
+    few = emitter.machine.with_registers("compute", 168)
     free = emitter.machine.with_registers("compute", None)
     roomy = stretto.schedule(loop.wiring.loop, free, max_stages=3)
     tight = stretto.schedule(loop.wiring.loop, few, max_stages=3)

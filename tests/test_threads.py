@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stretto
-from stretto.api.emitting import Emitter
+from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
+from stretto.emit import Emitted
 from stretto.machine import Machine, load_machine
+from stretto.predict import timeline
 from stretto.predict.memory import Curve, memory_of
 from stretto.predict.numbers import Numbers, arguments
 from stretto.predict.prediction import Prediction
@@ -125,11 +128,12 @@ def test_a_few_rows_take_what_their_loads_wait_for() -> None:
     eight, four, two = (alone(together, 1) for together in (8, 4, 2))
     memory = memory_of(H200, eight.clock)
     assert memory is not None
-    idle = memory.far.latency(0)
+    idle = memory.beside.latency(0)
     assert idle < eight.block < 10 * idle
-    # What waits once for all of them, twice for a half each, or four times: the rest is the same.
-    assert idle < four.block - eight.block < 1.5 * idle
-    assert 2 * idle < two.block - four.block < 3 * idle
+    # What waits once for all of them, twice for a half each, or four times: the rest is the same,
+    # and of fewer the last is there a little sooner.
+    assert 0.9 * idle < four.block - eight.block < 1.2 * idle
+    assert 1.6 * idle < two.block - four.block < 2.2 * idle
     assert two.bound == "latency"
 
 
@@ -144,7 +148,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
 
     memory = memory_of(H200, norm().prediction.clock)
     assert memory is not None
-    idle = memory.far.latency(0)
+    idle = memory.beside.latency(0)
     one, two, four, eight = (alone(8, trips) for trips in (1, 2, 4, 8))
     assert one < two < four < eight < one + 3 * idle
     for trips, halves in ((3, 2), (5, 2), (6, 2), (7, 3)):
@@ -152,7 +156,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
         assert (halves - 1) * idle < waits < (halves - 1) * 2 * idle
     # A loop of four together runs four as one of eight does, and waits twice for eight.
     assert alone(4, 4) == pytest.approx(four, rel=0.01)
-    assert alone(4, 8) > eight + idle
+    assert alone(4, 8) > eight + 0.9 * idle
 
 
 def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
@@ -166,17 +170,19 @@ def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
     emitter = Emitter(tmp_path / "layer_norm.ttir", H200)
     singly = emitter.candidates(stages=(3,))[0]
     assert singly.pace is not None
-    assert singly.pace == pytest.approx(emitter.drained((1, 1)).pace)
+    apart = emitter.drained((1, 1)).pace
+    assert apart is not None
+    assert singly.pace.cycles == pytest.approx(apart.cycles)
 
 
 def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() -> None:
     emitter = Emitter(EXAMPLES / "layer_norm.ttir", H200)
     every = emitter.candidates()
     made = stretto.emit(EXAMPLES / "layer_norm.ttir", H200)
-    paces = [one.pace[0] for one in every if one.pace is not None]
+    paces = [one.pace.cycles for one in every if one.pace is not None]
     assert len(paces) == len(every)
     assert made.pace is not None
-    assert made.pace[0] <= 1.01 * min(paces)
+    assert made.pace.cycles <= 1.01 * min(paces)
     slow = replace(H200, timings=tuple(f for f in H200.timings if f.name != "load_l1"))
     (first, *rest) = Emitter(EXAMPLES / "layer_norm.ttir", slow).candidates()
     assert all(one.pace is None for one in (first, *rest))
@@ -189,9 +195,13 @@ def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() ->
     ("name", "worse"),
     [
         ("load_store_hbm", (800,)),
-        ("load_latency_hbm", (7930, 7960, 8840, 10810, 15000, 21260, 37880, 73900)),
-        ("follow", (9000, 159)),
-        ("follow", (1143, 4000)),
+        ("load_latency_mixed", (11260, 14320, 14990, 17240, 18340, 21320, 29780, 35910)),
+        ("load_last", (60,)),
+        ("meet", (9999,) * 5),
+        ("instruction", (1660, 136)),
+        ("instruction", (166, 400)),
+        ("pass", (9000, 151)),
+        ("pass", (338, 4000)),
         ("registers", (16384,)),
         ("keep_hits", (0,) * 11),
         ("load_l1", (37, 16)),
@@ -226,3 +236,122 @@ def test_a_product_of_pointers_takes_no_less_than_its_products() -> None:
     assert found.loops[0].cycles >= 512
     assert found.tflops is not None
     assert found.tflops < 2 * 128 * 128 * 64 / 512 * 132 * found.clock * 1e6 / 1e12
+
+
+# What a block waits for ---------------------------------------------------------------------------
+
+
+def by_warps(folder: Path, warps: int) -> Emitter:
+    """Layer norm by so many warps."""
+    beside = json.loads((EXAMPLES / "layer_norm.json").read_text())
+    beside["num_warps"] = warps
+    (folder / "layer_norm.json").write_text(json.dumps(beside))
+    (folder / "layer_norm.ttir").write_text((EXAMPLES / "layer_norm.ttir").read_text())
+    return Emitter(folder / "layer_norm.ttir", H200)
+
+
+def told(made: EmittedKernel, machine: Machine = H200, blocks: int = ROWS) -> Prediction:
+    return predict_whole(made.subject, machine, (blocks,), {"columns": COLUMNS})
+
+
+def test_a_scheduler_has_a_fourth_of_the_registers(tmp_path: Path) -> None:
+    """Two warps of 184 registers have room with each, not 2.8: an SM has 4 blocks of two warps."""
+    made = by_warps(tmp_path, 2).drained((8, 4))
+    assert told(replace(made, registers=184)).resident == 4
+    assert told(replace(made, registers=168)).resident == 6
+    assert told(replace(made, registers=255)).resident == 4
+    assert told(replace(made, registers=32)).resident == 32
+
+
+def test_warps_that_issue_more_than_there_are_slots_take_longer(tmp_path: Path) -> None:
+    """By 16 warps each loads two elements at once, and has as much to do for them as for four."""
+    eight, sixteen = (
+        replace(by_warps(tmp_path, warps).drained((8, 2)), registers=32) for warps in (8, 16)
+    )
+    assert told(sixteen).seconds > 1.2 * told(eight).seconds
+    quick = changed("instruction", 1, 1)
+    assert told(sixteen, quick).seconds == pytest.approx(told(eight, quick).seconds, rel=0.05)
+
+
+def test_loads_beyond_those_that_the_assembler_has_on_their_way_wait_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One warp has 64 loads of eight iterations: a fourth at a time."""
+    made = by_warps(tmp_path, 1).drained((8, 1))
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    some = told(made, blocks=1).block
+    monkeypatch.setattr(timeline, "AHEAD", 64)
+    at_once = told(made, blocks=1).block
+    idle = memory.beside.latency(0)
+    assert 1.5 * idle < some - at_once < 3 * idle
+
+
+@given(st.floats(0, 1), st.floats(1, 500), st.floats(1, 500))
+def test_the_last_of_more_loads_is_there_no_sooner(hits: float, some: float, others: float) -> None:
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    latency = timeline.Latency(300.0, 900.0, 40.0, hits)
+    few, many = sorted((some, others))
+    assert 40 <= latency.of(few, memory) <= latency.of(many, memory) + 1e-6
+
+
+def test_a_block_waits_for_a_miss_if_there_is_one_among_its_loads() -> None:
+    memory = memory_of(H200, 1700)
+    assert memory is not None
+    assert timeline.Latency(300.0, 900.0, 40.0, 1.0).of(96, memory) == 40
+    assert timeline.Latency(300.0, 900.0, 40.0, 0.0).of(16, memory) == pytest.approx(1200)
+    assert timeline.Latency(300.0, 0.0, 40.0, 0.97).of(96, memory) > 280
+
+
+def test_the_last_blocks_of_an_sm_are_fewer_and_take_less() -> None:
+    made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((8, 4))
+    full = told(made)
+    one_more = told(made, blocks=132 * full.resident + 1)
+    assert full.block < one_more.cycles < 1.8 * full.block
+    assert one_more.cycles > full.block + told(made, blocks=1).block * 0.9
+
+
+def test_reductions_over_a_block_take_what_they_were_measured_to_take() -> None:
+    made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((8, 4))
+    slow = changed("meet", *(cycles + 1000 for cycles in H200.timing("meet") or ()))
+    # Two of them; a block that takes longer asks for less at a time.
+    assert 1700 < told(made, slow, 1).block - told(made, blocks=1).block <= 2000
+
+
+# Registers as the assembler has them --------------------------------------------------------------
+
+
+def test_of_kernels_that_the_assembler_gives_many_registers_another_is_taken() -> None:
+    kernel = EXAMPLES / "layer_norm.ttir"
+    asked: list[str] = []
+
+    def many_for_four(emitted: Emitted) -> int:
+        asked.append(emitted.source)
+        return 255 if "# step 0 of 7\n" in emitted.source else 40
+
+    few = stretto.emit(kernel, H200, registers=lambda _: 40)
+    other = stretto.emit(kernel, H200, registers=many_for_four)
+    assert few.registers == other.registers == 40
+    assert 1 < len(asked) < len(Emitter(kernel, H200).candidates())
+    spread = stretto.emit(kernel, H200, registers=lambda _: 255)
+    assert spread.pace is not None
+    assert few.pace is not None
+    assert spread.pace.cycles > few.pace.cycles
+
+
+def test_a_ranking_asks_the_assembler_of_the_first(tmp_path: Path) -> None:
+    problems: list[tuple[Path, tuple[int, ...]]] = []
+    for warps in (4, 8):
+        (tmp_path / str(warps)).mkdir()
+        by_warps(tmp_path / str(warps), warps)
+        problems.append((tmp_path / str(warps) / "layer_norm.ttir", (ROWS,)))
+
+    def first(heavy: int) -> str:
+        ranking = stretto.rank(
+            problems, H200, arguments={"columns": COLUMNS}, depths=(None,), names=("4", "8"),
+            registers=lambda emitted: 255 if emitted.warps == heavy else 48,
+        )  # fmt: skip
+        return ranking.best.name
+
+    assert (first(4), first(8)) == ("8", "4")

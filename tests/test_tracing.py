@@ -69,6 +69,17 @@ def test_marks_stand_in_the_order_of_the_program_in_every_step() -> None:
         ]
 
 
+@pytest.mark.parametrize("file", ["layer_norm", "matmul_descriptors"])
+def test_a_loop_that_runs_once_loads_nothing_of_its_record(file: str) -> None:
+    """A kernel of loads would wait for one more: of a loop in another, cycles are added up."""
+    kernel = KERNEL.with_stem(file)
+    alone = emit(kernel, mode="unspecialized", tracing="loops").source
+    assert "gl.store(trace_at + 4, trace_out - trace_in)" in alone
+    assert "gl.load(trace_at" not in alone
+    around = KERNEL.with_stem("matmul_persistent")
+    assert "gl.load(trace_at + 4)" in emit(around, mode="unspecialized", tracing="loops").source
+
+
 def test_nothing_of_it_is_left_where_it_is_not_asked_for() -> None:
     plain = traced(None).source
     assert "trace" not in plain

@@ -92,12 +92,19 @@ def with_agents(loop: Loop, machine: Machine, seed: int, most: int) -> tuple[Loo
             operands = (*rest[:2], adds[0], *rest[2:])
         agent = rng.choice([None, "g", "g", "g.1", "nobody"])
         ops.append(replace(op, kind=kind, operands=operands, agent=agent))
+    ops = [_with_scratch(op, random.Random(f"scratch {seed} {op.name}")) for op in ops]
     registers, replicas = rng.randint(4, most), rng.choice([1, 1, 2])
     agents = (
         Agent("g", ("mma", "simt"), 1, registers, replicas, rng.choice([0, 0, 1])),
         Agent("t", ("tma",), 1, rng.choice([None, 1])),
     )
     return replace(loop, ops=tuple(ops)), replace(machine, agents=agents)
+
+
+def _with_scratch(op: Op, rng: random.Random) -> Op:
+    """One operation in six takes registers while it runs."""
+    taken = rng.choice([128, 256, 512]) if rng.random() < 1 / 6 else None
+    return replace(op, facts=replace(op.facts, scratch=taken))
 
 
 def with_offsets(rng: random.Random, ops: list[Op], share: float = 0.5) -> list[Op]:

@@ -26,7 +26,7 @@ import attention_backward
 import attention_forward
 from stretto.api.emitting import EmittedKernel, Emitter, emit
 from stretto.emit import Emitted
-from stretto.launching.compiling import compile_emitted
+from stretto.launching.compiling import compile_emitted, registers_of
 
 BYTECODE = HERE.parent.parent / "build" / "gpu" / "cubins"
 """Where `tileiras.py export` leaves bytecode of the shipped cuTile attention in fp16."""
@@ -107,7 +107,7 @@ def made_of(dump: Path, options: dict[str, Any]) -> EmittedKernel:
         return Emitter(dump).drained(options["together"])
     if "stages" in options:
         return Emitter(dump).candidates(stages=(options["stages"],))[0]
-    return emit(dump, **options, accept=clean)
+    return emit(dump, **options, accept=clean, registers=registers_of)
 
 
 def clean(emitted: Emitted) -> bool:

@@ -408,8 +408,16 @@ def run(c):
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
-        case "fetch" | "keep" | "put" | "meeting":
+        case "fetch" | "keep" | "hold" | "put" | "meeting":
             return slope(c, blocks, *micro_threads.trips(c), ["trips"])
+        case "works":
+            return slope(c, blocks, 64, 256, ["trips"])
+        case "gather" | "again" | "burst":
+            return micro_threads.told(c, functools.partial(flushed, c, blocks))
+        case "revisit":
+            return micro_threads.revisited(functools.partial(flushed, c, blocks))
+        case "pass" | "move":
+            return micro_threads.passed(c, SMS, functools.partial(lasting, c))
         case "follow":
             kernel, constants, options = repeated(c)
             one = functools.partial(launched, kernel=kernel, given={}, constants=constants,
@@ -417,6 +425,30 @@ def run(c):
             return micro_threads.followed(c, SMS, lambda n, cycles: one(n, cycles=cycles))
         case _:
             return slope(c, blocks, 32, 128, ["trips"])
+
+
+def flushed(c, blocks, trips):
+    """One run of so many trips, of what no cache has."""
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    keep("flush", flushing).add_(1)
+    more = micro_threads.numbers_of(c)
+    return launched(blocks, kernel, given, constants, options, trips=trips, **more)
+
+
+def lasting(c, blocks, cycles):
+    """Milliseconds of blocks that last so long beside what they load, and what they wrote."""
+    import torch
+
+    kernel, constants, options = repeated(c)
+    given, most = tensors(c, SMS)
+    out = keep(("out", most), lambda: torch.zeros(most * 16, dtype=torch.int64, device="cuda"))
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    kernel[(blocks,)](out=out, cycles=cycles, **given, **constants, **options)
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end), out[: blocks * 16].view(blocks, 16).double()
 
 
 def launch(c):
@@ -451,7 +483,8 @@ def compile_one(c):
     import torch
 
     out = torch.zeros(16, dtype=torch.int64, device="cuda")
-    names = {"launch": (), "follow": ("cycles",)}
+    names = {"launch": (), "follow": ("cycles",), "pass": ("cycles",), "move": ("cycles",),
+             "gather": ("trips", "pause", "shift"), "burst": ("trips", "pause")}  # fmt: skip
     names |= dict.fromkeys(TWO_AGENTS, ("first_trips", "second_trips"))
     trips = dict.fromkeys(names.get(c["kind"], ("trips",)), 64)
     kernel.warmup(out=out, **trips, **given, **constants, **options, grid=(1,))

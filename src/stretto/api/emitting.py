@@ -22,6 +22,7 @@ from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, Worker
+from stretto.emit.gluon.scratch import with_scratch
 from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.ir import read_schedules
@@ -45,7 +46,7 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
 from stretto.predict.running import Subject
-from stretto.predict.whole import pace_of_threads
+from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
@@ -68,6 +69,8 @@ DRAINED = (1, 2, 4, 8)
 """Iterations of a loop that may run together where threads load, each to its end before others."""
 TOLD = 0.01
 """Of a predicted pace: what two kernels differ by at least before one is said to be faster."""
+NEAR = 1.15
+"""Of the best pace: up to which the assembler is asked for the registers of a kernel."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
@@ -93,8 +96,17 @@ class EmittedKernel:
     """Its loops, in their order."""
     over: int = 0
     """Registers of a thread that are too many, by our count."""
-    pace: tuple[float, float] | None = field(default=None, repr=False, compare=False)
-    """Where threads load: predicted cycles of an SM for a block, and those by latencies alone."""
+    pace: Pace | None = field(default=None, repr=False, compare=False)
+    """Where threads load: how fast that is predicted to be."""
+    registers: int | None = field(default=None, repr=False, compare=False)
+    """Of a thread, where the assembler was asked."""
+
+    @property
+    def subject(self) -> Subject:
+        """What is predicted of it."""
+        assert self.kernel is not None
+        made = self.emitted
+        return Subject(self.kernel, made, self.programs, made.rings, self.registers)
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -144,13 +156,14 @@ class EmittedKernel:
     @property
     def order(self) -> tuple[float, ...]:
         """What is smaller is faster: the pace where threads load, and at one pace loops that go on,
-        by their II, before those that are drained, by what they have to spare; else the II, and
-        consumers."""
+        by their II, before those that are drained, by blocks that an SM has, whose rows share its
+        cache, and then by what they have to spare; else the II, and consumers."""
         if self.pace is None:
             return self.length, -self.consumers
-        pace, alone = self.pace
-        drained = any(loop.drained for loop in self.looped)
-        return round(log(pace) / TOLD), drained, alone if drained else self.length
+        first = round(log(self.pace.cycles) / TOLD)
+        if not any(loop.drained for loop in self.looped):
+            return first, False, self.length
+        return first, True, self.pace.resident, self.pace.alone
 
     def fits(self, consumers: int, stages: int) -> bool:
         """Whether it has so many consumers, and no loop of it more stages."""
@@ -179,6 +192,7 @@ def emit(
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     accept: Callable[[Emitted], bool] | None = None,
+    registers: Callable[[Emitted], int] | None = None,
     tracing: Tracing | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
@@ -197,11 +211,14 @@ def emit(
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
     Where threads load and nothing is multiplied, the II tells little: taken is what is predicted
-    to be fastest, with loops that go round eight times where nobody tells.
+    to be fastest, with loops that go round eight times where nobody tells; with `registers`, which
+    asks the assembler, by the registers that a thread really has.
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     """
     emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
     made = emitter.candidates(consumers, depth, agents)
+    if registers is not None:
+        made = emitter.assembled(made, registers)
     if accept is not None:
         for candidate in sorted(made, key=lambda one: one.order):
             if accept(candidate.emitted):
@@ -317,11 +334,23 @@ class Emitter:
     def _paced(self, made: EmittedKernel) -> EmittedKernel:
         """With what is predicted of it, where threads load."""
         if made.source not in self._paces:
-            assert made.kernel is not None
-            subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
-            paced = replace(made, pace=pace_of_threads(subject, self.machine))
+            paced = replace(made, pace=pace_of_threads(made.subject, self.machine))
             self._paces[made.source] = paced
         return self._paces[made.source]
+
+    def assembled(
+        self, made: Sequence[EmittedKernel], registers: Callable[[Emitted], int]
+    ) -> list[EmittedKernel]:
+        """The same with the pace that they have by their registers, where it is near the best."""
+        best = min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
+        found: list[EmittedKernel] = []
+        for one in made:
+            if one.pace is not None and one.pace.cycles <= NEAR * best:
+                known = replace(one, registers=registers(one.emitted))
+                found.append(replace(known, pace=pace_of_threads(known.subject, self.machine)))
+            else:
+                found.append(one)
+        return found
 
     def drained(self, together: Sequence[int]) -> EmittedKernel:
         """The kernel with at most so many iterations of each loop together, each to its end.
@@ -380,7 +409,16 @@ class Emitter:
         """The kernel, split between consumers and lowered."""
         if consumers not in self._ready:
             agents = self.machine.replicas_of_products(consumers)
-            self._ready[consumers] = self._given.ready(agents)
+            ready = self._given.ready(agents)
+            warps = _workers(ready, self.machine, agents, self.mode, ())[0].warps
+            known = self._given.schedules  # legal as they were told, without scratch
+            loops = tuple(
+                loop
+                if loop.wiring.loop.name in known
+                else replace(loop, wiring=with_scratch(loop.wiring, ready.kernel, warps))
+                for loop in ready.loops
+            )
+            self._ready[consumers] = replace(ready, loops=loops)
         return self._ready[consumers]
 
     def _quickly(self, consumers: int, stages: int, depth: int) -> EmittedKernel | None:
@@ -480,13 +518,8 @@ class Emitter:
         return self._rooms[key]
 
     def _over(self, consumers: int, analyses: Sequence[ScheduleResult]) -> int:
-        """Registers of a thread that are too many: by the rule, or by all that lives in a block.
-
-        The rule raises fewer false alarms, the other misses fewer spills (docs/hardware.md).
-        """
-        pressures = [analysis.pressure for analysis in analyses]
-        stated = [p for p in pressures if p is not None and p.budget is not None]
-        found = max((0, *(p.peak - (p.budget or 0) for p in stated)))
+        """Registers of a thread that are too many, by the rule `registers`."""
+        found = 0
         loops = self.lowered(consumers).loops if self.mode == "specialized" else ()
         for loop, analysis in zip(loops, analyses, strict=False):
             prepared = analysis.problem.loop

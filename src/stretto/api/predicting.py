@@ -6,7 +6,7 @@ kernels × depths × consumers ─────────► the same for all �
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from os import PathLike, fspath
@@ -14,6 +14,7 @@ from typing import Any
 
 from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
 from stretto.api.solving import whole_document
+from stretto.emit import Emitted
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
@@ -22,7 +23,7 @@ from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.running import StuckError, Subject
+from stretto.predict.running import StuckError
 from stretto.predict.whole import predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
@@ -35,6 +36,9 @@ DEPTHS = (1, 2, 3, 4, 5, 6)
 """Ring depths that a what-if asks about."""
 SPILLS = 1.25
 """By how much a kernel is set back in a ranking whose registers are too many by our count."""
+
+ASSEMBLED = 8
+"""Of a ranking: the first, of which the assembler is asked where threads load."""
 
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
@@ -167,14 +171,16 @@ def rank(
     effort: str = "quick",
     names: Sequence[str] = (),
     keep: int | None = None,
+    registers: Callable[[Emitted], int] | None = None,
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
     `names` are what the kernels are called, where their own names do not tell them apart. With
     `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
     cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
+    `registers` asks the assembler how many a thread has: of the first, where threads load.
     """
-    ranking = _Ranking(arguments or {}, clock, depths, keep)
+    ranking = _Ranking(arguments or {}, clock, depths, keep, registers)
     for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
         name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
@@ -186,9 +192,15 @@ class _Ranking:
     """What is to be ranked, and what was found so far."""
 
     def __init__(
-        self, given: Given, clock: float | None, depths: Sequence[int | None], keep: int | None
+        self,
+        given: Given,
+        clock: float | None,
+        depths: Sequence[int | None],
+        keep: int | None,
+        registers: Callable[[Emitted], int] | None,
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
+        self._registers = registers
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
@@ -196,6 +208,7 @@ class _Ranking:
         self._refused: list[str] = []
         self._first: StrettoError | None = None
         self._skipped = 0
+        self._machines: dict[str, Machine] = {}
 
     def add(
         self, name: str, emitter: Emitter, grid: Sequence[int], consumers: Sequence[int] | None
@@ -233,12 +246,30 @@ class _Ranking:
                 except StrettoError as error:
                     self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
                     continue
+                self._machines |= {one.made.source: emitter.machine for one in several}
                 self._refused += [f"{name} with rings of {depth}: {error}" for error in stuck]
                 self._take(_launched(several))
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
         ordered = sorted(self._found.values(), key=lambda one: one.worth)
+        if self._registers is not None:
+            ordered = self._assembled(ordered, self._registers)
         return KernelRanking(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
+
+    def _assembled(
+        self, ordered: Sequence[KernelPrediction], registers: Callable[[Emitted], int]
+    ) -> list[KernelPrediction]:
+        """The first by the registers that they have: each tells how many blocks an SM has."""
+        found = list(ordered)
+        for n, one in enumerate(ordered[:ASSEMBLED]):
+            if one.made.pace is not None:
+                known = replace(one.made, registers=registers(one.made.emitted))
+                machine, grid = self._machines[one.made.source], one.prediction.grid
+                (again,), _ = _predicted(
+                    one.name, [known], machine, grid, self._given, self._clock, one.depth
+                )
+                found[n] = again
+        return sorted(found, key=lambda one: one.worth)
 
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""
@@ -287,8 +318,7 @@ def _beside(
     found, stuck = _predicted(name, [one], emitter.machine, grid, given, clock, asked[1])
     if not found:
         raise stuck[0]
-    assert one.kernel is not None
-    subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
+    subject = one.subject
     watched = watch_whole(subject, emitter.machine, grid, given, clock)
     return replace(found[0], measured=beside(trace, subject, watched))
 
@@ -306,10 +336,8 @@ def _predicted(
     found: list[KernelPrediction] = []
     stuck: list[StuckError] = []
     for one in made:
-        assert one.kernel is not None
-        subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
         try:
-            prediction = predict_whole(subject, machine, tuple(grid), given, clock, shared)
+            prediction = predict_whole(one.subject, machine, tuple(grid), given, clock, shared)
         except StuckError as error:
             stuck.append(error)
             continue

@@ -146,11 +146,11 @@ def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
     name, equals, value = text.partition("=")
     if not (equals and name):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
-    if "x" in value:
-        return name, tuple(positive(part) for part in value.split("x"))
     try:
+        if "x" in value:
+            return name, tuple(positive(part) for part in value.split("x"))
         return name, int(value) if value.lstrip("-").isdecimal() else float(value)
-    except ValueError:
+    except (ValueError, argparse.ArgumentTypeError):
         told = f"{value!r} is neither a number nor a shape such as 4096x128"
         raise argparse.ArgumentTypeError(told) from None
 

@@ -31,6 +31,8 @@ class Compiled:
     """What the assembler says of products that it cannot run as written."""
     smem: int
     """Bytes of shared memory, with what layouts are converted through."""
+    registers: int
+    """Of a thread."""
 
     @property
     def clean(self) -> bool:
@@ -84,7 +86,13 @@ def compile_emitted(emitted: Emitted) -> Compiled:
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
-    return Compiled(spilled, tuple(remarks), int(kernel.metadata.shared))
+    registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
+    return Compiled(spilled, tuple(remarks), int(kernel.metadata.shared), registers)
+
+
+def registers_of(emitted: Emitted) -> int:
+    """What the assembler gives a thread."""
+    return compile_emitted(emitted).registers
 
 
 def _loaded(file: Path, emitted: Emitted) -> Any:

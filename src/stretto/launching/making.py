@@ -9,7 +9,7 @@ from stretto.emit import Emitted
 from stretto.kernel import Kernel
 from stretto.kernel.lowering.conflicts import written
 from stretto.launching.asked import Asked
-from stretto.launching.compiling import can_compile, compile_emitted
+from stretto.launching.compiling import can_compile, compile_emitted, registers_of
 from stretto.launching.reporting import described, report
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
@@ -33,6 +33,7 @@ def make(
             consumers=asked.consumers,
             depth=asked.depth,
             accept=_keeps(machine) if can_compile() else None,
+            registers=registers_of if can_compile() else None,
         )
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     report(name, key, entry)

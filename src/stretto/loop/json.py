@@ -199,6 +199,7 @@ def _facts(row: Cursor) -> Facts:
         bank_pairs=Cursor.natural,
         bytes=Cursor.natural,
         accumulates=Cursor.boolean,
+        scratch=Cursor.natural,
         cluster=Cursor.boolean,
         tag=Cursor.natural,
     )

@@ -258,6 +258,8 @@ class Facts:
     """The operation tag of the machine's latency table, where the front end knows it."""
     accumulates: bool | None = None
     """Whether it writes registers that a product adds to."""
+    scratch: int | None = None
+    """Bytes of registers that it takes while it runs, beyond what it reads and makes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ Latency by rate is a curve: how long a load takes while all SMs ask for so many 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,26 @@ POINTS = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (32, 4), (32, 8))
 """Warps of an SM, and loads of each in flight."""
 KEPT = (64, 128, 160, 192, 208, 224, 240, 256, 288, 320, 384)
 """KB that 16 warps of an SM went round in."""
+GATHERED = (
+    (16, 9000),
+    (32, 9000),
+    (16, 3000),
+    (16, 1000),
+    (32, 3000),
+    (16, 0),
+    (32, 1000),
+    (32, 0),
+)
+"""Warps of an SM, and cycles between two loads, of blocks that gather and store."""
+BLOCK, FLIGHT = 4, 4
+"""Warps of such a block, and loads of each: sixteen that a block waits for together."""
+FEWER, MORE, DOUBLINGS = 1, 16, 4
+"""Warps of blocks that wait for a fourth and for four times as many, and how often that doubles."""
+MEETING = (1, 2, 4, 8, 16)
+"""Warps of blocks that meet."""
+WORKED, ELEMENTS = 59, 16
+"""Instructions of a step of `works` with so many elements: half of them to make another number,
+then to widen, add, multiply and add each; and three of the loop."""
 HUNDREDTHS = 100
 
 
@@ -82,7 +103,79 @@ def loads_from(results: Results) -> dict[str, Figure]:
         "from the end of a block to the next in its place; and for each block of an SM, at least",
         "follow",
     )
+    found |= _gathered(results)
+    between = [results.cycles(kind="pass", warps=n, stores=0, spin=8000) for n in (4, 8, 16)]
+    crowded = float(results.row(kind="pass", warps=2, stores=0, spin=2000)["spin"])
+    crowded += results.cycles(kind="pass", warps=2, stores=0, spin=2000)
+    found["pass"] = (
+        (round(median(between)), round(crowded / LANES)),
+        "the same where neither reads a clock of the whole GPU",
+        "pass",
+    )
+    alone, beside = (
+        results.cycles(kind="works", warps=warps, elements=ELEMENTS) for warps in (4, 8)
+    )
+    found["instruction"] = (
+        (round(alone / WORKED * HUNDREDTHS), round(beside / WORKED / 2 * HUNDREDTHS)),
+        "hundredths of cycles of one: of a warp alone on its scheduler, and of the scheduler",
+        "works",
+    )
     return found
+
+
+def _gathered(results: Results) -> dict[str, Figure]:
+    """Of blocks whose warps meet when all of them have what they loaded."""
+    meeting = [results.cycles(kind="meeting", block=warps, width=2, flight=1) for warps in MEETING]
+
+    def points(block: int) -> list[tuple[float, float]]:
+        met = results.cycles(kind="meeting", block=block, width=2, flight=FLIGHT)
+        found: list[tuple[float, float]] = []
+        for warps, pause in GATHERED:
+            row = results.row(
+                kind="gather", block=block, flight=FLIGHT, warps=warps, pause=pause, stores=1
+            )
+            moved = 2 * _bytes(warps, FLIGHT) // 2
+            found.append((moved / float(row["whole"]), float(row["cycles"]) - met))
+        return _rising(sorted(found))
+
+    some, fewer, more = (points(block) for block in (BLOCK, FEWER, MORE))
+    # At rates that all three were measured at.
+    common = [
+        (more_at, _between(fewer, rate), _between(some, rate))
+        for rate, more_at in more
+        if max(fewer[0][0], some[0][0]) <= rate <= min(fewer[-1][0], some[-1][0])
+    ]
+    later = median((late - early) / (DOUBLINGS * middle) for late, early, middle in common)
+    return {
+        "load_rate_mixed": (
+            tuple(round(rate * HUNDREDTHS) for rate, _ in some),
+            "hundredths of bytes a cycle of an SM, half loaded by blocks that gather, half stored",
+            "gather with stores, blocks of 4 warps with 4 in flight",
+        ),
+        "load_latency_mixed": (
+            tuple(round(cycles) for _, cycles in some),
+            "cycles until the last of 16 loads of a block is there, at these rates",
+            "gather with stores less meeting",
+        ),
+        "load_last": (
+            (round(later * HUNDREDTHS),),
+            "hundredths by which that is later for each time that a block loads twice as many",
+            "gather with stores, blocks of 1 and 16 warps",
+        ),
+        "meet": (
+            tuple(round(cycles) for cycles in meeting),
+            "cycles of a reduction over a block of 1, 2, 4, 8 and 16 warps",
+            "meeting",
+        ),
+    }
+
+
+def _between(points: list[tuple[float, float]], rate: float) -> float:
+    """Cycles at a rate between those that were measured."""
+    for (slow, short), (fast, long) in pairwise(points):
+        if rate <= fast:
+            return short + (long - short) * (rate - slow) / (fast - slow)
+    return points[-1][1]
 
 
 def _bytes(warps: int, flight: int) -> int:

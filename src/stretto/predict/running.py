@@ -36,6 +36,8 @@ class Subject:
     programs: tuple[Program, ...]
     depths: Mapping[str, int]
     """Slots of each ring."""
+    registers: int | None = None
+    """Of a thread, where the assembler was asked."""
 
 
 def run(

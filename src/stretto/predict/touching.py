@@ -27,6 +27,7 @@ class Access:
     operation: Operation
     bytes: float
     """Of one time."""
+    elements: float
     stores: bool
     sharing: float
     """Blocks of a wave that touch the same at once."""
@@ -51,14 +52,15 @@ def accesses(
         if kind not in (LOAD, STORE):
             continue
         type = (op.results[0] if kind == LOAD else op.operands[1]).type
-        size = type.elements * type.element.bits / 8 if isinstance(type, Tile) else 4.0
+        count = float(type.elements) if isinstance(type, Tile) else 1.0
+        size = count * type.element.bits / 8 if isinstance(type, Tile) else 4.0
         root = root_of(op.operands[0], makers, carried, _through)
         told = list(dict.fromkeys(_numbers_in(op.operands[0], makers, carried)))
         stores = kind == STORE
         sharing = 1.0 if stores else _sharing(told, varying, loops, wave, numbers_of)
         again = kind == LOAD and root in loaded
         common = not stores and root is not None and not any(v in varying for v in told)
-        found[op] = Access(op, size, stores, sharing, again, common)
+        found[op] = Access(op, size, count, stores, sharing, again, common)
         if kind == LOAD and root is not None:
             loaded.add(root)
     return found

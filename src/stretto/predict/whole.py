@@ -17,17 +17,20 @@ from math import ceil
 from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
+from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
+from stretto.predict.issuing import QUARTERS
 from stretto.predict.memory import memory_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.predict.threads import Threads, mean, registers_of
+from stretto.predict.timeline import REDUCES
 from stretto.predict.timings import timings_of
 from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
@@ -64,9 +67,20 @@ def predict_whole(
     return _Whole(subject, machine, grid, given, clock, shared).found()
 
 
-def pace_of_threads(subject: Subject, machine: Machine) -> tuple[float, float] | None:
-    """Cycles of an SM for a block of a kernel whose threads load, where nobody says how it runs;
-    and what they would be if only latencies counted, which says how much there is to spare.
+@dataclass(frozen=True)
+class Pace:
+    """How fast a kernel is whose threads load."""
+
+    cycles: float
+    """Of an SM for a block."""
+    alone: float
+    """Of the block itself if only latencies counted, which says how much there is to spare."""
+    resident: int
+    """Blocks that an SM has."""
+
+
+def pace_of_threads(subject: Subject, machine: Machine) -> Pace | None:
+    """How fast a kernel is whose threads load, where nobody says how it runs.
 
     Loops whose trips are not told go round a few times, and there are blocks for every place; None
     where threads do not load, or the machine does not tell of loads.
@@ -174,13 +188,17 @@ class _Whole:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
         elif self._memory is not None:
             given = max(GRAIN, min(REGISTERS, -(-self._registers // GRAIN) * GRAIN))
-            limits.append(self._timings.registers // (given * warps * WARP))
+            # Each scheduler has a fourth of the registers, and its warps theirs from there.
+            of_each = self._timings.registers // QUARTERS // (given * WARP)
+            limits.append(of_each * QUARTERS // warps)
         return max(1, min(*limits, -(-self._blocks // self._timings.sms)))
 
     @property
     def _registers(self) -> int:
-        """Of a thread of a kernel of one agent, by our count."""
+        """Of a thread of a kernel of one agent: the assembler's, or by our count."""
         emitted = self._subject.emitted
+        if self._subject.registers is not None:
+            return self._subject.registers
         if self._memory is None or len(emitted.score) != 1:
             return 0
         (score,) = emitted.score
@@ -198,10 +216,10 @@ class _Whole:
         touched = accesses(self._subject.kernel, wave, self._numbers)
         if all(access.stores for access in touched.values()):
             return None
-        pipes = (self._timings.pipes.arithmetic, self._timings.pipes.special)
+        met = [op for op in self._subject.kernel.body.operations if kind_of(op).startswith(REDUCES)]
         return Threads(
-            score, self._subject.programs, touched, self._memory, self._machine, pipes,
-            self._resident,
+            score, self._subject.programs, touched, self._memory, self._machine, self._resident,
+            len(met),
         )  # fmt: skip
 
     def _turns(self, loop: int | None) -> int:
@@ -298,8 +316,8 @@ class _Whole:
 
     # All of them ---------------------------------------------------------------------------------
 
-    def pace(self) -> tuple[float, float] | None:
-        """Cycles of an SM for a block, where threads load; and by latencies alone."""
+    def pace(self) -> Pace | None:
+        """Of a kernel whose threads load."""
         if self._threads is None:
             return None
         trips = self._trips(0)
@@ -307,8 +325,8 @@ class _Whole:
         turns = dict(zip(map(_key, self._loops), trips, strict=True))
         alone = self._threads.unhindered(lambda part: turns[_key(part)], cycles)
         # What has no register is stored and loaded again: the more there is, the worse.
-        each = max(1.0, self._registers / REGISTERS) / self._resident
-        return cycles * each, alone * each
+        worse = max(1.0, self._registers / REGISTERS)
+        return Pace(cycles * worse / self._resident, alone * worse, self._resident)
 
     def found(self) -> Prediction:
         last = self._blocks - 1
@@ -323,7 +341,7 @@ class _Whole:
         gap = self._memory.follow[0] if self._memory and self._threads is None else 0.0
         for length in each:
             heapreplace(busy, busy[0] + length + (gap if busy[0] else 0.0))
-        cycles = max(busy)
+        cycles = self._ended(max(busy), ordered[0]) if same else max(busy)
         middle = sorted(ordered)[len(ordered) // 2]
         length, outside, outcome = self._timed(middle)
         loops = tuple(
@@ -350,6 +368,17 @@ class _Whole:
             flops=self._flops(ordered, same),
             spills=self._registers > REGISTERS,
         )
+
+    def _ended(self, cycles: float, trips: Trips) -> float:
+        """The same where threads load: the last blocks of an SM are fewer, and so the faster."""
+        sms = self._timings.sms
+        full, left = divmod(self._blocks, sms * self._resident)
+        if self._threads is None or not full or not left:
+            return cycles
+        few = replace(self._threads, resident=-(-left // sms))
+        turns = dict(zip(map(_key, self._loops), trips, strict=True))
+        length, _ = few.length(lambda part: turns[_key(part)])
+        return min(cycles, full * self._timed(trips)[0] + length)
 
     def _flops(self, ordered: list[Trips], same: bool) -> float:
         total = 0.0

@@ -6,9 +6,9 @@
     p                     ┌─────        and there the operand of which it is the last reader is dead
 
 What is added to is one tile, before and behind the product that adds to it; what a product reads in
-registers is kept until that product was waited for. Names take nothing. Who is alone has the warps
-of its replicas as well. Only agents whose registers the machine states are counted; a row vector
-counts the bytes of its elements, though several threads hold each of them.
+registers is kept until that product was waited for. Names take nothing. What an operation takes
+while it runs (`scratch`) begins and ends with it. Who is alone has the warps of its replicas as
+well. Only agents whose registers the machine states are counted.
 """
 
 from __future__ import annotations
@@ -93,6 +93,10 @@ class Registers:
         for s in self.loop.storages:
             if not SPACES[s.space].budgeted:
                 self._storage(s.name, lives, always)
+        for i, op in enumerate(self.loop.ops):
+            if op.facts.scratch:
+                end = (i, op.completion, 0)
+                lives.append(Life(op.name, self._owner(i), op.facts.scratch, ((i, 0),), (end,)))
         return tuple(life for life in lives if life.owner in self.owners), always
 
     @property

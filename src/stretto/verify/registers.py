@@ -7,7 +7,8 @@ A tile lives with the agent of the operation that makes it, where a machine stat
 registers that has: from when its registers may be written (arithmetic takes them when it is
 complete, in place of what it read last; all else when it is issued) until its last reader is
 complete. What a product adds to becomes the product's own when that is issued; what else a product
-reads is kept until it was waited for. Names take no registers.
+reads is kept until it was waited for. Names take no registers. Scratch lives while its operation
+runs.
 """
 
 from __future__ import annotations
@@ -61,15 +62,17 @@ def _too_much(
     lines = [f"`{name}` {size:,}" for name, size in steady]
     for run in worst.held:
         times = f"{run.count} × " if run.count > 1 else ""
-        lines.append(f"`{run.span.owner[0]}` {times}{run.span.amount:,}")
+        name, *what = run.span.owner
+        lines.append(f"{' '.join([*what, ''])}`{name}` {times}{run.span.amount:,}")
     message = (
         f"{agent} has registers for {most:,} bytes of tiles; at cycle {cycle} (II {laid.ii}) "
         f"{load:,} live: {' + '.join(lines)}"
     )
     makers = {result: op.name for op in laid.loop.ops for result in op.results}
-    ops = [makers[run.span.owner[0]] for run in worst.held if run.span.owner[0] in makers]
+    held = [run.span.owner for run in worst.held]
+    ops = [owner[0] if owner[1:] else makers.get(owner[0], "") for owner in held]
     detail = (("agent", agent), ("limit", most), ("cycle", cycle), ("load", load), ("ii", laid.ii))
-    return Violation("registers", message, tuple(dict.fromkeys(ops)), detail)
+    return Violation("registers", message, tuple(dict.fromkeys(filter(None, ops))), detail)
 
 
 # Lives --------------------------------------------------------------------------------------
@@ -94,6 +97,11 @@ def _held(laid: Layout, mine: frozenset[str]) -> tuple[list[tuple[str, int]], li
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:
             _stored(laid, storage, mine, steady, passing)
+    for op in loop.ops:
+        if op.facts.scratch and op.name in mine and op.name in laid.starts:
+            begin = laid.at(op.name, 0)
+            owner = (op.name, "scratch")
+            passing.append(Span(owner, begin, begin + op.completion, op.facts.scratch))
     return steady, passing
 
 

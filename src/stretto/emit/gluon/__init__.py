@@ -7,6 +7,7 @@ sums         who adds to tensor memory, who reads it
 turns        who waits for another agent's turn
 atomics      atomic operations
 layouts      which thread holds which element
+scratch      registers that conversions take
 expressions  operations as Gluon writes them
 adding       one agent's part in sums
 agent        one agent's part of the kernel

@@ -180,6 +180,15 @@ class AgentWriter:
         if kind in ATOMIC:
             hint = "--mode unspecialized has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
+        if kind == LOAD:
+            owner, name = self.plan.owner(made), value.name or "what is loaded here"
+            told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"
+            hint = "hand the number to the kernel as an argument; or --mode unspecialized"
+            raise EmitError(f"{told} needs it too, for its loops or addresses", made, hint)
+        if made.regions and kind != "scf.while":
+            told = f"{self.worker.name} takes `{value.name or kind}`, which another agent has"
+            hint = "a branch or a loop is one agent's: --consumers 1, or --mode unspecialized"
+            raise EmitError(f"{told} in its registers", made, hint)
         if made.regions or kind in _UNSUPPORTED:
             raise EmitError(f"`{kind}` has no Gluon yet", made)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
@@ -517,6 +526,11 @@ class AgentWriter:
 
     def _as(self, value: Value, name: str) -> Shown:
         return Shown(name, self.layouts.of(value) if isinstance(value.type, Tile) else None)
+
+    @property
+    def inside(self) -> bool:
+        """Whether what is written now stands in a block, which may run more than once."""
+        return len(self._scopes) > 1
 
     def enter(self) -> None:
         """A block begins."""

@@ -18,7 +18,9 @@ _NAMES = {
     "add": "add", "fadd": "add", "max": "max", "min": "min", "and": "and", "or": "or",
     "xor": "xor", "exch": "xchg",
 }  # fmt: skip
-"""Kinds as Gluon calls them; those of unsigned numbers it tells by types that it does not have."""
+"""Kinds as Gluon calls them."""
+_UNSIGNED = ("umax", "umin")
+"""Kinds that Triton tells from the others by types of its own, which Gluon's languages lack."""
 COMMUTING = frozenset(("add", "fadd", "max", "min", "umax", "umin", "and", "or", "xor"))
 """Kinds whose order among themselves does not matter, as long as nobody looks at what was there."""
 _SCOPES = {"": "gpu", "gpu": "gpu", "device": "gpu", "cta": "cta", "tl_blk": "cta", "sys": "sys"}
@@ -38,6 +40,10 @@ def atomic(operation: Operation, texts: Sequence[str]) -> str:
     swaps = kind_of(operation) == _SWAP
     kind = "exch" if swaps else operation.text("kind")
     given = operation.text("semantics"), operation.text("scope")
+    if kind in _UNSIGNED:
+        told = f"an atomic operation ({kind}) of unsigned numbers, which Gluon does not have"
+        hint = f"numbers below 2**31 of 32 bits have the same {kind[1:]} as signed ones"
+        raise EmitError(told, operation, hint)
     if kind not in _NAMES or given[0] not in _ORDERS or given[1] not in _SCOPES:
         told = ", ".join(part for part in (operation.text("kind"), *given) if part)
         raise EmitError(f"an atomic operation ({told}) that has no Gluon", operation)

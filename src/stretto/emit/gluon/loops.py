@@ -105,6 +105,8 @@ class LoopWriter:
         self._variables: dict[str, str] = {}
         self._beats: list[Beat] = []
         self._marked = False
+        self._once = len(agent.plan.workers) == 1 and not agent.inside
+        """Whether it runs once, in one group of warps, whose own loads clocks would hold up."""
 
     def write(self) -> None:
         """The whole loop."""
@@ -330,7 +332,7 @@ class LoopWriter:
                 a.leave()
             begun = done
         a.clocks(Tracer.leave)
-        a.clocks(lambda tracer: tracer.settle(str(self._number), begun))
+        a.clocks(lambda tracer: tracer.settle(str(self._number), begun, once=self._once))
         return kernel
 
     def _group(self, way: Way, many: int) -> tuple[Beat, ...]:
@@ -420,7 +422,8 @@ class LoopWriter:
             self._retire(way, len(way.pending) - 1)
             end_of = Beat("settle", self._issues[-1].op, left=0)
             epilogue.append((steps.last, (end_of,)))
-        a.clocks(lambda tracer: tracer.settle(str(self._number), f"{end} - {first}"))
+        ran = f"{end} - {first}"
+        a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
         return tuple(prologue), kernel, tuple(epilogue)
 
     def _steady(self, way: Way, first: int, end: str) -> tuple[Beat, ...]:

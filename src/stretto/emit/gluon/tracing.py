@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Literal
 
 Tracing = Literal["loops", "marks"]
-"""Cycles of loops alone, which disturbs nothing; or a clock at each mark."""
+"""Cycles of loops alone, which disturbs little; or a clock at each mark."""
 
 RECORD = 16
 """Numbers of an agent before its marks."""
@@ -138,10 +138,15 @@ class Tracer:
         """Behind it."""
         return ["trace_out = clock()"]
 
-    def settle(self, loop: str, steps: str) -> list[str]:
-        """When no product is in flight any more: what was read is added to what is there."""
+    def settle(self, loop: str, steps: str, *, once: bool = False) -> list[str]:
+        """When no product is in flight any more: what was read is added to what is there.
+
+        Where the loop runs `once`, nothing is there, and nobody waits for a load of it.
+        """
         n = 4 + 2 * min(self.loops.index(loop), LOOPS - 1)
         added = {n: "trace_out - trace_in", n + 1: steps}
+        if once:
+            return [f"gl.store(trace_at + {at}, {what})" for at, what in added.items()]
         return [
             f"gl.store(trace_at + {at}, gl.load(trace_at + {at}) + ({what}))"
             for at, what in added.items()
