@@ -52,7 +52,7 @@ class Limits:
     """CPU or wall-clock seconds that one scheduler may take for one loop."""
 
     stretto: float = 60.0
-    ims: float = 15.0
+    ims: float = 60.0
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def test_the_page_is_made_of_the_rows_of_a_result() -> None:
     done = outcome(ImsResult(60, True, 110, 2, 0.001, ()))
     rows = [row(kind, 0, 100, done) for kind in ("tile", "random", "chain")]
     found = cells(rows)
-    assert [cell.kind for cell in found] == ["tile", "random", "chain", MIXED]
+    assert [cell.kind for cell in found] == [MIXED, "tile", "random", "chain"]
     for line in (quality_row, time_row, ratio_row):
         assert len({len(line(cell)) for cell in found}) == 1
     document = {
