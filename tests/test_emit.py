@@ -312,7 +312,9 @@ ATOMIC = """module {
 def test_what_has_no_gluon_is_refused_at_its_place(tmp_path: Path) -> None:
     file = tmp_path / "count.ttir"
     file.write_text(ATOMIC)
-    with pytest.raises(EmitError, match=r"count\.ttir:5:\d+: error: .*\(umax\) of unsigned numbers"):
+    with pytest.raises(
+        EmitError, match=r"count\.ttir:5:\d+: error: .*\(umax\) of unsigned numbers"
+    ):
         emit(file)
 
 
