@@ -10,6 +10,8 @@
     shared memory   holds nonsense until it is written; tensor memory too, and what products
                     still add to there can be neither read nor written
     a loop variable after its loop is undefined, as it is in Triton
+    orders          who reads or writes a tile must have heard, through barriers, of whoever
+                    touched it before: a wait that is missing is an error whatever the timing is
 
 It knows nothing of Stretto: it runs the text.
 """
@@ -31,11 +33,15 @@ from typing import Any
 
 import numpy as np
 
+from happens_before import Clock, Orders, RaceError
+
 PATIENCE = 10.0
 """Seconds after which a wait is a deadlock."""
 NAP = 0.001
 """Seconds that a copy, or whoever has arrived, may tarry."""
 
+POLL = 0.05
+"""Seconds after which whoever waits looks whether others have failed."""
 COPIERS = 5
 """Copies that may overtake each other."""
 
@@ -144,30 +150,32 @@ def _require_fenced(tile: Any) -> None:
 class Shared:
     """Shared memory, or a view of it."""
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __init__(self, array: Any, orders: Orders) -> None:
+        self.array, self.orders = array, orders
 
     def index(self, i: Any) -> Any:
         number = int(i)
         if not 0 <= number < len(self.array):
             raise EmulationError(f"slot {number} of {len(self.array)}")
         found = self.array[number]
-        return found if isinstance(found, Barrier) else Shared(found)
+        return found if isinstance(found, Barrier) else Shared(found, self.orders)
 
     def permute(self, order: Any) -> Shared:
-        return Shared(self.array.transpose(order))
+        return Shared(self.array.transpose(order), self.orders)
 
     def reshape(self, shape: Any) -> Shared:
-        return Shared(self.array.reshape(shape))
+        return Shared(self.array.reshape(shape), self.orders)
 
     def store(self, value: Any) -> None:
         if np.shape(value) != self.array.shape:
             raise EmulationError(f"{np.shape(value)} into {self.array.shape}")
         _written().add(_root(self.array))
+        self.orders.write(self.array)
         self.array[...] = value
 
     def load(self, layout: Any = None) -> Reg:
         del layout
+        self.orders.read(self.array)
         return reg(self.array.copy())
 
 
@@ -206,38 +214,54 @@ class TensorMemory:
 class Barrier:
     """An mbarrier."""
 
-    def __init__(self) -> None:
+    def __init__(self, orders: Orders) -> None:
         self.changed = threading.Condition()
         self.count = self.left = -1
         self.bytes = self.phase = 0
+        self._orders = orders
+        self._heard: Clock = {}
+        self._done: list[Clock] = [{}, {}]
+        """Of the last turn of each parity: what those knew that arrived."""
+        self._waiting = [0, 0]
 
     def init(self, count: int) -> None:
         _written().add(id(self))
         self.count = self.left = count
 
-    def arrive(self, count: int = 1, expected: int = 0) -> None:
+    def arrive(self, count: int = 1, expected: int = 0, clock: Clock | None = None) -> None:
         with self.changed:
             if self.left < count:
                 raise EmulationError("a barrier has more arrivals than its count")
             self.left -= count
             self.bytes += expected
-            self._turn()
+            self._turn(self._orders.give() if clock is None else clock)
 
-    def landed(self, number: int) -> None:
+    def landed(self, number: int, clock: Clock) -> None:
         with self.changed:
             self.bytes -= number
-            self._turn()
+            self._turn(clock)
 
-    def _turn(self) -> None:
+    def _turn(self, clock: Clock) -> None:
+        for name, time_ in clock.items():
+            self._heard[name] = max(time_, self._heard.get(name, 0))
         if self.left == 0 and self.bytes == 0:
+            self._done[self.phase], self._heard = self._heard, {}
+            self._orders.count(waiting=-self._waiting[self.phase])
+            self._waiting[self.phase] = 0
             self.phase ^= 1
             self.left = self.count
             self.changed.notify_all()
 
     def wait(self, parity: Any) -> None:
+        mine, name, until = int(parity), threading.current_thread().name, time.time() + PATIENCE
         with self.changed:
-            if not self.changed.wait_for(lambda: self.phase != int(parity), PATIENCE):
-                raise EmulationError(f"deadlock: {threading.current_thread().name} waits in vain")
+            if self.phase == mine:
+                self._waiting[mine] += 1
+                self._orders.count(waiting=1)
+            while not self.changed.wait_for(lambda: self.phase != mine, POLL):
+                if time.time() > until or self._orders.stopped or self._orders.stuck:
+                    raise EmulationError(f"deadlock: {name} waits in vain")
+            self._orders.take(self._done[mine])
 
 
 class Flight:
@@ -245,9 +269,14 @@ class Flight:
 
     def __init__(self, a: Any, b: Any, total: Any, adds: bool) -> None:
         self.parts, self.value = (a, b, total, adds), None
+        self.reads = [tile for tile in (a, b) if isinstance(tile, Shared)]
+        for tile in self.reads:
+            tile.orders.depart(tile.array, self)
 
     def run(self) -> None:
         a, b, total, adds = self.parts
+        for tile in self.reads:
+            tile.orders.arrive(tile.array, self)
         left = a.array if isinstance(a, Shared) else a
         made = np.asarray(left, dtype=np.float32) @ np.asarray(b.array, dtype=np.float32)
         if adds:
@@ -292,12 +321,18 @@ class Descriptor:
 class Late(threading.Thread):
     """Where TMA copies wait until they land, or products until they run: one after the other."""
 
-    def __init__(self, seed: int, naps: float) -> None:
+    def __init__(self, seed: int, naps: float, orders: Orders) -> None:
         super().__init__(daemon=True)
+        self.orders = orders
         self.todo: queue.Queue[Any] = queue.Queue()
         self.rng, self.naps = random.Random(seed), naps
         self.failed: BaseException | None = None
         self.start()
+
+    def put(self, job: Any) -> None:
+        """For later."""
+        self.orders.count(jobs=1)
+        self.todo.put(job)
 
     def run(self) -> None:
         while True:
@@ -309,7 +344,11 @@ class Late(threading.Thread):
             try:
                 job()
             except BaseException as error:
-                self.failed = error
+                told = EmulationError(str(error)) if isinstance(error, RaceError) else error
+                self.failed = self.failed or told
+                self.orders.stopped = True
+            finally:
+                self.orders.count(jobs=-1)
 
 
 class Emulator:
@@ -321,8 +360,9 @@ class Emulator:
     def __init__(self, source: str, seed: int = 0, naps: float = 0.0, slow: str = "") -> None:
         self._slow = slow
         self._local = threading.local()
-        self._products = Late(seed, naps)
-        self._copies = [Late(seed + 1 + n, naps) for n in range(COPIERS)]
+        self.orders = Orders()
+        self._products = Late(seed, naps, self.orders)
+        self._copies = [Late(seed + 1 + n, naps, self.orders) for n in range(COPIERS)]
         self._turns = itertools.cycle(self._copies)
         self._naps, self._rng = naps, random.Random(seed)
         self._sums: list[TensorMemory] = []
@@ -376,6 +416,7 @@ class Emulator:
                         emulator._local.grid = sizes
                         emulator._local.pending, emulator._local.stores = [], []
                         _written().clear()
+                        emulator.orders.begin()
                         emulator._local.warps = num_warps
                         emulator._sums = []
                         function(*made, num_warps=num_warps)
@@ -393,10 +434,14 @@ class Emulator:
         if _written():
             raise EmulationError("partitions begin before what is there was fenced")
         errors: list[BaseException] = []
+        ends: list[Clock] = []
         at, grid = self._local.at, self._local.grid
         of = [self._local.warps, *warps]
+        known = self.orders.give()
+        self.orders.count(live=len(parts) - 1)
 
         def go(function: Any, args: Any, number: int) -> None:
+            self.orders.enter(threading.current_thread().name, known)
             self._local.warps = of[number]
             self._local.at, self._local.grid = at, grid
             self._local.pending, self._local.stores = [], []
@@ -406,8 +451,12 @@ class Emulator:
                 if self._local.pending:
                     raise EmulationError("products are in flight at the end")
                 self._require_stored()
+                ends.append(self.orders.give())
             except BaseException as error:
-                errors.append(error)
+                errors.append(EmulationError(str(error)) if isinstance(error, RaceError) else error)
+                self.orders.stopped = True
+            finally:
+                self.orders.count(live=-1)
 
         threads = [
             threading.Thread(target=go, args=(*part, n), name=f"partition {n}", daemon=True)
@@ -421,6 +470,9 @@ class Emulator:
             raise errors[0]
         if any(thread.is_alive() for thread in threads):
             raise EmulationError("deadlock: a partition does not end")
+        self.orders.count(live=1)
+        for clock in ends:
+            self.orders.take(clock)
 
     def _mma(self, a: Any, b: Any, total: Any, use_acc: bool = True, is_async: bool = False) -> Any:
         self._note("product")
@@ -455,7 +507,12 @@ class Emulator:
         if into.ndim != 2 or not isinstance(a, Shared) or not isinstance(total, TensorMemory):
             raise EmulationError("a product takes tiles in shared memory, its sum is elsewhere")
 
+        known = self.orders.give()
+
         def job() -> None:
+            self._know(known)
+            self.orders.read(left)
+            self.orders.read(right)
             made = np.asarray(left, dtype=np.float32) @ np.asarray(right, dtype=np.float32)
             into[...] = into + made if adds else made
             total.flying[total.at] -= 1
@@ -463,10 +520,22 @@ class Emulator:
 
         self._note("product")
         total.flying[total.at] += 1
-        self._products.todo.put(job)
+        self._products.put(job)
 
     def _commit(self, barrier: Barrier) -> None:
-        self._products.todo.put(barrier.arrive)
+        known = self.orders.give()
+
+        def job() -> None:
+            self._know(known)
+            barrier.arrive()
+
+        self._products.put(job)
+
+    def _know(self, known: Clock) -> None:
+        """The unit that multiplies into tensor memory begins what an agent asked for."""
+        if not hasattr(self.orders._mine, "clock"):
+            self.orders.enter("products", {})
+        self.orders.take(known)
 
     def _note(self, what: str) -> None:
         self.events.append((what, threading.current_thread().name))
@@ -494,19 +563,28 @@ class Emulator:
         at = [int(a) for a in at]
         size = to.array.size * _width(to.array)
 
+        name, clock = self.orders.copied()
+
         def job() -> None:
+            self.orders.landed(to.array, name, clock)
             to.array[...] = desc.load(at)
-            barrier.landed(size)
+            barrier.landed(size, clock)
 
         if list(to.array.shape) != desc.block:
             raise EmulationError(f"a tile of {desc.block} into {to.array.shape}")
         self._note(f"copy {desc.block}")
-        next(self._turns).todo.put(job)
+        next(self._turns).put(job)
 
     def _tma_store(self, desc: Descriptor, at: Any, tile: Shared) -> None:
         _require_fenced(tile)
         where = [int(a) for a in at]
-        self._local.stores.append(lambda: desc.store(where, tile.array))
+
+        def job() -> None:
+            self.orders.arrive(tile.array, job)
+            desc.store(where, tile.array)
+
+        self.orders.depart(tile.array, job)
+        self._local.stores.append(job)
 
     def _store_wait(self, outstanding: int) -> None:
         while len(self._local.stores) > outstanding:
@@ -516,13 +594,14 @@ class Emulator:
         if self._local.stores:
             raise EmulationError("tiles are being stored at the end")
 
-    @staticmethod
-    def _allocate(dtype: Any, shape: Any, layout: Any) -> Any:
+    def _allocate(self, dtype: Any, shape: Any, layout: Any) -> Any:
         if layout == "mbarrier":
-            return Barrier() if len(shape) == 1 else Shared([Barrier() for _ in range(shape[0])])
+            made = [Barrier(self.orders) for _ in range(shape[0])]
+            return made[0] if len(shape) == 1 else Shared(made, self.orders)
         kind = np.float32 if dtype.name == "bfloat16" else dtype.numpy
         array = np.full(shape, np.nan if np.issubdtype(kind, np.floating) else 77, kind)
-        return Shared(array.view(_Bfloat) if dtype.name == "bfloat16" else array)
+        held = array.view(_Bfloat) if dtype.name == "bfloat16" else array
+        return Shared(held, self.orders)
 
     def _load(self, pointer: Pointer, mask: Any = None, other: Any = 0) -> Reg:
         if mask is None:
