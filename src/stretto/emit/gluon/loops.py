@@ -517,14 +517,9 @@ class LoopWriter:
         """How many steps back each value is read, and what it was before the first."""
         self._back: dict[str, int] = {}
         for i in order:
-            if opcode(kind_of(self._wiring.operations[i.op])).awaits:
-                continue  # a product in flight is known by its variable
-            for source in i.operands:
-                if isinstance(source, Through | Direct):
-                    back = self._steps_back(way, i, source.path)
-                    if back and not self._is_scalar(source.path.origin):
-                        name = source.path.origin
-                        self._back[name] = max(self._back.get(name, 0), back)
+            row = opcode(kind_of(self._wiring.operations[i.op]))
+            if not row.awaits and not row.view:  # a product in flight is known by its variable
+                self._reach_back(way, i)
         for name, most in self._back.items():
             first = self._wiring.initial.get((name, -1))
             if first is None:
@@ -533,6 +528,34 @@ class LoopWriter:
             for b in range(1, most + 1):
                 self._a.say(f"{variable}__{b} = {variable}")
                 way.defined.add(f"{variable}__{b}")
+
+    def _reach_back(self, way: Way, i: Issue) -> None:
+        """Of what one operation reads, through views too."""
+        for source in i.operands:
+            if not isinstance(source, Through | Direct):
+                continue
+            name = source.path.origin
+            below = self._below(way, i, source.path)
+            if below is not None:
+                self._reach_back(*below)
+            elif not self._is_scalar(name):
+                back = self._steps_back(way, i, source.path)
+                if back:
+                    self._back[name] = max(self._back.get(name, 0), back)
+
+    def _below(self, way: Way, i: Issue, path: Path) -> tuple[Way, Issue] | None:
+        """A view that an operation reads, as of the reader's iteration; None: it reads no view.
+
+        Views stand where they are read: on which side of a step's beginning the schedule has one
+        says nothing.
+        """
+        maker = self._program.loop.producers.get(path.origin)
+        if maker is None or self._pure(maker):
+            return None
+        if not opcode(kind_of(self._wiring.operations[maker])).view:
+            return None
+        stages = {**way.stages, maker: way.stages[i.op] + path.distance}
+        return replace(way, stages=stages), self._issue_of[maker]
 
     def _steps_back(self, way: Way, i: Issue, path: Path) -> int:
         maker = self._program.loop.producers.get(path.origin)
@@ -897,10 +920,9 @@ class LoopWriter:
         if self._pure(maker):
             text = self._scalar(way, value, way.iteration(way.stages[i.op] + path.distance))
             return Shown(text)
-        if opcode(kind_of(operation)).view:
-            return seen_through(
-                operation, self._operand(way, self._issue_of[maker], 0), self._a.layouts
-            )
+        below = self._below(way, i, path)
+        if below is not None:
+            return seen_through(operation, self._operand(*below, 0), self._a.layouts)
         if maker not in self._mine:
             raise EmitError(
                 f"`{i.op}` takes `{path.origin}` in registers from another agent", operation
