@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +86,57 @@ def test_one_that_is_read_too_early_is_caught() -> None:
     assert wait in source
     with pytest.raises(gluon_emulator.EmulationError):
         attention(source.replace(wait, ""), 3, 64, 128)
+
+
+# Left factors that were in registers anyway -------------------------------------------------------
+
+LOADED = "%q_4 = tt.descriptor_load"
+WIDENED = """
+    %wide = arith.extf %q_loaded : tensor<128x64xbf16> to tensor<128x64xf32>
+    %q_4 = arith.truncf %wide : tensor<128x64xf32> to tensor<128x64xbf16>
+    %highest_5:3 = scf.for"""
+
+
+@pytest.mark.parametrize("consumers", [1, 2])
+def test_one_that_threads_computed_is_laid_out_once(tmp_path: Path, consumers: int) -> None:
+    text = shipped("triton/attention_forward_d64").read_text()
+    text = text.replace(LOADED, "%q_loaded = tt.descriptor_load")
+    kernel = tmp_path / "kernel.ttir"
+    kernel.write_text(text.replace("\n    %highest_5:3 = scf.for", WIDENED))
+    source = Emitter(kernel, h200(0)).candidates(consumers, stages=(3,))[0].source
+    laid_out = [line for line in source.splitlines() if "_factor = gl.convert_layout(" in line]
+    assert [line.index(line.strip()) for line in laid_out] == [4] * consumers  # outside of any loop
+    converted = [line for line in source.splitlines() if "convert_layout(q" in line]
+    assert converted == laid_out
+    for trips in range(5):
+        attention(source, trips, 64, 64)
+
+
+SQUARED = """
+      %q_t = tt.trans %q_4 {order = array<i32: 1, 0>} : tensor<128x64xbf16> -> tensor<64x128xbf16>
+      %squares = tt.dot %q_4, %q_t, %none, inputPrecision = tf32 : tensor<128x64xbf16> * tensor<64x128xbf16> -> tensor<128x128xf32>
+      %sums = "tt.reduce"(%squares) <{axis = 1 : i32}> ({
+      ^bb0(%x: f32, %y: f32):
+        %z = arith.addf %x, %y : f32
+        tt.reduce.return %z : f32
+      }) : (tensor<128x128xf32>) -> tensor<128xf32>
+      %nothing = arith.mulf %sums, %weight : tensor<128xf32>
+      %weight_19 = arith.addf %weight_18, %nothing : tensor<128xf32>
+      %weight_20 ="""  # noqa: E501
+
+
+def test_products_of_two_widths_share_what_is_held(tmp_path: Path) -> None:
+    """It is not handed over between threads, and stands in registers once."""
+    text = shipped("triton/attention_forward_d64").read_text()
+    none = "%none = arith.constant dense<0.000000e+00> : tensor<128x128xf32>\n    "
+    text = text.replace("%c0_i32 = arith", f"{none}%c0_i32 = arith", 1)
+    text = text.replace("%weight_19 =", "%weight_18 =").replace("\n      %weight_20 =", SQUARED)
+    kernel = tmp_path / "kernel.ttir"
+    kernel.write_text(text)
+    source = Emitter(kernel, h200(10_000)).candidates(1, stages=(3,))[0].source
+    (read,) = [line for line in source.splitlines() if "q_read = " in line]
+    assert ".load(gl.DotOperandLayout(0, mma_" in read
+    (named,) = [line for line in source.splitlines() if "convert_layout(q_read" in line]
+    assert named.startswith("    q_read_factor = ")  # before the loop, of the same registers
+    for trips in range(4):
+        attention(source, trips, 64, 64)

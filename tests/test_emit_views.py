@@ -1,4 +1,4 @@
-"""Views stand where they are read, whichever side of a step's beginning the schedule has them on."""
+"""Views stand where they are read, on whichever side of a step's beginning a schedule has them."""
 
 from __future__ import annotations
 

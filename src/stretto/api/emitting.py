@@ -68,7 +68,8 @@ STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspeci
 DRAINED = (1, 2, 4, 8)
 """Iterations of a loop that may run together where threads load, each to its end before others."""
 TOLD = 0.01
-"""Of a predicted pace: what two kernels differ by at least before one is said to be faster."""
+"""Of a predicted pace or an II: what two kernels differ by at least before one is said to be
+faster; each stage more holds registers for longer."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
 SOLVED_STAGES = 3
@@ -157,9 +158,10 @@ class EmittedKernel:
     def order(self) -> tuple[float, ...]:
         """What is smaller is faster: the pace where threads load, and at one pace loops that go on,
         by their II, before those that are drained, by blocks that an SM has, whose rows share its
-        cache, and then by what they have to spare; else the II, and consumers."""
+        cache, and then by what they have to spare; else the II, at one II stages, and consumers."""
         if self.pace is None:
-            return self.length, -self.consumers
+            stages = max((a.stage_count or 0 for a in self.analyses), default=0)
+            return round(log(max(1, self.length)) / TOLD), stages, self.length, -self.consumers
         first = round(log(self.pace.cycles) / TOLD)
         if not any(loop.drained for loop in self.looped):
             return first, False, self.length

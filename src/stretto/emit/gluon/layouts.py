@@ -207,18 +207,24 @@ class Layouts:
         self._of[result] = Product(result.type.shape[1], self._warps, bits)
 
     def _factors(self, operations: Sequence[Operation]) -> None:
-        """Tiles that are read out of shared memory as left factors of alike products only."""
-        wanted: dict[Value, set[Layout | None]] = {
-            op.result: set() for op in operations if kind_of(op) == SPACES[STAGING].read
+        """Tiles that are read out of shared memory as left factors only.
+
+        Products of other widths hold them in the same registers, under another name.
+        """
+        wanted: dict[Value, list[Layout | None]] = {
+            op.result: [] for op in operations if kind_of(op) == SPACES[STAGING].read
         }
+        used = {value for op in operations for value in op.operands}
         for operation in operations:
+            if operation.results and used.isdisjoint(operation.results):
+                continue  # a view of what is in registers too, where only the buffer is seen by it
             multiplies = opcode(kind_of(operation)).accumulator is not None
             for n, value in enumerate(operation.operands):
                 if value in wanted:
                     as_factor = multiplies and n == 0
-                    wanted[value].add(self._of.get(operation.results[0]) if as_factor else None)
+                    wanted[value].append(self._of.get(operation.results[0]) if as_factor else None)
         for value, layouts in wanted.items():
-            if len(layouts) == 1 and isinstance(layout := next(iter(layouts)), Product):
+            if layouts and None not in layouts and isinstance(layout := layouts[0], Product):
                 self._of[value] = factor(value.type, layout)
 
     def _vector(self, type: Tile) -> int:

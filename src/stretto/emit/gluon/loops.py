@@ -27,7 +27,7 @@ from typing import Literal
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.atomics import ATOMIC
 from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
-from stretto.emit.gluon.layouts import factor
+from stretto.emit.gluon.layouts import Layout, factor
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
 from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.steps import Steps, steps_of
@@ -104,6 +104,8 @@ class LoopWriter:
         )
         self._variables: dict[str, str] = {}
         self._beats: list[Beat] = []
+        self._factors: dict[tuple[Value, Layout], str] = {}
+        """Left factors from outside, as products take them."""
         self._marked = False
         self._once = len(agent.plan.workers) == 1 and not agent.inside
         """Whether it runs once, in one group of warps, whose own loads clocks would hold up."""
@@ -233,6 +235,7 @@ class LoopWriter:
                 result = operation.results[0]
                 if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
                     a.zeros(result.type.shape, a.layouts.of(result))
+                self._lay_out(operation)
         self._n = a.names.give("n")
         # Triton fails on a branch that is never taken: a count that is known decides here.
         self._known = known_trips(self._loop.operation, a.plan.maker)
@@ -293,6 +296,16 @@ class LoopWriter:
         for result, variable in self._ends:
             tile = isinstance(result.type, Tile)
             self._a.bind(result, Shown(variable, self._a.layouts.of(result) if tile else None))
+
+    def _lay_out(self, product: Operation) -> None:
+        """The left factor as a product takes it, once: threads hand it over in shared memory."""
+        left, result = product.operands[0], product.results[0]
+        if isinstance(left.type, Tile) and isinstance(result.type, Tile) and not self._inside(left):
+            shown, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
+            if shown.layout not in (None, wanted) and (left, wanted) not in self._factors:
+                name = self._a.names.give(f"{shown.text}_factor")
+                self._a.say(f"{name} = {in_layout(shown, wanted)}")
+                self._factors[left, wanted] = name
 
     def _inside(self, value: Value) -> bool:
         return (
@@ -808,8 +821,8 @@ class LoopWriter:
             first = self._shared(way, i, 0)
         else:
             shown, wanted = self._operand(way, i, 0), factor(left.type, layout)
-            first = shown.text
-            if shown.layout != wanted:
+            first = self._factors.get((left, wanted), shown.text)
+            if first == shown.text and shown.layout != wanted:
                 first = f"{variable}_a"
                 a.say(f"{first} = {in_layout(shown, wanted)}")
                 keep = (first,)
