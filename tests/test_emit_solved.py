@@ -97,7 +97,11 @@ def timed(wiring: LoopWiring, product: int = 1) -> Loop:
 
 
 def apart_of(wiring: LoopWiring, product: int = 1) -> LoopWiring:
-    return one_at_a_time(wiring, AGENTS, timed(wiring, product))
+    """What is preferred; behind it stands the same without waits that are stated."""
+    first, *others = one_at_a_time(wiring, AGENTS, timed(wiring, product))
+    without = [orders(apart_of(wiring))] if product > 1 else []
+    assert [orders(one) for one in others] == without
+    return first
 
 
 def test_a_long_product_is_waited_for_right_behind_the_first_reduction() -> None:
@@ -133,7 +137,7 @@ def test_the_next_product_comes_behind_all_arithmetic_of_an_iteration() -> None:
 
 def test_a_product_without_arithmetic_has_nothing_to_wait_for() -> None:
     (loop,) = Emitter(shipped("triton/matmul_descriptors")).lowered(2).loops
-    assert apart_of(loop.wiring) is loop.wiring
+    assert one_at_a_time(loop.wiring, AGENTS, timed(loop.wiring)) == []
 
 
 def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:

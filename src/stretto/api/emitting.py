@@ -498,16 +498,16 @@ class Emitter:
             wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
         )
         agents = self.machine.replicas_of_products(consumers)
-        apart = one_at_a_time(wiring, agents, generated.problem.loop)
-        if apart is wiring or generated.bounds is None or generated.ii is None:
+        if generated.bounds is None or generated.ii is None:
             return wiring, generated
-        found = shortened(
-            apart.loop, room, generated.bounds.mii, generated.ii,
-            max_stages=stages, work=SOLVED_WORK, seed=self._seed,
-        )  # fmt: skip
-        if found is None:
-            return wiring, generated
-        return apart, replace(found, bounds=generated.bounds)
+        for apart in one_at_a_time(wiring, agents, generated.problem.loop):
+            found = shortened(
+                apart.loop, room, generated.bounds.mii, generated.ii,
+                max_stages=stages, work=SOLVED_WORK, seed=self._seed,
+            )  # fmt: skip
+            if found is not None:
+                return apart, replace(found, bounds=generated.bounds)
+        return wiring, generated
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop, and its warps."""

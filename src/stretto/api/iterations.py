@@ -31,18 +31,22 @@ LONG = 2
 """Times a wait and the reduction behind it that a product takes at least to be waited for there."""
 
 
-def one_at_a_time(wiring: LoopWiring, agents: Iterable[str], timed: Loop) -> LoopWiring:
-    """The loop with such orders for each of its agents; the same where there are none.
+def one_at_a_time(wiring: LoopWiring, agents: Iterable[str], timed: Loop) -> list[LoopWiring]:
+    """The loop with such orders for each of its agents, what is preferred first; none without any.
 
     `timed` is the loop with what its operations hold.
     """
     asked: list[Dependence] = []
+    waits: list[Dependence] = []
     for agent in agents:
         mine = [op for op in wiring.loop.ops if op.agent == agent]
-        asked += _orders(mine, wiring) + _waits_behind(mine, wiring, timed)
-    if not asked:
-        return wiring
-    return replace(wiring, loop=replace(wiring.loop, stated=(*wiring.loop.stated, *asked)))
+        asked += _orders(mine, wiring)
+        waits += _waits_behind(mine, wiring, timed)
+
+    def stating(orders: list[Dependence]) -> LoopWiring:
+        return replace(wiring, loop=replace(wiring.loop, stated=(*wiring.loop.stated, *orders)))
+
+    return [stating(orders) for orders in ([*asked, *waits], asked)[not waits :]] if asked else []
 
 
 def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
