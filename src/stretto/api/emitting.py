@@ -37,6 +37,7 @@ from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.errors import KernelError
+from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
@@ -58,8 +59,6 @@ from stretto.vocabulary.spaces import STAGING
 EmitMode = Literal["specialized", "unspecialized"]
 DEFAULT_TARGET = "h200"
 SCHEMA = "stretto.emitted/1"
-GROUP_ROWS = 64
-"""Rows that one group of four warps multiplies at a time."""
 GROUP_WARPS = 4
 SUM_COLUMNS = 128
 """Columns of a sum in tensor memory that one group of warps has registers for."""
@@ -800,7 +799,7 @@ def _workers(
     if least < GROUP_ROWS:
         told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
         raise EmitError(told, hint=f"a group of warps multiplies {GROUP_ROWS}: larger tiles")
-    groups = max(1, min(2, least // GROUP_ROWS)) if len(agents) == 1 else 1
+    groups = groups_of(least, alone=len(agents) == 1)
     if max(sums, default=0) > SUM_COLUMNS:
         groups = 2
     warps = groups * GROUP_WARPS

@@ -41,10 +41,15 @@ def held_factors(
     return found
 
 
+def groups_of(rows: int, *, alone: bool) -> int:
+    """Groups of warps of an agent that multiplies so many rows: two where it is alone and may."""
+    return max(1, min(GROUPS, rows // GROUP_ROWS)) if alone else 1
+
+
 def _registers(products: Sequence[Operation], agent: Attribute | None) -> float:
     """Of a thread: sums of products, and their left factors."""
     rows = min(_tile(op.result.type).shape[0] for op in products)
-    groups = 1 if agent is not None else max(1, min(GROUPS, rows // GROUP_ROWS))
+    groups = groups_of(rows, alone=agent is None)
     values = dict.fromkeys(v for op in products for v in (op.result, op.operands[0]))
     bits = 0
     for value in values:
