@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from gluon_cases import holds, shipped
-from stretto.api import emitting
+from stretto.api import emitting, iterations
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.iterations import one_at_a_time
 from stretto.api.shortening import shortened
+from stretto.api.solving import ScheduleResult
 from stretto.emit.gluon.steps import steps_of
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import load_machine
@@ -209,3 +211,30 @@ def test_the_same_operations_are_issued_in_the_same_order_wherever_steps_are_cut
         return [(name, i) for name, i in every if 0 <= i < count]
 
     assert laid_out(turned, moved, 4) == laid_out(order, stages, 4)
+
+
+def test_of_kernels_at_one_ii_the_one_of_fewer_stages_comes_first() -> None:
+    made = Emitter(shipped("triton/matmul_descriptors")).candidates(1, stages=(3,))[0]
+    (analysis,) = made.analyses
+
+    def order(ii: int, stages: int) -> tuple[float, ...]:
+        return replace(made, analyses=(replace(analysis, ii=ii, stage_count=stages),)).order
+
+    assert order(2467, 2) < order(2460, 3)  # as of attention backward: 0.3 % apart
+    assert order(2400, 3) < order(2467, 2)
+    assert order(2460, 3) < order(2467, 3)
+
+
+def test_where_nothing_is_found_that_waits_there_it_is_sought_without_that_order() -> None:
+    asked: list[Loop] = []
+
+    def picky(loop: Loop, *others: Any, **options: Any) -> ScheduleResult | None:
+        asked.append(loop)
+        return shortened(loop, *others, **options) if len(asked) > 1 else None
+
+    stages = patch.dict(emitting.STAGES, {"specialized": (3,)})
+    with stages, patch.object(iterations, "LONG", 0), patch.object(emitting, "shortened", picky):
+        made = Emitter(shipped(FORWARD)).candidates(2)
+    first, second = asked
+    assert set(second.stated) < set(first.stated)
+    assert solved_by(made[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +21,9 @@ from stretto.generate.ladder.rau import Refiner
 from stretto.generate.problem import LONG, Options, make_problem
 from stretto.generate.problem import Problem as Search
 
-SMALL = [(kind, ops, seed) for kind in KINDS for ops in (10, 30) for seed in (0, 1)]
+SLOW = {("tile", 30, 1), ("random", 10, 0), ("scattered", 30, 0), ("scattered", 30, 1)}
+"""At which the naive scheduler has no end within seconds."""
+SMALL = sorted(set(product(KINDS, (10, 30), (0, 1))) - SLOW)
 
 
 def both(loop: Loop, machine: Machine) -> tuple[Search, Flat]:
@@ -46,9 +50,8 @@ def first_found(problem: Search, kind: type[Twin], first: int, last: int) -> tup
 def test_its_decisions_are_those_of_the_textbook(kind: str, ops: int, seed: int) -> None:
     """The same II and the same starts as a scheduler that counts cycle by cycle."""
     problem, naive = both(*loop_of(kind, ops, seed))
-    told = run_twin(naive, LONG, seconds=2.0)
-    if not told.finished:
-        pytest.skip("the naive scheduler takes too long")
+    told = run_twin(naive, LONG, seconds=120.0)
+    assert told.finished
     for seats in {Twin, seats_for(whole_of(problem), told.ii)}:
         assert first_found(problem, seats, naive.mii, told.ii) == (told.ii, list(told.starts))
 
