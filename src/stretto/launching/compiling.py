@@ -33,6 +33,8 @@ class Compiled:
     """Bytes of shared memory, with what layouts are converted through."""
     registers: int
     """Of a thread."""
+    cubin: bytes = b""
+    """Machine code."""
 
     @property
     def clean(self) -> bool:
@@ -87,7 +89,8 @@ def compile_emitted(emitted: Emitted) -> Compiled:
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
-    return Compiled(spilled, tuple(remarks), int(kernel.metadata.shared), registers)
+    shared = int(kernel.metadata.shared)
+    return Compiled(spilled, tuple(remarks), shared, registers, kernel.asm["cubin"])
 
 
 def registers_of(emitted: Emitted) -> int:

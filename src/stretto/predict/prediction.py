@@ -24,6 +24,8 @@ class LoopTime:
     """Of each agent: cycles of an iteration by what they go to."""
     bound: str
     """What it is bound by."""
+    coded: bool = False
+    """Whether its cycles are told by machine code."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Subject:
     """Slots of each ring."""
     registers: int | None = None
     """Of a thread, where the assembler was asked."""
+    listing: str = ""
+    """Its machine code as nvdisasm prints it, where the assembler was asked."""
 
 
 def run(

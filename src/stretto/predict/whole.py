@@ -21,6 +21,9 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
+from stretto.predict.code.costs import code_costs
+from stretto.predict.code.listing import read_listing
+from stretto.predict.code.pacing import paced
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
@@ -157,6 +160,27 @@ class _Whole:
         )
         timings = replace(self._timings, costs=costs)
         self._costing = Costing(machine, timings, subject.programs, copies)
+        self._coded = self._by_code()
+
+    def _by_code(self) -> dict[int, float]:
+        """Cycles of a step of loops whose machine code is known, and recognized."""
+        subject, costs = self._subject, code_costs(self._machine)
+        if not subject.listing or costs is None:
+            return {}
+        listing = read_listing(subject.listing)
+        found: dict[int, float] = {}
+        for loop in self._loops:
+            if isinstance(loop, LoopScore):
+                cycles = paced(
+                    listing, subject.emitted.score, loop.number, subject.depths,
+                    self._costing.sources, (costs, self._costing.timings.costs), self._resident,
+                )  # fmt: skip
+                found |= {} if cycles is None else {loop.number: cycles}
+        return found
+
+    def _pace(self, outcome: Outcome, loop: int) -> float:
+        """Cycles of a step: by machine code, or else by what agents do, tile by tile."""
+        return self._coded.get(loop) or pace(outcome, loop)
 
     def _require_trips(self, given: Mapping[str, object]) -> None:
         numbers = self._numbers(0)
@@ -249,7 +273,7 @@ class _Whole:
         left = steady = 0.0
         for loop, all_of, some in zip(self._loops, trips, short, strict=True):
             if isinstance(loop, LoopScore):
-                step = pace(outcome, loop.number)
+                step = self._pace(outcome, loop.number)
                 left += step * (all_of - some)
                 steady += step * max(0, all_of - loop.first)
         cycles = self._timings.block + outcome.cycles + left * ran
@@ -407,7 +431,8 @@ class _Whole:
     def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
         program = self._subject.programs[loop.number]
         steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
-        step = pace(outcome, loop.number) if self._threads is None else mean(outcome, loop.number)
+        alone = self._threads is None
+        step = self._pace(outcome, loop.number) if alone else mean(outcome, loop.number)
         cycles = step or program.ii
         spent = {
             agent: {what: of / max(1, steps) for what, of in by.items()}
@@ -416,7 +441,7 @@ class _Whole:
         units = units_of(loop.number, self._subject.emitted.score, self._costing)
         return LoopTime(
             program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
-            bound_of(cycles, units, spent),
+            bound_of(cycles, units, spent), loop.number in self._coded,
         )  # fmt: skip
 
 
