@@ -15,6 +15,7 @@ import stretto
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
 from stretto.emit import Emitted
+from stretto.launching.compiling import Compiled
 from stretto.machine import Machine, load_machine
 from stretto.predict import timeline
 from stretto.predict.memory import Curve, memory_of
@@ -350,7 +351,7 @@ def test_a_ranking_asks_the_assembler_of_the_first(tmp_path: Path) -> None:
     def first(heavy: int) -> str:
         ranking = stretto.rank(
             problems, H200, arguments={"columns": COLUMNS}, depths=(None,), names=("4", "8"),
-            registers=lambda emitted: 255 if emitted.warps == heavy else 48,
+            assemble=lambda emitted: Compiled(0, (), 0, 255 if emitted.warps == heavy else 48),
         )  # fmt: skip
         return ranking.best.name
 

@@ -46,7 +46,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
-from stretto.predict.running import Subject
+from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
@@ -100,13 +100,15 @@ class EmittedKernel:
     """Where threads load: how fast that is predicted to be."""
     registers: int | None = field(default=None, repr=False, compare=False)
     """Of a thread, where the assembler was asked."""
+    assembled: Assembled | None = field(default=None, repr=False, compare=False)
+    """What else the assembler made of it, where it was asked for all."""
 
     @property
     def subject(self) -> Subject:
         """What is predicted of it."""
         assert self.kernel is not None
         made = self.emitted
-        return Subject(self.kernel, made, self.programs, made.rings, self.registers)
+        return Subject(self.kernel, made, self.programs, made.rings, self.registers, self.assembled)
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -23,7 +23,7 @@ from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.running import StuckError
+from stretto.predict.running import Assembled, StuckError
 from stretto.predict.whole import predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
@@ -38,11 +38,15 @@ SPILLS = 1.25
 """By how much a kernel is set back in a ranking whose registers are too many by our count."""
 
 ASSEMBLED = 8
-"""Of a ranking: the first, of which the assembler is asked where threads load."""
+"""Of a ranking: the first, of which the assembler is asked at most."""
+NEAR = 1.2
+"""Of the first one's time: up to which it is asked."""
 
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
 """A kernel and its grid."""
+Assemble = Callable[[Emitted], Assembled]
+"""Compiles a kernel."""
 _Shared = dict[Operation, float]
 """By how many blocks each copy of a kernel is shared, on one grid."""
 
@@ -131,6 +135,7 @@ def predict(
     depth: int | None = None,
     seed: int = 0,
     measured: str | PathLike[str] | None = None,
+    assemble: Assemble | None = None,
 ) -> KernelPrediction:
     """How long a kernel takes on a grid: the fastest of those that `emit` may choose among.
 
@@ -141,6 +146,9 @@ def predict(
     `measured` is a file that `write_trace` of a kernel left that was emitted with clocks in it, by
     the same options: that kernel is predicted, and its waits are set beside those that were
     measured.
+
+    `assemble` compiles a kernel (`stretto.launching.compiling.compile_emitted`, which needs Triton
+    and no GPU): loops of agents are then predicted by their machine code.
     """
     if measured is not None:
         return _beside(
@@ -156,7 +164,12 @@ def predict(
     found, stuck = _predicted(name, made, emitter.machine, grid, arguments or {}, clock, depth)
     if not found:
         raise stuck[0]
-    return min(found, key=lambda one: one.worth)
+    best = min(found, key=lambda one: one.worth)
+    if assemble is None:
+        return best
+    known = _known(best.made, assemble)
+    (again,), _ = _predicted(name, [known], emitter.machine, grid, arguments or {}, clock, depth)
+    return again
 
 
 def rank(
@@ -171,16 +184,17 @@ def rank(
     effort: str = "quick",
     names: Sequence[str] = (),
     keep: int | None = None,
-    registers: Callable[[Emitted], int] | None = None,
+    assemble: Assemble | None = None,
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
     `names` are what the kernels are called, where their own names do not tell them apart. With
     `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
     cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
-    `registers` asks the assembler how many a thread has: of the first, where threads load.
+    `assemble` compiles kernels, as for `predict`: the first few, which are then ranked by their
+    registers and machine code, before all others.
     """
-    ranking = _Ranking(arguments or {}, clock, depths, keep, registers)
+    ranking = _Ranking(arguments or {}, clock, depths, keep, assemble)
     for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
         name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
@@ -197,10 +211,10 @@ class _Ranking:
         clock: float | None,
         depths: Sequence[int | None],
         keep: int | None,
-        registers: Callable[[Emitted], int] | None,
+        assemble: Assemble | None,
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
-        self._registers = registers
+        self._assemble = assemble
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
@@ -252,24 +266,35 @@ class _Ranking:
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
         ordered = sorted(self._found.values(), key=lambda one: one.worth)
-        if self._registers is not None:
-            ordered = self._assembled(ordered, self._registers)
+        if self._assemble is not None:
+            ordered = self._assembled(ordered, self._assemble)
         return KernelRanking(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
 
     def _assembled(
-        self, ordered: Sequence[KernelPrediction], registers: Callable[[Emitted], int]
+        self, ordered: Sequence[KernelPrediction], assemble: Assemble
     ) -> list[KernelPrediction]:
-        """The first by the registers that they have: each tells how many blocks an SM has."""
-        found = list(ordered)
-        for n, one in enumerate(ordered[:ASSEMBLED]):
-            if one.made.pace is not None:
-                known = replace(one.made, registers=registers(one.made.emitted))
-                machine, grid = self._machines[one.made.source], one.prediction.grid
-                (again,), _ = _predicted(
-                    one.name, [known], machine, grid, self._given, self._clock, one.depth
-                )
-                found[n] = again
-        return sorted(found, key=lambda one: one.worth)
+        """Those that may be the fastest by what the assembler makes of them, then the others.
+
+        Of each kernel and number of consumers the first comes before a second is looked at.
+        """
+        near = [one for one in ordered if one.worth[0] <= NEAR * ordered[0].worth[0]]
+        turns: dict[object, int] = {}
+        order: list[tuple[int, int]] = []
+        for number, one in enumerate(near):
+            key = (one.name, one.made.consumers)
+            turns[key] = turns.get(key, -1) + 1
+            order.append((turns[key], number))
+        asked = [near[number] for _, number in sorted(order)[:ASSEMBLED]]
+        found: list[KernelPrediction] = []
+        for one in asked:
+            machine, grid = self._machines[one.made.source], one.prediction.grid
+            known = _known(one.made, assemble)
+            (again,), _ = _predicted(
+                one.name, [known], machine, grid, self._given, self._clock, one.depth
+            )
+            found.append(again)
+        others = [one for one in ordered if not any(one is other for other in asked)]
+        return sorted(found, key=lambda one: one.worth) + others
 
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""
@@ -289,6 +314,12 @@ class _Ranking:
     def _refuse(self, what: str, error: StrettoError) -> None:
         self._first = self._first or error
         self._refused.append(f"{what}: {error}")
+
+
+def _known(made: EmittedKernel, assemble: Assemble) -> EmittedKernel:
+    """With what the assembler made of it."""
+    assembled = assemble(made.emitted)
+    return replace(made, registers=assembled.registers, assembled=assembled)
 
 
 def _launched(several: Sequence[KernelPrediction]) -> Sequence[KernelPrediction]:
@@ -341,6 +372,7 @@ def _predicted(
         except StuckError as error:
             stuck.append(error)
             continue
-        told = replace(prediction, spills=prediction.spills or one.over > 0)
+        over = one.over > 0 and one.assembled is None
+        told = replace(prediction, spills=prediction.spills or over)
         found.append(KernelPrediction(name, depth, told, one))
     return found, stuck

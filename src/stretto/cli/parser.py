@@ -377,7 +377,7 @@ _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
 _EMITTED = "emitted --consumers --depth --seed"
-_PREDICTED = "--clock --what-if --measured --json --output"
+_PREDICTED = "--clock --what-if --assembled --measured --json --output"
 _ASKED = (
     "--generator --prove --objective --work-limit --seed --max-ii --max-stages --serial-threshold "
     "--no-fuse --strict --without --effort"
@@ -653,6 +653,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
     "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--assembled": _flag(
+        "have Triton compile it, without a GPU, and tell its loops by machine code; "
+        "of a ranking, the first few"
+    ),
     "--measured": _takes(
         given,
         "TRACE.json",

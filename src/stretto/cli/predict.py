@@ -10,7 +10,7 @@ from stretto.cli.commands import Reply
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api.predicting import KernelPrediction, KernelRanking
+    from stretto.api.predicting import Assemble, KernelPrediction, KernelRanking
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -25,6 +25,9 @@ def run(arguments: argparse.Namespace) -> Reply:
         raise StrettoError(told)
     if arguments.measured and (len(kernels) > 1 or arguments.what_if):
         raise StrettoError("--measured is of one kernel, in one configuration; not of a ranking")
+    if arguments.measured and arguments.assembled:
+        raise StrettoError("--measured sets waits beside those of tiles; leave --assembled out")
+    assemble = _assembler() if arguments.assembled else None
     if len(kernels) == 1 and not arguments.what_if:
         found = predict(
             kernels[0],
@@ -37,6 +40,7 @@ def run(arguments: argparse.Namespace) -> Reply:
             depth=arguments.depth,
             seed=arguments.seed,
             measured=arguments.measured,
+            assemble=assemble,
         )
         return _reply(arguments, found, found)
     each = grids if len(grids) > 1 else [*grids] * len(kernels)
@@ -48,8 +52,17 @@ def run(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=[arguments.consumers] if arguments.consumers else None,
         depths=DEPTHS if arguments.what_if and not arguments.depth else [arguments.depth],
+        assemble=assemble,
     )
     return _reply(arguments, ranked, ranked.best)
+
+
+def _assembler() -> Assemble:
+    from stretto.launching.compiling import can_compile, compile_emitted
+
+    if not can_compile():
+        raise StrettoError("--assembled needs Triton, but no GPU: pip install stretto[gpu]")
+    return compile_emitted
 
 
 def _reply(

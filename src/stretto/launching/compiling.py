@@ -1,6 +1,7 @@
 """Compiles emitted source for a Hopper GPU, without one, and tells what the assembler says of it.
 
 source ──► Triton ──► PTX ──► ptxas -v      registers, spills, remarks of lost performance (C75xx)
+                      cubin ──► nvdisasm    machine code, by which loops are predicted
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Compiled:
     """Bytes of shared memory, with what layouts are converted through."""
     registers: int
     """Of a thread."""
-    cubin: bytes = b""
-    """Machine code."""
+    listing: str = ""
+    """Machine code, as nvdisasm prints it."""
 
     @property
     def clean(self) -> bool:
@@ -85,12 +86,15 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
         said = _assembled(ptx, _own_ptxas())
+        cubin = Path(scratch) / "emitted.cubin"
+        cubin.write_bytes(kernel.asm["cubin"])
+        listing = _disassembled(cubin, _own_ptxas().with_name("nvdisasm"))
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
-    return Compiled(spilled, tuple(remarks), shared, registers, kernel.asm["cubin"])
+    return Compiled(spilled, tuple(remarks), shared, registers, listing)
 
 
 def registers_of(emitted: Emitted) -> int:
@@ -129,3 +133,12 @@ def _assembled(ptx: Path, ptxas: Path) -> str:
     command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx), "-o", os.devnull]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return run.stdout + run.stderr
+
+
+def _disassembled(cubin: Path, nvdisasm: Path) -> str:
+    """What nvdisasm says, or nothing where a Triton does not bring it along."""
+    if not nvdisasm.exists():
+        return ""
+    command = [str(nvdisasm), "-c", "-hex", str(cubin)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stdout if run.returncode == 0 else ""

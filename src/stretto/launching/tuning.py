@@ -22,7 +22,7 @@ from stretto.errors import StrettoError
 from stretto.files import write_text
 from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
-from stretto.launching.compiling import can_compile, registers_of
+from stretto.launching.compiling import can_compile, compile_emitted
 from stretto.launching.reporting import report_tuned
 from stretto.machine import Machine
 
@@ -125,7 +125,7 @@ def ranked(
                 depths=DEPTHS if asked.depth is None else (asked.depth,),
                 names=names,
                 keep=keep,
-                registers=registers_of if can_compile() else None,
+                assemble=compile_emitted if can_compile() else None,
             )
         except StrettoError as error:
             refused.append(str(error))

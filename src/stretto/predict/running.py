@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from stretto.emit import Emitted
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
@@ -21,6 +22,25 @@ TRIPS = 32
 """Trips of a loop that are run; more are told from the last of them."""
 TURNS = 2
 """Turns of a loop around others that are run."""
+
+
+class Assembled(Protocol):
+    """What the assembler made of a kernel."""
+
+    @property
+    def registers(self) -> int:
+        """Of a thread."""
+        ...
+
+    @property
+    def spilled(self) -> int:
+        """Bytes that are stored because registers do not do."""
+        ...
+
+    @property
+    def listing(self) -> str:
+        """Machine code, as nvdisasm prints it; empty where that is not at hand."""
+        ...
 
 
 class StuckError(StrettoError):
@@ -38,8 +58,8 @@ class Subject:
     """Slots of each ring."""
     registers: int | None = None
     """Of a thread, where the assembler was asked."""
-    listing: str = ""
-    """Its machine code as nvdisasm prints it, where the assembler was asked."""
+    assembled: Assembled | None = None
+    """What else it made of the kernel, where it was asked for all."""
 
 
 def run(

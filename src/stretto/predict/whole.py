@@ -165,9 +165,9 @@ class _Whole:
     def _by_code(self) -> dict[int, float]:
         """Cycles of a step of loops whose machine code is known, and recognized."""
         subject, costs = self._subject, code_costs(self._machine)
-        if not subject.listing or costs is None:
+        if subject.assembled is None or costs is None:
             return {}
-        listing = read_listing(subject.listing)
+        listing = read_listing(subject.assembled.listing)
         found: dict[int, float] = {}
         for loop in self._loops:
             if isinstance(loop, LoopScore):
@@ -390,8 +390,12 @@ class _Whole:
             clock=self._clock,
             seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
             flops=self._flops(ordered, same),
-            spills=self._registers > REGISTERS,
+            spills=self._spills(),
         )
+
+    def _spills(self) -> bool:
+        assembled = self._subject.assembled
+        return self._registers > REGISTERS if assembled is None else assembled.spilled > 0
 
     def _ended(self, cycles: float, trips: Trips) -> float:
         """The same where threads load: the last blocks of an SM are fewer, and so the faster."""

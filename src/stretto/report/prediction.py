@@ -45,6 +45,7 @@ def _loop(loop: LoopTime) -> dict[str, Any]:
         "cycles": round(loop.cycles, 1),
         "trips": loop.trips,
         "bound": loop.bound,
+        "by_machine_code": loop.coded,
         "units": {name: round(cycles, 1) for name, cycles in loop.units.items()},
         "agents": {
             agent: {what: round(cycles, 1) for what, cycles in by.items()}
@@ -81,7 +82,8 @@ def prediction_to_text(name: str, found: Prediction) -> list[str]:
     ]
     lines += columns(rows, "  ")
     for loop in found.loops:
-        pace = f"{loop.cycles:,.0f} cycles an iteration, bound by {loop.bound}"
+        coded = " by its machine code" if loop.coded else ""
+        pace = f"{loop.cycles:,.0f} cycles an iteration{coded}, bound by {loop.bound}"
         lines += ["", f"  {cut(loop.name)}: {pace}; II {loop.ii:,}, {loop.stages} stages"]
         busy = [
             (name, f"{cycles:,.0f}", f"{cycles / loop.cycles:.0%}")

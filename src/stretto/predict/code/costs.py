@@ -5,7 +5,6 @@ FFMA, FADD ── arithmetic    IADD3, FMNMX ── integers    MUFU ── spec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -53,7 +52,7 @@ OPCODES = {
     Kind.UNIFORM: ("R2UR",),
     Kind.BRANCH: ("BRA",),
     Kind.PRODUCT: ("HGMMA",),
-    Kind.OTHER: ("WARPGROUP", "NOP", "CS2R", "S2UR", "DEPBAR", "WARPSYNC", "YIELD", "ELECT", "PREEXIT"),
+    Kind.OTHER: ("WARPGROUP", "NOP", "CS2R", "S2UR", "DEPBAR", "WARPSYNC", "YIELD", "ELECT"),
 }  # fmt: skip
 KINDS = {opcode: kind for kind, opcodes in OPCODES.items() for opcode in opcodes}
 SHUFFLE = "SHFL"
@@ -61,7 +60,7 @@ READ = (64.0, 96.0, 128.0)
 """Bytes of shared memory a cycle that products read, for which shuffles were measured."""
 HUNDREDTHS = 100.0
 FIGURES = (
-    "code_pipes", "code_beside", "code_latency", "code_operands", "code_writes", "code_shuffle",
+    "code_pipes", "code_beside", "code_latency", "code_operands", "code_writes", "code_taken", "code_shuffle",
     "code_crowd", "code_meet", "code_branch", "code_turn", "code_product", "wake", "read",
 )  # fmt: skip
 
@@ -91,6 +90,8 @@ class CodeCosts:
     """Results that may come at once behind a pause."""
     lent: tuple[float, float]
     """And that may come too early: of arithmetic, and of others."""
+    taken: tuple[float, float]
+    """Cycles after which arithmetic takes a product's turn, and by which that is then later."""
     longer: tuple[tuple[float, float], ...]
     """Cycles more of a shuffle, by bytes that a product beside it reads in a cycle."""
     crowd: tuple[tuple[float, float], ...]
@@ -122,15 +123,29 @@ def code_costs(machine: Machine) -> CodeCosts | None:
 
     special, beside, shuffled, loaded, looked, uniform = figures["code_latency"]
     own, others = figures["code_operands"]
-    meet, more = figures["code_meet"]
     left, saved, arithmetic, rest = parts("code_writes")
+    soon, later = parts("code_taken")
+    meet, more = figures["code_meet"]
     return CodeCosts(
-        parts("code_pipes"), parts("code_beside"),
-        special, beside, shuffled, loaded, looked, uniform, (own, others),
-        left, saved, (arithmetic, rest), by_bytes("code_shuffle"), by_bytes("code_crowd"),
-        (meet, more), *(_one(figures[name]) for name in FIGURES[8:]),
-    )  # fmt: skip
-
-
-def _one(values: Sequence[float]) -> float:
-    return values[0]
+        pipes=parts("code_pipes"),
+        beside=parts("code_beside"),
+        special=special,
+        special_beside=beside,
+        shuffled=shuffled,
+        loaded=loaded,
+        looked=looked,
+        uniform=uniform,
+        operands=(own, others),
+        left=left,
+        saved=saved,
+        lent=(arithmetic, rest),
+        taken=(soon, later),
+        longer=by_bytes("code_shuffle"),
+        crowd=by_bytes("code_crowd"),
+        meet=(meet, more),
+        branch=figures["code_branch"][0],
+        turn=figures["code_turn"][0],
+        product=figures["code_product"][0],
+        wake=figures["wake"][0],
+        read=figures["read"][0],
+    )

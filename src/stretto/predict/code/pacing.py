@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import mean
 
 from stretto.emit.score import AgentScore, Beat, LoopScore
 from stretto.kernel import Operation
@@ -20,9 +19,8 @@ from stretto.predict.instructions import Costs
 
 TRIPS = 32
 """Steps that are run."""
-APART = (100.0,)
-"""Cycles by which agents begin apart from each other. Which of them is ahead, and by how much, may
-last: some blocks on a GPU are faster than others. The mean is told."""
+APART = 100.0
+"""Cycles by which agents begin apart from each other; waits for tiles soon settle what it is."""
 
 
 def paced(
@@ -43,21 +41,15 @@ def paced(
     copied = {beat.thing for loop in copying for beat in loop.kernel}
     if copied != {ring for agent in agents for ring, _ in agent.arrives} or copied - set(rings):
         return None
-    blocks = [
-        [_of_block(agent, f"{block}:") for agent in agents] for block in range(resident)
-    ]
-    every = [agent for block in blocks for agent in block]
-    found: list[float] = []
-    for apart in APART if len(every) > 1 else APART[:1]:
-        brought: dict[str, _Block] = {}
-        for number, block in enumerate(blocks):
-            made = _Block(f"{number}:", block, copying, rings, sources, costs[1])
-            brought |= {f"{number}:{ring}": made for ring in rings}
-        steps = Scheduler(every, _Tiles(brought), costs[0], apart).run(TRIPS)
-        if steps is None:
-            return None
-        found.append(max(_pace(ends) for ends in steps.values()))
-    return mean(found)
+    every: list[AgentCode] = []
+    brought: dict[str, _Block] = {}
+    for block in range(resident):
+        here = [_of_block(agent, f"{block}:") for agent in agents]
+        made = _Block(f"{block}:", here, copying, rings, sources, costs[1])
+        brought |= {f"{block}:{ring}": made for ring in rings}
+        every += here
+    steps = Scheduler(every, _Tiles(brought), costs[0], APART).run(TRIPS)
+    return None if steps is None else max(_pace(ends) for ends in steps.values())
 
 
 def _pace(ends: Sequence[float]) -> float:

@@ -28,6 +28,13 @@ QUEUED = 1
 """Special functions that may be issued before the unit is free."""
 RECENT = 50.0
 """Cycles: a tensor core that has been idle for longer costs nobody a turn."""
+PIPES = {
+    Kind.ARITHMETIC: (Kind.ARITHMETIC, 1),
+    Kind.WIDE: (Kind.ARITHMETIC, 2),
+    Kind.INTEGERS: (Kind.INTEGERS, 1),
+    Kind.PREDICATE: (Kind.INTEGERS, 1),
+}
+"""The pipe of a kind that is done with it soon, and how often it takes it."""
 LOOKED_BACK = 8
 """Products of a warp that are remembered."""
 
@@ -165,22 +172,23 @@ class Scheduler:
         if at == NEVER:
             return at
         kind = issue.kind
-        if kind is Kind.SPECIAL:
+        if kind in PIPES:
+            at = max(at, self._free[PIPES[kind][0]])
+        elif kind is Kind.SPECIAL:
             at = max(at, self._free[kind] - QUEUED * self._costs.pipes[kind])
-        elif kind <= Kind.SHARED:
+        elif kind is Kind.SHARED:
             at = max(at, self._free[kind])
-        elif kind is Kind.PREDICATE:
-            at = max(at, self._free[Kind.INTEGERS])
-        elif kind is Kind.WIDE:
-            at = max(at, self._free[Kind.ARITHMETIC])
         elif kind is Kind.PRODUCT:
             at = self._its_turn(warp, at)
         elif kind is Kind.SETTLE and len(warp.done) > issue.left:
             at = max(at, warp.done[-1 - issue.left] + self._costs.product)
         at = max(at, self._issued)
         if kind in WRITES and at < NEVER:
-            lent = self._costs.lent[0 if kind is Kind.ARITHMETIC else 1]
-            at = self._port.when(at, 1.0 - lent, self._busy)
+            arithmetic = kind is Kind.ARITHMETIC
+            lent = self._costs.lent[0 if arithmetic else 1]
+            passed = self._port.when(at, 1.0 - lent, self._busy)
+            # Arithmetic that waits for long takes what a product would have had.
+            at = min(passed, at + self._costs.taken[0]) if arithmetic else passed
         return at
 
     def _look(self, warp: _Warp, barrier: int) -> None:
@@ -214,33 +222,24 @@ class Scheduler:
     # What ----------------------------------------------------------------------------------------
 
     def _issue(self, warp: _Warp, at: float) -> None:
-        issue, costs = warp.code[warp.at], self._costs
+        issue = warp.code[warp.at]
         kind = issue.kind
         self._issued, self._latest = at + 1.0, warp
         warp.issued, warp.ready = at, at + issue.stall
-        made, read = at, at + costs.operands[1]
         if kind in WRITES:
-            self._port.take(at, self._busy, 1.0)
+            self._write(kind, at)
+        made, read = at, at + self._costs.operands[1]
         if kind is Kind.SPECIAL or kind is Kind.SHARED:
             made, read = self._long(issue, at)
-        elif kind is Kind.ARITHMETIC or kind is Kind.INTEGERS:
-            self._free[kind] = at + self._pipes(at)[kind]
-        elif kind is Kind.PREDICATE:
-            self._free[Kind.INTEGERS] = at + self._pipes(at)[Kind.INTEGERS]
-        elif kind is Kind.WIDE:
-            self._free[Kind.ARITHMETIC] = at + 2 * costs.pipes[Kind.ARITHMETIC]
+        elif kind in PIPES:
+            pipe, times = PIPES[kind]
+            self._free[pipe] = at + times * self._pipes(at)[pipe]
         elif kind is Kind.PRODUCT:
             self._multiply(warp, issue, at)
         elif kind is Kind.UNIFORM:
-            made = at + costs.uniform
-        elif kind is Kind.FULL and issue.made is not None:
-            warp.looks[issue.made] = (issue.ring, warp.step - issue.stage, at)
-        elif kind is Kind.ARRIVE:
-            self._arrive(warp, issue, at)
-        elif kind is Kind.MEET:
-            self._meet(warp, at)
-        elif kind is Kind.BRANCH and issue.last:
-            warp.ready += costs.branch
+            made = at + self._costs.uniform
+        else:
+            self._synchronize(warp, issue, at)
         if issue.made is not None:
             warp.released[issue.made] = max(warp.released[issue.made], made)
         if issue.read is not None:
@@ -250,6 +249,29 @@ class Scheduler:
             warp.at = 0
             warp.step += 1
             warp.steps.append(at)
+
+    def _synchronize(self, warp: _Warp, issue: Issue, at: float) -> None:
+        """What concerns other warps, and the way back to the beginning."""
+        if issue.kind is Kind.FULL and issue.made is not None:
+            warp.looks[issue.made] = (issue.ring, warp.step - issue.stage, at)
+        elif issue.kind is Kind.ARRIVE:
+            self._arrive(warp, issue, at)
+        elif issue.kind is Kind.MEET:
+            self._meet(warp, at)
+        elif issue.kind is Kind.BRANCH and issue.last:
+            warp.ready += self._costs.branch
+
+    def _write(self, kind: Kind, at: float) -> None:
+        """A result goes into registers; a running product may have to wait for it."""
+        least = 1.0 - self._costs.lent[0]
+        if kind is Kind.ARITHMETIC and self._port.now(at, self._busy) < least - SOON:
+            later = self._costs.taken[1]
+            for warp in self._warps:
+                warp.done = [done + later if done > at else done for done in warp.done]
+            self._port.take(at, self._busy, 0.0)
+            self._busy += later
+        else:
+            self._port.take(at, self._busy, 1.0)
 
     def _pipes(self, at: float) -> tuple[float, ...]:
         return self._costs.beside if self._busy > at else self._costs.pipes

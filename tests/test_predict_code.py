@@ -1,0 +1,287 @@
+"""Machine code: listings, the steady loops of agents in them, and how schedulers issue them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stretto.emit.score import AgentScore, Beat, LoopScore
+from stretto.kernel import Value
+from stretto.kernel.types import Scalar
+from stretto.machine import load_machine
+from stretto.predict.code.costs import CodeCosts, Kind, code_costs
+from stretto.predict.code.listing import Instruction, Listing, read_listing
+from stretto.predict.code.pacing import paced
+from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of
+from stretto.predict.code.warps import Scheduler
+from stretto.predict.timings import timings_of
+
+H200 = load_machine("h200")
+TEXT = """
+.L_x_1:
+        /*0100*/                   SHFL.BFLY PT, R17, R18, 0x2, 0x1f ;   /* 0x0c401f0012117f89 */
+                                                                       /* 0x000e6400000e0000 */
+        /*0110*/                   FMNMX R20, R18, R17, !PT ;            /* 0x0000001112147209 */
+                                                                       /* 0x002fca0007800000 */
+        /*0120*/              @!P2 BRA `(.L_x_1) ;                        /* 0xfffffffc00fca947 */
+                                                                       /* 0x000fea000383ffff */
+        /*0130*/                   EXIT ;                                 /* 0x000000000000794d */
+                                                                       /* 0x000fea0003800000 */
+"""
+
+
+def costs() -> CodeCosts:
+    found = code_costs(H200)
+    assert found is not None
+    return found
+
+
+class Tiles:
+    """Tiles that come at given times."""
+
+    def __init__(self, **times: float) -> None:
+        self.times = times
+        self.handed_back: list[tuple[str, int, float]] = []
+
+    def there(self, ring: str, turn: int) -> float | None:
+        return self.times.get(f"{ring}{turn}", self.times.get(ring))
+
+    def handed(self, ring: str, turn: int, at: float) -> None:
+        self.handed_back.append((ring, turn, at))
+
+
+def issue(
+    kind: Kind,
+    stall: int = 1,
+    *,
+    waits: tuple[int, ...] = (),
+    made: int | None = None,
+    **more: float | bool | str,
+) -> Issue:
+    return replace(Issue(kind, stall, waits, made, None), **more)  # pyright: ignore[reportArgumentType]
+
+
+def steps_of(
+    *codes: tuple[Issue, ...], trips: int = 20, groups: int = 1, **tiles: float
+) -> list[float]:
+    """Cycles of a step of each agent, in the later half."""
+    agents = [AgentCode(str(n), groups, 0, code, ()) for n, code in enumerate(codes)]
+    ends = Scheduler(agents, Tiles(**tiles), costs(), 0.0).run(trips)
+    assert ends is not None
+    half = trips // 2
+    return [(times[trips - 1] - times[half]) / (trips - 1 - half) for times in ends.values()]
+
+
+# Listings ---------------------------------------------------------------------------------------
+
+
+def test_a_listing_has_instructions_with_their_timing() -> None:
+    listing = read_listing(TEXT)
+    shuffle, highest, branch, _ = listing.instructions
+    assert shuffle == Instruction(
+        "SHFL.BFLY", "PT, R17, R18, 0x2, 0x1f", guarded=False, stall=2, waits=(), made=1, read=None
+    )
+    assert (highest.opcode, highest.stall, highest.waits) == ("FMNMX", 5, (1,))
+    assert branch.guarded
+    assert listing.labels == {".L_x_1": 0}
+    assert listing.loops() == [listing.instructions[:3]]
+
+
+def test_only_innermost_loops_are_told() -> None:
+    def one(name: str, operands: str = "", *, guarded: bool = False) -> Instruction:
+        return Instruction(name, operands, guarded, 1, (), None, None)
+
+    code = (one("NOP"), one("FADD"), one("BRA", "`(.L_x_2)", guarded=True),
+            one("BRA", "`(.L_x_1)", guarded=True), one("BRA", "`(.L_x_1)"))  # fmt: skip
+    listing = Listing(code, {".L_x_1": 0, ".L_x_2": 1})
+    assert listing.loops() == [code[1:3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("FFMA.FTZ", Kind.ARITHMETIC), ("FMNMX", Kind.INTEGERS), ("MUFU.EX2", Kind.SPECIAL),
+     ("SHFL.BFLY", Kind.SHARED), ("FSETP.GT.AND", Kind.PREDICATE), ("UIADD3", Kind.OTHER),
+     ("WARPGROUP.ARRIVE", Kind.OTHER), ("WARPGROUP.DEPBAR.LE", Kind.SETTLE),
+     ("SYNCS.PHASECHK.TRANS64.TRYWAIT", Kind.FULL), ("SYNCS.ARRIVE.TRANS64", Kind.ARRIVE)],
+)  # fmt: skip
+def test_each_instruction_is_of_a_kind(name: str, kind: Kind) -> None:
+    assert (
+        kind_of(Instruction(name, "", guarded=False, stall=1, waits=(), made=None, read=None))
+        is kind
+    )
+
+
+# Schedulers -------------------------------------------------------------------------------------
+
+
+def test_a_pipe_that_is_busy_holds_up_what_needs_it() -> None:
+    end = issue(Kind.BRANCH, 1, last=True)
+    (arithmetic,) = steps_of((*[issue(Kind.ARITHMETIC)] * 64, end))
+    (integers,) = steps_of((*[issue(Kind.INTEGERS)] * 64, end))
+    (special,) = steps_of((*[issue(Kind.SPECIAL)] * 64, end))
+    branch = costs().branch
+    assert arithmetic == 64 + 1 + branch
+    assert integers == 2 * 63 + 1 + 1 + branch
+    assert special == pytest.approx(8 * 64, abs=8)
+
+
+def test_a_result_is_waited_for() -> None:
+    shuffle = issue(Kind.SHARED, 2, made=1, shuffle=True)
+    (one,) = steps_of((shuffle, issue(Kind.INTEGERS, 5, waits=(1,)), issue(Kind.BRANCH, last=True)))
+    assert one == costs().shuffled + 5 + 1 + costs().branch
+
+
+def test_two_warps_fill_each_others_pauses() -> None:
+    chain = (*[issue(Kind.INTEGERS, 4)] * 16, issue(Kind.BRANCH, last=True))
+    assert steps_of(chain, chain) == steps_of(chain) * 2
+
+
+PRODUCT = issue(Kind.PRODUCT, cycles=64.0, bytes=4096.0, last=True)
+
+
+def test_products_of_two_agents_take_turns() -> None:
+    code = (PRODUCT, issue(Kind.SETTLE, left=0), issue(Kind.BRANCH, last=True))
+    (alone,) = steps_of(code)
+    both = steps_of(code, code)
+    assert alone == pytest.approx(64 + costs().product, abs=8)
+    assert min(both) >= 2 * (64 + costs().turn)
+
+
+def test_what_products_write_others_cannot() -> None:
+    """Of all results a running product leaves about a third to others; but not less than that."""
+    writes = (*[issue(Kind.INTEGERS)] * 32, issue(Kind.BRANCH, last=True))
+    forever = (*[PRODUCT] * 8, issue(Kind.SETTLE, left=1), issue(Kind.BRANCH, last=True))
+    (alone,) = steps_of(writes)
+    beside, products = steps_of(writes, forever, trips=40)
+    assert beside > 1.5 * alone
+    assert products == pytest.approx(8 * 64, rel=0.02)
+
+
+def test_arithmetic_that_will_not_wait_holds_up_products() -> None:
+    dense = (*[issue(Kind.ARITHMETIC)] * 64, issue(Kind.BRANCH, last=True))
+    forever = (*[PRODUCT] * 8, issue(Kind.SETTLE, left=1), issue(Kind.BRANCH, last=True))
+    beside, products = steps_of(dense, forever, trips=60)
+    assert beside < 64 / costs().left
+    assert products > 8 * 64 * 1.2
+
+
+def test_shuffles_starve_beside_products_that_read_all_of_shared_memory() -> None:
+    shuffles = (
+        *[issue(Kind.SHARED, 2, made=1, shuffle=True), issue(Kind.INTEGERS, 5, waits=(1,))] * 4,
+        issue(Kind.BRANCH, last=True),
+    )
+
+    def beside(read: float) -> float:
+        product = replace(PRODUCT, bytes=64.0 * read)
+        forever = (*[product] * 8, issue(Kind.SETTLE, left=1), issue(Kind.BRANCH, last=True))
+        return steps_of(shuffles, forever, trips=30)[0]
+
+    assert beside(64.0) < beside(96.0) < beside(128.0)
+
+
+def test_a_tile_that_is_late_is_waited_for_where_it_is_needed() -> None:
+    """A look at a barrier holds up what waits for it, not what stands between."""
+    look = issue(Kind.FULL, 2, made=0, ring="k", stage=0)
+    work = [issue(Kind.INTEGERS, 4)] * 50
+    code = (look, *work, issue(Kind.BRANCH, waits=(0,), last=True))
+    agent = AgentCode("a", 1, 0, code, ())
+    (ends,) = (Scheduler([agent], Tiles(k=150.0), costs(), 0.0).run(1) or {}).values()
+    assert ends[0] == pytest.approx(2 + 200, abs=2)
+    (later,) = (Scheduler([agent], Tiles(k=500.0), costs(), 0.0).run(1) or {}).values()
+    assert later[0] == 500.0 + costs().wake
+    assert Scheduler([agent], Tiles(), costs(), 0.0).run(1) is None
+
+
+def test_warps_of_an_agent_meet_before_one_arrives() -> None:
+    tiles = Tiles()
+    code = (issue(Kind.MEET), issue(Kind.ARRIVE, ring="k", stage=1), issue(Kind.BRANCH, last=True))
+    Scheduler([AgentCode("a", 2, 3, code, ())], tiles, costs(), 0.0).run(2)
+    assert [(ring, turn) for ring, turn, _ in tiles.handed_back[:2]] == [("k", 2), ("k", 3)]
+    meet, more = costs().meet
+    assert tiles.handed_back[0][2] >= meet + more
+
+
+# Whole loops ------------------------------------------------------------------------------------
+
+NUMBER = Value(Scalar("i32"))
+COMPUTE = (
+    Beat("full", "", "k", 1), Beat("product", "scores", stage=1), Beat("settle", "", left=0),
+    Beat("work", "softmax"), Beat("arrive", "", "k", 1),
+)  # fmt: skip
+COPY = (Beat("free", "", "k"), Beat("copy", "", "k", bytes=32768))
+
+
+def loop(beats: tuple[Beat, ...], first: int) -> LoopScore:
+    return LoopScore(0, NUMBER, NUMBER, NUMBER, (), beats, (), first, 0, 2, beats)
+
+
+def score(depth_of_compute: int = 1) -> list[AgentScore]:
+    return [
+        AgentScore("compute", 4, (loop(COMPUTE, depth_of_compute),)),
+        AgentScore("copy", 1, (loop(COPY, 0),)),
+    ]
+
+
+def code_of(place: str = "0x0", *, waits: int = 1) -> Listing:
+    """A step of the agent, once for each way of its loop: singly, and steady."""
+
+    def one(name: str, operands: str = "", made: int | None = None, **more: object) -> Instruction:
+        given: dict[str, object] = {"guarded": False, "stall": 1, "waits": (), **more}
+        return Instruction(name, operands, made=made, read=None, **given)  # pyright: ignore[reportArgumentType]
+
+    step = [
+        one("BAR.SYNC", f"{place}, 0x80"),
+        *[one("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1)] * waits,
+        one("HGMMA.64x128x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,)),
+        one("WARPGROUP.DEPBAR.LE", "gsb0, 0x0"),
+        *[one("FMNMX", stall=4)] * 100,
+        one("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"),
+    ]
+    back = [one("BRA", f"`(.L_x_{n})", guarded=True) for n in (1, 2)]
+    code = (*step, back[0], *step, back[1])
+    return Listing(code, {".L_x_1": 0, ".L_x_2": len(step) + 1})
+
+
+def cycles(listing: Listing, depth: int, blocks: int = 1) -> float | None:
+    machine = timings_of(H200).costs
+    return paced(listing, score(), 0, {"k": depth}, {}, (costs(), machine), blocks)
+
+
+def test_the_pace_of_a_loop_is_that_of_its_code_or_of_its_copies() -> None:
+    starved, fed = cycles(code_of(), 1), cycles(code_of(), 6)
+    assert starved is not None
+    assert fed is not None
+    # Of a ring of one slot a copy from memory lies in each step; of six the code alone.
+    machine = timings_of(H200).costs
+    assert starved > machine.latency["hbm"] + 400
+    assert fed >= 64 + costs().product + 100 * 4
+    assert fed < starved
+
+
+def test_two_blocks_share_an_sm() -> None:
+    one, two = cycles(code_of(), 6), cycles(code_of(), 6, blocks=2)
+    assert one is not None
+    assert two is not None
+    assert one <= two < 2 * one
+
+
+def test_code_that_is_not_of_the_score_is_not_taken() -> None:
+    assert cycles(code_of(waits=2), 6) is None
+    assert agents_in(Listing((), {}), score(), 0) is None
+    stores = (*COMPUTE, Beat("store", "out"))
+    other = [AgentScore("compute", 4, (loop(stores, 1),)), score()[1]]
+    assert agents_in(code_of(), other, 0) is None
+
+
+def test_an_agent_is_known_by_where_its_warps_meet() -> None:
+    agents = agents_in(code_of("0x2"), score(), 0)
+    assert agents is not None
+    (found,) = agents
+    assert (found.agent, found.first) == ("compute", 1)
+    assert [one.ring for one in found.issues if one.ring] == ["k", "k"]
+    assert found.arrives == (("k", 1),)
+
+
+def test_a_machine_that_says_nothing_of_code_has_no_costs() -> None:
+    assert code_costs(load_machine("blackwell")) is None
