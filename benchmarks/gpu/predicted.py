@@ -44,11 +44,13 @@ def given(row):
 
 
 def predicted(row, machine):
-    """The kernel that was measured, at its clock, and what it is ranked by; or None: not found."""
+    """The kernel that was measured, at its clock, what it is ranked by, and the same kernel without
+    its machine code; or None: not found."""
     from dump import ttir
     from sweep import asked_of_triton, configurations, digest
 
     from stretto.api.emitting import Emitter
+    from stretto.launching.compiling import compile_emitted
     from stretto.predict.whole import predict_whole
 
     # A row's own `block` is what was measured of one.
@@ -66,11 +68,13 @@ def predicted(row, machine):
         made = emitter.candidates(row.get("consumers"), row.get("depth"), None, stages)
     for one in made:
         if digest(one.source) == row["source"]:
-            subject = replace(one, registers=row.get("registers")).subject
+            known = replace(one, registers=row.get("registers"))
             grid, numbers = tuple(row["grid"]), given(row)
+            tiles = predict_whole(known.subject, machine, grid, numbers, row["mhz"])
+            subject = replace(known, assembled=compile_emitted(one.emitted)).subject
             found = predict_whole(subject, machine, grid, numbers, row["mhz"])
             alike = predict_whole(subject, machine, grid, numbers)
-            return found, alike.seconds
+            return found, alike.seconds, tiles
     return None
 
 
@@ -105,12 +109,14 @@ def compared(results, only, machine_name):
         if both is None:
             print(f"{name}: is scheduled otherwise now", flush=True)
             continue
-        found, worth = both
+        found, worth, tiles = both
         yield {
             "name": name,
             "family": family(row),
             "cycles": cycles,
             "predicted_cycles": round(found.loops[0].cycles, 1),
+            "by_machine_code": found.loops[0].coded,
+            "by_tiles_cycles": round(tiles.loops[0].cycles, 1),
             "ms": min(row["ms"]),
             "predicted_ms": round(found.seconds * 1e3, 4),
             "ranked_by_ms": round(worth * 1e3, 4),

@@ -10,7 +10,7 @@ extends.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, cast
 
@@ -32,6 +32,16 @@ NARROWEST = 32
 """Columns of a product that waits for what it reads of shared memory."""
 MET = 8
 """Columns of a tile that hardly has more to do than to bring lanes together."""
+PIPED = (
+    "hundredths of cycles of a scheduler's pipes for an instruction: arithmetic, integers, "
+    "special functions, shared memory"
+)
+TAKEN = (
+    "hundredths of cycles after which arithmetic takes what a product would have written, and by "
+    "which that is later"
+)
+SCHEDULERS = 4
+"""Of an SM; one of them accesses shared memory in a cycle."""
 STEPS = 8
 """Operations in a row of the program `rows`, each of which waits for the one before."""
 
@@ -74,7 +84,7 @@ class Results:
 def timings_from(results: Results) -> dict[str, Figure]:
     """The timings that microbenchmarks tell."""
     own = {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
-    return {**own, **loads_from(results)}
+    return {**own, **_code(results), **loads_from(results)}
 
 
 def _barriers(results: Results) -> dict[str, Figure]:
@@ -276,6 +286,61 @@ def _beside(results: Results) -> dict[str, Figure]:
             _whole(arithmetic("rows", 128, "alone") / STEPS),
             "from one operation to the next that takes its elements",
             "arithmetic rows, of 8 steps",
+        ),
+    }
+
+
+def _code(results: Results) -> dict[str, Figure]:
+    """Of instructions of one scheduler: tiles of 128 columns have 32 more of them than of 64."""
+
+    def alone(op: str, n: int) -> float:
+        return results.cycles(kind="arithmetic", op=op, n=n, d=128, beside="alone")
+
+    def beside(op: str, n: int, what: str = "cycles") -> float:
+        shape = {"op": op, "n": n, "d": 128, "beside": "products", "p": 128, "k": 128}
+        return float(results.row(kind="arithmetic", registers=1, **shape)[what])
+
+    def more(by: Callable[[str, int], float], op: str, instructions: int = 32) -> float:
+        return (by(op, 128) - by(op, 64)) / instructions * HUNDREDTHS
+
+    def turn(n: int, k: int, registers: int) -> float:
+        shape = {"how": "steady", "n": n, "k": k, "registers": registers}
+        both = results.cycles(kind="products", beside="steady", **shape)
+        return both / 2 - results.cycles(kind="product", warps=4, **shape)
+
+    arithmetic, compared, special = (more(alone, op) for op in ("multiply", "higher", "exponent"))
+    slower = (more(beside, "higher") + more(beside, "choose", 64)) / 2
+    dense, busy = beside("multiply", 128), beside("multiply", 128, "products")
+    product = results.cycles(kind="product", how="steady", n=128, k=128, registers=1, warps=4)
+    shapes = [(n, k, registers) for n in (64, 128) for k in (64, 128) for registers in (0, 1)]
+    wide = "128 columns less 64"
+    return {
+        "code_pipes": (
+            _whole(arithmetic, compared, special, SCHEDULERS * HUNDREDTHS),
+            PIPED,
+            f"arithmetic multiply, higher, exponent, {wide}; four schedulers share the memory",
+        ),
+        "code_beside": (
+            _whole(arithmetic, slower, more(beside, "exponent"), SCHEDULERS * HUNDREDTHS),
+            "the same while a product runs",
+            f"arithmetic higher, choose, exponent beside products, {wide}",
+        ),
+        "code_writes": (
+            _whole(HUNDREDTHS**2 / more(beside, "sum", 64)),
+            "hundredths of results a cycle that a running product lets into registers",
+            f"arithmetic sum beside products, {wide}",
+        ),
+        "code_taken": (
+            _whole(
+                (dense / 64 - 1) * HUNDREDTHS, (busy - product) * dense / busy / 64 * HUNDREDTHS
+            ),
+            TAKEN,
+            "arithmetic multiply of 128 columns and products beside each other",
+        ),
+        "code_turn": (
+            _whole(median(turn(*shape) for shape in shapes)),
+            "the tensor core goes over to the products of another agent",
+            "products steady beside steady, half of it less product steady",
         ),
     }
 

@@ -60,8 +60,9 @@ READ = (64.0, 96.0, 128.0)
 """Bytes of shared memory a cycle that products read, for which shuffles were measured."""
 HUNDREDTHS = 100.0
 FIGURES = (
-    "code_pipes", "code_beside", "code_latency", "code_operands", "code_writes", "code_taken", "code_shuffle",
-    "code_crowd", "code_meet", "code_branch", "code_turn", "code_product", "wake", "read",
+    "code_pipes", "code_beside", "code_latency", "code_operands", "code_writes", "code_saved",
+    "code_taken", "code_shuffle", "code_crowd", "code_meet", "code_branch", "code_turn",
+    "code_product", "wake", "read",
 )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def code_costs(machine: Machine) -> CodeCosts | None:
 
     special, beside, shuffled, loaded, looked, uniform = figures["code_latency"]
     own, others = figures["code_operands"]
-    left, saved, arithmetic, rest = parts("code_writes")
+    saved, arithmetic, rest = parts("code_saved")
     soon, later = parts("code_taken")
     meet, more = figures["code_meet"]
     return CodeCosts(
@@ -136,7 +137,7 @@ def code_costs(machine: Machine) -> CodeCosts | None:
         looked=looked,
         uniform=uniform,
         operands=(own, others),
-        left=left,
+        left=parts("code_writes")[0],
         saved=saved,
         lent=(arithmetic, rest),
         taken=(soon, later),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import mean
 
 from stretto.emit.score import AgentScore, Beat, LoopScore
 from stretto.kernel import Operation
@@ -19,8 +20,9 @@ from stretto.predict.instructions import Costs
 
 TRIPS = 32
 """Steps that are run."""
-APART = 100.0
-"""Cycles by which agents begin apart from each other; waits for tiles soon settle what it is."""
+BEGINNINGS = (0.0, 0.25, 0.5, 0.75)
+"""Parts of a step by which agents begin apart. Whether they multiply in turn or wait for each
+other may last: some blocks on a GPU are faster than others of the same kernel. The mean is told."""
 
 
 def paced(
@@ -41,15 +43,23 @@ def paced(
     copied = {beat.thing for loop in copying for beat in loop.kernel}
     if copied != {ring for agent in agents for ring, _ in agent.arrives} or copied - set(rings):
         return None
-    every: list[AgentCode] = []
-    brought: dict[str, _Block] = {}
-    for block in range(resident):
-        here = [_of_block(agent, f"{block}:") for agent in agents]
-        made = _Block(f"{block}:", here, copying, rings, sources, costs[1])
-        brought |= {f"{block}:{ring}": made for ring in rings}
-        every += here
-    steps = Scheduler(every, _Tiles(brought), costs[0], APART).run(TRIPS)
-    return None if steps is None else max(_pace(ends) for ends in steps.values())
+    found: list[float] = []
+    for part in BEGINNINGS:
+        every: list[AgentCode] = []
+        brought: dict[str, _Block] = {}
+        for block in range(resident):
+            here = [_of_block(agent, f"{block}:") for agent in agents]
+            made = _Block(f"{block}:", here, copying, rings, sources, costs[1])
+            brought |= {f"{block}:{ring}": made for ring in rings}
+            every += here
+        apart = part * found[0] if found else 0.0
+        steps = Scheduler(every, _Tiles(brought), costs[0], apart).run(TRIPS)
+        if steps is None:
+            return None
+        found.append(max(_pace(ends) for ends in steps.values()))
+        if len(every) == 1:
+            break
+    return mean(found)
 
 
 def _pace(ends: Sequence[float]) -> float:
