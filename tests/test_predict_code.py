@@ -199,7 +199,7 @@ def test_warps_of_an_agent_meet_before_one_arrives() -> None:
     Scheduler([AgentCode("a", 2, 3, code, ())], tiles, costs(), 0.0).run(2)
     assert [(ring, turn) for ring, turn, _ in tiles.handed_back[:2]] == [("k", 2), ("k", 3)]
     meet, more = costs().meet
-    assert tiles.handed_back[0][2] >= meet + more
+    assert tiles.handed_back[0][2] >= meet + more - costs().spread[0]
 
 
 # Whole loops ------------------------------------------------------------------------------------
@@ -285,3 +285,10 @@ def test_an_agent_is_known_by_where_its_warps_meet() -> None:
 
 def test_a_machine_that_says_nothing_of_code_has_no_costs() -> None:
     assert code_costs(load_machine("blackwell")) is None
+
+
+def test_copies_and_meetings_vary_and_are_the_same_each_time() -> None:
+    assert cycles(code_of(), 2) == cycles(code_of(), 2)
+    machine = timings_of(H200).costs
+    still = replace(costs(), spread=(0.0, 0.0))
+    assert cycles(code_of(), 2) != paced(code_of(), score(), 0, {"k": 2}, {}, (still, machine))

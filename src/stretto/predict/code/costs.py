@@ -61,8 +61,8 @@ READ = (64.0, 96.0, 128.0)
 HUNDREDTHS = 100.0
 FIGURES = (
     "code_pipes", "code_beside", "code_latency", "code_operands", "code_writes", "code_saved",
-    "code_taken", "code_shuffle", "code_crowd", "code_meet", "code_branch", "code_turn",
-    "code_product", "wake", "read",
+    "code_taken", "code_shuffle", "code_crowd", "code_spread", "code_meet", "code_branch",
+    "code_turn", "code_product", "wake", "read",
 )  # fmt: skip
 
 
@@ -97,6 +97,9 @@ class CodeCosts:
     """Cycles more of a shuffle, by bytes that a product beside it reads in a cycle."""
     crowd: tuple[tuple[float, float], ...]
     """Cycles from one shuffle to the next, by these bytes."""
+    spread: tuple[float, float]
+    """By how much a meeting of warps, and a copy, may take longer or less, so that agents are not
+    held in step by a cycle."""
     meet: tuple[float, float]
     """Of four warps that wait for each other, and of each four more."""
     branch: float
@@ -127,6 +130,7 @@ def code_costs(machine: Machine) -> CodeCosts | None:
     saved, arithmetic, rest = parts("code_saved")
     soon, later = parts("code_taken")
     meet, more = figures["code_meet"]
+    warps, copies = figures["code_spread"]
     return CodeCosts(
         pipes=parts("code_pipes"),
         beside=parts("code_beside"),
@@ -143,6 +147,7 @@ def code_costs(machine: Machine) -> CodeCosts | None:
         taken=(soon, later),
         longer=by_bytes("code_shuffle"),
         crowd=by_bytes("code_crowd"),
+        spread=(warps, copies),
         meet=(meet, more),
         branch=figures["code_branch"][0],
         turn=figures["code_turn"][0],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from statistics import mean
 
 from stretto.emit.score import AgentScore, Beat, LoopScore
@@ -49,7 +50,7 @@ def paced(
         brought: dict[str, _Block] = {}
         for block in range(resident):
             here = [_of_block(agent, f"{block}:") for agent in agents]
-            made = _Block(f"{block}:", here, copying, rings, sources, costs[1])
+            made = _Block(f"{block}:", here, copying, rings, sources, costs[1], costs[0].spread[1])
             brought |= {f"{block}:{ring}": made for ring in rings}
             every += here
         apart = part * found[0] if found else 0.0
@@ -109,6 +110,8 @@ class _Block:
     depths: Mapping[str, int]
     sources: Mapping[Operation, str]
     costs: Costs
+    spread: float
+    """Cycles by which a copy may take longer, or less."""
     full: dict[tuple[str, int], float] = field(default_factory=dict[tuple[str, int], float])
     freed: dict[tuple[str, int], list[float]] = field(
         default_factory=dict[tuple[str, int], list[float]]
@@ -117,6 +120,7 @@ class _Block:
     landed: float = 0.0
 
     def __post_init__(self) -> None:
+        self.chance = Random(0)
         self.copying = [_Copying(loop.kernel) for loop in self.loops]
         self.readers: dict[str, int] = {}
         for agent in self.agents:
@@ -161,7 +165,7 @@ class _Block:
         begin = max(one.at, self.copied - costs.queue / rate)
         self.copied = max(one.at, self.copied) + beat.bytes / rate
         self.landed = max(begin + late, self.landed) + beat.bytes / costs.port
-        self.full[tile] = self.landed
+        self.full[tile] = self.landed + self.chance.uniform(-1.0, 1.0) * self.spread
 
 
 @dataclass

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
 from stretto.predict.code.costs import WRITES, CodeCosts, Kind
@@ -139,6 +140,8 @@ class Scheduler:
         self._reads = 0.0
         """Bytes a cycle that they read of shared memory."""
         self._port = _Port(costs, costs.saved)
+        self._chance = Random(0)
+        """Always the same: warps of an agent are not quite together, now more, now less."""
 
     def run(self, trips: int) -> Mapping[str, Sequence[float]] | None:
         """When steps of each agent ended, until all have had so many; None: they are stuck."""
@@ -316,6 +319,8 @@ class Scheduler:
         warp.ready = NEVER
         if None not in came:
             meet, more = self._costs.meet
-            go_on = max(t for t in came if t is not None) + meet + more * (len(came) - 1)
+            chance = self._chance.uniform(-1.0, 1.0) * self._costs.spread[0]
+            late = meet + more * (len(came) - 1) + chance
+            go_on = max(t for t in came if t is not None) + late
             for other in warp.agent.warps:
                 other.met, other.ready = None, go_on
