@@ -10,7 +10,7 @@ cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, one, two, nearest, farthest
+    cdef i64 every, segs, turns, begun, posted, looks, nearest, farthest
     cdef bint ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -26,7 +26,7 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
-    cdef i64[::1] kept, spot, post_src, post_dst, post_gain
+    cdef i64[::1] kept, spot, opens, crew, post_src, post_dst, post_gain
     cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
@@ -53,13 +53,15 @@ cdef class Moving:
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
     cpdef bint overfull(self)
-    cdef i64 over(self, i64 s) noexcept
+    cdef bint overheld(self, i64 column, i64 begin, i64 count) noexcept
     cpdef i64 part(self, i64 stages, i64 looks)
     cdef bint seat_early(self) noexcept
     cdef bint branch(self, i64 depth) noexcept
     cdef void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept
-    cdef void collide(self) noexcept
+    cdef i64 collide(self, i64 first) noexcept
+    cdef void apart(self, i64 one, i64 two) noexcept
+    cdef i64 swarm(self, i64 first) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cpdef bint close(self, i64 turn, i64 moves, i64 hot, i64 patience)
     cdef i64 cut(self, i64 turn)

@@ -161,11 +161,12 @@ class Moving:
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = _zeros(self.ii + 1 if self.cells else 0)
         self.history = _zeros(HISTORY)
-        self.kept, self.spot = _zeros(0), _zeros(self.segs)
+        self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
+        self.crew = array("q")
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
         self.turns = self.looks = self.posted = 0
-        self.one = self.two = self.nearest = self.farthest = 0
+        self.nearest = self.farthest = 0
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
@@ -530,31 +531,45 @@ class Moving:
     def overfull(self) -> bool:
         """Whether some column must hold more than it can in a stretch of at most an II.
 
-        Whoever starts and ends inside of the stretch wherever its window puts it holds it there:
-        energetic reasoning (J. Erschler and P. Lopez, 1990), which proves that nothing fits.
+        Whoever starts and ends inside of the stretch wherever its window puts it, in whatever
+        stage, holds it there: energetic reasoning (J. Erschler and P. Lopez, 1990), around the II,
+        which proves that nothing fits.
         """
         for column in range(self.columns):
             count = 0
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s, k = self.lane_seg[m], count
-                end = self.over(s)
-                while k > 0 and self.over(self.met[k - 1]) > end:
-                    self.met[k] = self.met[k - 1]
+                op = self.seg_op[s]
+                wide = self.late[op] - self.early[op] + self.seg_len[s]
+                if wide > self.ii:
+                    continue
+                begin = self.wrap(self.early[op] + self.seg_off[s])
+                end = self.near(begin + wide)
+                while k > 0 and self.spot[k - 1] > end:
+                    self.spot[k], self.met[k] = self.spot[k - 1], self.met[k - 1]
+                    self.opens[k] = self.opens[k - 1]
                     k -= 1
-                self.met[k] = s
+                self.spot[k], self.opens[k], self.met[k] = end, begin, s
                 count += 1
             for m in range(count):
-                begin = self.early[self.seg_op[self.met[m]]] + self.seg_off[self.met[m]]
-                held = 0
-                for k in range(count):
-                    s = self.met[k]
-                    span = self.over(s) - begin
-                    if span > self.ii:
-                        break
-                    if self.early[self.seg_op[s]] + self.seg_off[s] >= begin:
-                        held += self.seg_len[s] * self.seg_amt[s]
-                        if held > self.limit[column] * span:
-                            return True
+                if self.overheld(column, self.opens[m], count):
+                    return True
+        return False
+
+    def overheld(self, column: int, begin: int, count: int) -> bool:
+        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends."""
+        held, at = 0, 0
+        while at < count and self.spot[at] <= begin:
+            at += 1
+        for k in range(count):
+            m = at + k if at + k < count else at + k - count
+            span = self.spot[m] - begin
+            if span <= 0:
+                span += self.ii
+            if self.near(self.opens[m] - begin) < span:  # or it begins before, and ends after
+                held += self.seg_len[self.met[m]] * self.seg_amt[self.met[m]]
+                if held > self.limit[column] * span:
+                    return True
         return False
 
     def part(self, stages: int, looks: int) -> int:
@@ -568,6 +583,8 @@ class Moving:
         self.turns, self.looks, self.posted = stages + 2, looks, 0
         if len(self.kept) < 2 * DEEPEST * self.fitted:
             self.kept = _zeros(2 * DEEPEST * self.fitted)
+        if not len(self.crew):
+            self.crew = _zeros(DEEPEST * self.segs)
         if not self.windows(stages) or not self.branch(0):
             return REFUTED
         return FOUND if self.looks >= 0 and self.seat_early() and self.accept() else OPEN
@@ -592,23 +609,35 @@ class Moving:
             return True
         if self.overfull():
             return False
-        self.collide()
-        if self.one < 0:
+        for m in range(self.segs):
+            s = self.lane_seg[m]
+            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+        first = depth * self.segs
+        count = self.collide(first)
+        if count == 0:
+            count = self.swarm(first)
+        if count == 0 or self.looks < 0:
             return True
-        one, two, low, high = self.one, self.two, self.nearest, self.farthest
         kept, n = 2 * depth * self.fitted, self.fitted
         for i in range(n):
             self.kept[kept + i], self.kept[kept + n + i] = self.early[i], self.late[i]
-        for turn in range(low, high + 1):
-            ahead = self.seg_off[one] - self.seg_off[two]
-            self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
-            self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
-            possible = self.narrow() and self.branch(depth + 1)
-            self.posted -= 2
-            if possible:
-                return True
-            for i in range(n):
-                self.early[i], self.late[i] = self.kept[kept + i], self.kept[kept + n + i]
+        for k in range(1, count):
+            for m in range(k):
+                one, two = self.crew[first + m], self.crew[first + k]
+                if self.seg_op[one] == self.seg_op[two]:
+                    continue
+                self.apart(one, two)
+                for turn in range(self.nearest, self.farthest + 1):
+                    ahead = self.seg_off[one] - self.seg_off[two]
+                    self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
+                    self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
+                    possible = self.narrow() and self.branch(depth + 1)
+                    self.posted -= 2
+                    if possible:
+                        return True
+                    for i in range(n):
+                        self.early[i] = self.kept[kept + i]
+                        self.late[i] = self.kept[kept + n + i]
         return False
 
     def post(self, one: int, two: int, gain: int) -> None:
@@ -641,12 +670,12 @@ class Moving:
                     return False
         return True
 
-    def collide(self) -> None:
-        """Two segments that collide at earliest starts, those of the fewest ways apart; or -1."""
-        self.one, fewest = -1, FAR
-        for m in range(self.segs):
-            s = self.lane_seg[m]
-            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+    def collide(self, first: int) -> int:
+        """Two segments that collide at earliest starts, those of the fewest ways apart; or none.
+
+        They are the `crew` from an index on; how many there are.
+        """
+        count, fewest = 0, FAR
         for column in range(self.columns):
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s = self.lane_seg[m]
@@ -657,22 +686,56 @@ class Moving:
                         gap += self.ii
                     if gap >= self.lane_len[m] and self.ii - gap >= self.lane_len[k]:
                         continue
-                    x, y = self.seg_op[s], self.seg_op[t]
-                    if x == y or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]:
+                    if (
+                        self.seg_op[s] == self.seg_op[t]
+                        or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]
+                    ):
                         continue
-                    ahead = self.seg_off[t] - self.seg_off[s] + self.turns * self.ii
-                    low = self.early[y] - self.late[x] + ahead + self.lane_len[k] - 1
-                    high = self.late[y] - self.early[x] + ahead - self.lane_len[m]
-                    low, high = low // self.ii - self.turns, high // self.ii - self.turns
-                    if high - low < fewest:
-                        self.one, self.two, fewest = s, t, high - low
-                        self.nearest, self.farthest = low, high
+                    self.apart(s, t)
+                    if self.farthest - self.nearest < fewest:
+                        fewest, count = self.farthest - self.nearest, 2
+                        self.crew[first], self.crew[first + 1] = s, t
                     if fewest <= 0:
-                        return
+                        return count
+        return count
 
-    def over(self, s: int) -> int:
-        """When a segment ends that begins as late as its window allows."""
-        return self.late[self.seg_op[s]] + self.seg_off[s] + self.seg_len[s]
+    def apart(self, one: int, two: int) -> None:
+        """How many whole IIs, at least and at most, one segment may stand behind another."""
+        x, y = self.seg_op[one], self.seg_op[two]
+        ahead = self.seg_off[two] - self.seg_off[one] + self.turns * self.ii
+        low = self.early[y] - self.late[x] + ahead + self.seg_len[two] - 1
+        high = self.late[y] - self.early[x] + ahead - self.seg_len[one]
+        self.nearest = low // self.ii - self.turns
+        self.farthest = high // self.ii - self.turns
+
+    def swarm(self, first: int) -> int:
+        """Segments that meet in a cycle, at earliest starts, and are too many; or none.
+
+        Of those, some two must part. That holds of segments that do not reach around the II, all
+        together: others might meet two by two and never all at once.
+        """
+        for column in range(self.columns):
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                count, held, length = 0, 0, 0
+                for k in range(self.lane_at[column], self.lane_at[column + 1]):
+                    if self.near(self.spot[m] - self.spot[k]) < self.lane_len[k]:
+                        held += self.seg_amt[self.lane_seg[k]]
+                if held <= self.limit[column]:
+                    continue
+                held = 0
+                for k in range(self.lane_at[column], self.lane_at[column + 1]):
+                    s = self.lane_seg[k]
+                    if held <= self.limit[column] and (
+                        self.near(self.spot[m] - self.spot[k]) < self.lane_len[k]
+                    ):
+                        held += self.seg_amt[s]
+                        length += self.lane_len[k]
+                        self.crew[first + count] = s
+                        count += 1
+                if length >= self.ii:
+                    self.looks = -1
+                return count
+        return 0
 
     def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
