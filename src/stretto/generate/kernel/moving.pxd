@@ -3,15 +3,15 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
+cdef i64 SCALE, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, nearest, farthest
-    cdef bint ruled, cells, pinned
+    cdef i64 every, segs, turns, begun, posted, looks, source, target, nearest, farthest
+    cdef bint sure, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, plain
@@ -26,7 +26,7 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
-    cdef i64[::1] kept, spot, opens, crew, post_src, post_dst, post_gain
+    cdef i64[::1] kept, spot, opens, crew, blame, post_src, post_dst, post_gain
     cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
@@ -59,6 +59,10 @@ cdef class Moving:
     cdef bint branch(self, i64 depth) noexcept
     cdef void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept
+    cdef bint follow(self, i64 last) noexcept
+    cdef bint tighten(self, i64 src, i64 dst, i64 gain) noexcept
+    cdef void enlist(self, i64 node) noexcept
+    cdef bint scatter(self) noexcept
     cdef i64 collide(self, i64 first) noexcept
     cdef void apart(self, i64 one, i64 two) noexcept
     cdef i64 swarm(self, i64 first) noexcept

@@ -52,6 +52,7 @@ CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
 DEEPEST = 64
 """Collisions that are parted on one way."""
+SCALE = 1 << 20
 OPEN, FOUND, REFUTED = 0, 1, 2
 """What is known of a number of stages."""
 STRAY = 8
@@ -163,10 +164,12 @@ class Moving:
         self.history = _zeros(HISTORY)
         self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
         self.crew = array("q")
+        self.blame = _zeros(n)
+        self.sure = True
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
         self.turns = self.looks = self.posted = 0
-        self.nearest = self.farthest = 0
+        self.nearest = self.farthest = self.source = self.target = 0
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
@@ -585,9 +588,20 @@ class Moving:
             self.kept = _zeros(2 * DEEPEST * self.fitted)
         if not len(self.crew):
             self.crew = _zeros(DEEPEST * self.segs)
-        if not self.windows(stages) or not self.branch(0):
-            return REFUTED
-        return FOUND if self.looks >= 0 and self.seat_early() and self.accept() else OPEN
+        for i in range(self.fitted):
+            self.blame[i] = 1
+        self.sure = True
+        share = looks // 5
+        while looks > 0:
+            self.looks = min(share, looks)
+            looks -= self.looks
+            share += 0
+            self.posted = 0
+            if not self.windows(stages) or not self.branch(0):
+                return REFUTED if self.sure else OPEN
+            if self.looks >= 0:
+                return FOUND if self.seat_early() and self.accept() else OPEN
+        return OPEN
 
     def seat_early(self) -> bool:
         """Let everybody start as early as the windows allow; whether all columns then suffice."""
@@ -616,7 +630,7 @@ class Moving:
         count = self.collide(first)
         if count == 0:
             count = self.swarm(first)
-        if count == 0 or self.looks < 0:
+        if count == 0:
             return True
         kept, n = 2 * depth * self.fitted, self.fitted
         for i in range(n):
@@ -627,7 +641,21 @@ class Moving:
                 if self.seg_op[one] == self.seg_op[two]:
                     continue
                 self.apart(one, two)
-                for turn in range(self.nearest, self.farthest + 1):
+                x, y = self.seg_op[one], self.seg_op[two]
+                low, high = self.nearest, self.farthest
+                ahead = self.early[y] + self.seg_off[two] - self.early[x] - self.seg_off[one]
+                rest = self.wrap(ahead)
+                up = (ahead - rest) // self.ii
+                down, later, sooner = up - 1, self.seg_len[one] - rest, self.seg_len[two] + rest
+                while down >= low or up <= high:
+                    if down < low or (up <= high and later <= sooner):
+                        turn = up
+                        up, later = up + 1, later + self.ii
+                    else:
+                        turn = down
+                        down, sooner = down - 1, sooner + self.ii
+                    if not low <= turn <= high:
+                        continue
                     ahead = self.seg_off[one] - self.seg_off[two]
                     self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
                     self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
@@ -635,6 +663,8 @@ class Moving:
                     self.posted -= 2
                     if possible:
                         return True
+                    self.blame[self.seg_op[one]] += 1
+                    self.blame[self.seg_op[two]] += 1
                     for i in range(n):
                         self.early[i] = self.kept[kept + i]
                         self.late[i] = self.kept[kept + n + i]
@@ -647,28 +677,62 @@ class Moving:
         self.posted += 1
 
     def narrow(self) -> bool:
-        """Narrow windows by all dependences and what was posted; false: some node has none left."""
-        sweeps, moved = 0, True
-        while moved:
-            moved = False
-            sweeps += 1
-            if sweeps > self.fitted + 1:  # around some cycle, and round again
-                return False
-            for a in range(self.arcs + self.posted):
-                if a < self.posted:
-                    src, dst, gain = self.post_src[a], self.post_dst[a], self.post_gain[a]
-                else:
-                    k = a - self.posted
-                    src, dst, gain = self.arc_src[k], self.arc_dst[k], self.arc_gain[k]
-                if self.early[src] + gain > self.early[dst]:
-                    self.early[dst] = self.early[src] + gain
-                    moved = True
-                if self.late[dst] - gain < self.late[src]:
-                    self.late[src] = self.late[dst] - gain
-                    moved = True
-                if self.early[dst] > self.late[dst] or self.early[src] > self.late[src]:
-                    return False
+        """Narrow windows by what was posted last; false: some node has none left."""
+        return self.follow(self.posted - 2) and self.follow(self.posted - 1)
+
+    def follow(self, last: int) -> bool:
+        """Narrow windows by one more of what was posted; false: nothing meets all of it.
+
+        Whose window narrowed waits in line, for those at its dependences to follow. Where that
+        comes back to narrow it from the other end, it goes round and round.
+        """
+        self.head = self.waiting = 0
+        self.source, self.target = self.post_src[last], self.post_dst[last]
+        if not self.tighten(self.source, self.target, self.post_gain[last]):
+            return self.scatter()
+        while self.waiting:
+            while self.waiting:
+                node = self.line[self.head]
+                self.head = self.head + 1 if self.head + 1 < self.n else 0
+                self.waiting -= 1
+                self.waits[node] = 0
+                for k in range(self.arcs_at[node], self.arcs_at[node + 1]):
+                    a = self.arcs_of[k]
+                    if not self.tighten(self.arc_src[a], self.arc_dst[a], self.arc_gain[a]):
+                        return self.scatter()
+            for k in range(last):
+                if not self.tighten(self.post_src[k], self.post_dst[k], self.post_gain[k]):
+                    return self.scatter()
         return True
+
+    def tighten(self, src: int, dst: int, gain: int) -> bool:
+        """Narrow the windows at both ends of a dependence; false: that cannot be."""
+        if self.early[src] + gain > self.early[dst]:
+            self.early[dst] = self.early[src] + gain
+            if dst == self.source or self.early[dst] > self.late[dst]:
+                return False
+            self.enlist(dst)
+        if self.late[dst] - gain < self.late[src]:
+            self.late[src] = self.late[dst] - gain
+            if src == self.target or self.early[src] > self.late[src]:
+                return False
+            self.enlist(src)
+        return True
+
+    def enlist(self, node: int) -> None:
+        """Have a node wait in line, once."""
+        if not self.waits[node]:
+            tail = self.head + self.waiting
+            self.line[tail if tail < self.n else tail - self.n] = node
+            self.waits[node] = 1
+            self.waiting += 1
+
+    def scatter(self) -> bool:
+        """Nobody waits in line any more; false."""
+        for i in range(self.n):
+            self.waits[i] = 0
+        self.waiting = 0
+        return False
 
     def collide(self, first: int) -> int:
         """Two segments that collide at earliest starts, those of the fewest ways apart; or none.
@@ -692,8 +756,10 @@ class Moving:
                     ):
                         continue
                     self.apart(s, t)
-                    if self.farthest - self.nearest < fewest:
-                        fewest, count = self.farthest - self.nearest, 2
+                    ways = max(0, self.farthest - self.nearest) * SCALE
+                    ways //= self.blame[self.seg_op[s]] + self.blame[self.seg_op[t]]
+                    if ways < fewest:
+                        fewest, count = ways, 2
                         self.crew[first], self.crew[first + 1] = s, t
                     if fewest <= 0:
                         return count
@@ -733,7 +799,7 @@ class Moving:
                         self.crew[first + count] = s
                         count += 1
                 if length >= self.ii:
-                    self.looks = -1
+                    self.sure = False
                 return count
         return 0
 
@@ -1034,9 +1100,7 @@ class Moving:
             self.waiting -= 1
             self.waits[node] = 0
             if self.early[node] > far:
-                for i in range(self.n):
-                    self.waits[i] = 0
-                return False
+                return self.scatter()
             self.lift(node, self.n)
         return True
 
@@ -1050,11 +1114,8 @@ class Moving:
             if self.keeps[other]:
                 need += self.wrap(self.cycle[other] - need)
             self.early[other] = need
-            if self.place[other] <= behind and not self.waits[other]:
-                tail = self.head + self.waiting
-                self.line[tail if tail < self.n else tail - self.n] = other
-                self.waits[other] = 1
-                self.waiting += 1
+            if self.place[other] <= behind:
+                self.enlist(other)
 
     def gather(self) -> bool:
         """Raise who stands in an earlier stage than the rest of its group; whether anyone did."""
