@@ -14,7 +14,7 @@ cdef class Moving:
     cdef bint sure, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
-    cdef i64 excess, stages, bytes, peak, area, plain
+    cdef i64 excess, stages, bytes, peak, area, least, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
     cdef i64[::1] order, reach, first, last, frozen, keeps, weight
     cdef i64[::1] arc_src, arc_dst, arc_gain, arcs_at, arcs_of, short, astray
@@ -27,7 +27,7 @@ cdef class Moving:
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
     cdef i64[::1] kept, spot, opens, crew, blame, post_src, post_dst, post_gain
-    cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len
+    cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len, lane_op
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
@@ -89,6 +89,9 @@ cdef class Moving:
     cdef i64 life(self, i64 r) noexcept
     cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
+    cdef bint fill(self) noexcept
+    cdef void weigh_lives(self) noexcept
+    cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept
     cdef bint keep(self) noexcept

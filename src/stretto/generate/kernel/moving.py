@@ -122,7 +122,7 @@ class Moving:
         self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
         self.begun = 0
         self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
-        self.lane_len = _zeros(self.segs)
+        self.lane_len, self.lane_op = _zeros(self.segs), _zeros(self.segs)
         self.longest = _zeros(self.columns)
         self.met = _zeros(self.segs)
         self._hold()
@@ -171,7 +171,7 @@ class Moving:
         self.turns = self.looks = self.posted = 0
         self.nearest = self.farthest = self.source = self.target = 0
         self.seed = 20260
-        self.excess = self.stages = self.bytes = self.peak = self.area = FAR
+        self.excess = self.stages = self.bytes = self.peak = self.area = self.least = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
         self.plain = 0
         """What `missed` counts, not weighed."""
@@ -238,7 +238,7 @@ class Moving:
             column = self.seg_col[s]
             self.lane_at[column] -= 1
             m = self.lane_at[column]
-            self.lane_seg[m], self.lane_of[s] = s, m
+            self.lane_seg[m], self.lane_of[s], self.lane_op[m] = s, m, self.seg_op[s]
             self.lane_from[m], self.lane_len[m] = self.seg_off[s], self.seg_len[s]
 
     def _part(self) -> None:
@@ -433,9 +433,7 @@ class Moving:
             gap = self.lane_from[m] - begin
             if gap < 0:
                 gap += ii
-            if (gap < length or ii - gap < self.lane_len[m]) and self.seg_op[
-                self.lane_seg[m]
-            ] != op:
+            if (gap < length or ii - gap < self.lane_len[m]) and self.lane_op[m] != op:
                 return self.lane_seg[m]
         return -1
 
@@ -1192,27 +1190,40 @@ class Moving:
     def measure(self) -> bool:
         """What the starts are worth; false: the rings do not fit."""
         self.spanned()
+        if not self.fill():
+            return False
+        self.weigh_lives()
+        return True
+
+    def fill(self) -> bool:
+        """Bytes, and bytes times cycles, of what the starts let live; false: more than there is."""
         if self.pinned and self.begun > 0:
             return False
         for space in range(self.spaces):
             self.used[space] = self.base[space]
-        self.area = 0
+        self.area = self.least = 0
         for r in range(self.rooms):
-            self.area += self.life(r)
+            life = self.life(r)
+            self.area += life
             if self.room_space[r] >= 0:
                 depth = max(1, (self.end[r] - self.begin[r] + self.ii - 1) // self.ii)
                 self.used[self.room_space[r]] += self.room_bytes[r] * depth
+            elif self.room_space[r] == -1:
+                self.least += life
         self.bytes = 0
         for space in range(self.spaces):
             if self.used[space] > self.budget[space]:
                 return False
             self.bytes += self.used[space]
+        return True
+
+    def weigh_lives(self) -> None:
+        """Registers of all that lives, and by how many they are too many."""
         self.peak = (self.pressure(-1, self.always) + self.unit - 1) // self.unit
         self.excess = max(0, self.peak - self.registers)
         for agent in range(len(self.agents)):
             over = self.pressure(-2 - agent, 0) - self.agents[agent]
             self.excess += max(0, (over + self.unit - 1) // self.unit)
-        return True
 
     def pressure(self, space: int, base: int) -> int:
         """Most register bytes that live at once, of all or of an agent."""
@@ -1294,21 +1305,36 @@ class Moving:
             self.tried += 1
             if self.nudge() and self.derive():
                 self.settle()
-                if self.measure() and (
-                    (self.excess == 0 and self.best_excess > 0)
-                    or (
-                        self.stages <= self.best_stages
-                        and not (self.excess and not self.best_excess)
-                    )
-                ):
-                    reached = self.energy()
-                    if reached <= current or reached <= self.history[k % HISTORY]:
-                        current = reached
-                        for i in range(self.n):
-                            self.now[i] = self.start[i]
-                        self.keep()
-            self.load(self.now)
+                if self.passes(max(current, self.history[k % HISTORY])):
+                    current = self.energy()
+                    for i in range(self.n):
+                        self.now[i] = self.start[i]
+                    self.keep()
+                    self.logged = 0
+            self.undo()
+            for i in range(self.n):
+                self.start[i] = self.now[i]
             self.history[k % HISTORY] = current
+
+    def passes(self, most: int) -> bool:
+        """Whether a placement has no more energy than that, and neither stages nor spills more.
+
+        What is known sooner is asked sooner: at its peak there lives at least the mean.
+        """
+        self.spanned()
+        if self.stages > self.best_stages and not self.best_excess:
+            return False
+        if not self.fill():
+            return False
+        mean = (self.always + self.least // self.ii) // self.unit
+        if 4 * self.bytes + mean * self.unit + self.area // self.ii > most:
+            return False
+        self.weigh_lives()
+        if self.excess and not self.best_excess:
+            return False
+        if self.stages > self.best_stages and self.excess:
+            return False
+        return self.energy() <= most
 
     def nudge(self) -> bool:
         """One move: a node beside another, or to where it just meets a dependence."""
