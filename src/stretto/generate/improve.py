@@ -45,7 +45,7 @@ FEW_ROUNDS, SOON = 2, 1_500
 """Who has moves for more than a look and for fewer rounds than this goes down stage by stage, and
 gives up so soon: random loops of 30 and of 100 operations come to no more stages so, in 0.7 of the
 time."""
-LOOKS = 40_000
+LOOKS = 80_000
 """Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
 stages that cannot be are refuted after ten looks at all of them."""
 SEED = 837_832

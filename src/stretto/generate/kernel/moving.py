@@ -50,7 +50,7 @@ HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
-DEEPEST = 64
+DEEPEST = 160
 """Collisions that are parted on one way."""
 SCALE = 1 << 20
 OPEN, FOUND, REFUTED = 0, 1, 2
@@ -165,7 +165,7 @@ class Moving:
         self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
         self.crew = array("q")
         self.blame = _zeros(n)
-        self.sure = True
+        self.sure, self.deep = True, False
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
         self.turns = self.looks = self.posted = 0
@@ -588,9 +588,9 @@ class Moving:
             self.crew = _zeros(DEEPEST * self.segs)
         for i in range(self.fitted):
             self.blame[i] = 1
-        self.sure = True
+        self.sure, self.deep = True, False
         share = looks // 5
-        while looks > 0:
+        while looks > 0 and not self.deep:
             self.looks = min(share, looks)
             looks -= self.looks
             share += 0
@@ -618,6 +618,7 @@ class Moving:
         self.looks -= 1
         if self.looks < 0 or depth >= DEEPEST:
             self.looks = -1
+            self.deep = self.deep or depth >= DEEPEST
             return True
         if self.overfull():
             return False
