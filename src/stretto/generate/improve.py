@@ -13,13 +13,13 @@ cost vector: bank pressure, then structural distance. Work is counted in moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
-from stretto.generate.kernel.moving import OPEN, Moving
+from stretto.generate.kernel.moving import OPEN, REFUTED, Moving
 from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
@@ -48,6 +48,8 @@ time."""
 LOOKS = 80_000
 """Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
 stages that cannot be are refuted after ten looks at all of them."""
+FEW_ARCS = 128
+"""Dependences above which parting seldom comes to an end, and is given less by the square."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
@@ -57,8 +59,18 @@ AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
 
-def improve(problem: Problem, placement: Partial, core: Core | None = None) -> Partial:
-    """The best placement at the same II that some moves come to; the same where none is better."""
+def improve(
+    problem: Problem,
+    placement: Partial,
+    core: Core | None = None,
+    shorter: Callable[[Partial], Partial] | None = None,
+) -> Partial:
+    """The best placement at the same II that some moves come to; the same where none is better.
+
+    `shorter`: plans of fewer stages, which are asked where parting does not settle how few it takes.
+    """
+    if shorter is not None and (core is None or core.size > SMALL):
+        placement, shorter = shorter(placement), None
     rows = rows_of(problem, placement, core)
     board = rows.board()
     if len(board.room_bytes) > LARGE:
@@ -66,6 +78,12 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))
+    first = moving.starts()
+    found = [first]
+    if shorter is not None and not _parted(moving, found):
+        few = rows.placed(found[-1], placement)
+        placement = shorter(placement)
+        return improve(problem, min(placement, few, key=lambda p: p.stage_count), core)
     if problem.pinned:
         if not moving.fix(*rows.cycles()):
             return placement
@@ -73,11 +91,11 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
     polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
-    first = moving.starts()
-    if moving.fitted > SMALL and not problem.pinned:
-        found = [first, *_closer(problem, moving, WORK[effort])]
-    else:
+    if problem.pinned or (shorter is None and moving.fitted <= SMALL):
+        first = moving.starts()
         found = [first, *_leaner(problem, moving, first, moves)]
+    elif shorter is None:
+        found += _closer(problem, moving, WORK[effort])
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
@@ -185,6 +203,28 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 
 
+def _looks_of(moving: Moving) -> int:
+    """Looks that a number of stages is worth to part what collides; each looks at all."""
+    arcs = 1 + moving.arcs
+    return LOOKS // arcs if arcs <= FEW_ARCS else LOOKS * FEW_ARCS // arcs**2
+
+
+def _parted(moving: Moving, found: list[list[int]]) -> bool:
+    """Whether parting alone settles how few stages it takes; all of fewer that are found."""
+    failed, stages = 0, moving.worth().stages
+    while failed + 1 < stages:
+        target = (failed + stages) // 2
+        known = moving.part(target, _looks_of(moving))
+        if known == REFUTED:
+            failed = target
+        elif known == OPEN or moving.worth().stages >= stages:
+            return False
+        else:
+            stages = moving.worth().stages
+            found.append(moving.starts())
+    return True
+
+
 def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> Iterator[list[int]]:
     """Placements of ever fewer stages, halving what lies between failures and successes.
 
@@ -201,7 +241,7 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
             target = max(1, stages - step)
         known = OPEN
         if not problem.pinned:  # a pin may ask for a cycle, which parting leaves
-            known = moving.part(target, LOOKS // (1 + moving.arcs))
+            known = moving.part(target, _looks_of(moving))
         for hot, patience in WAYS if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)
