@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from stretto.bounds import bounds_of
 from stretto.deadline import NEVER, Deadline
+from stretto.lazily import cached_property
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
@@ -24,6 +23,7 @@ from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.lazily import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
@@ -117,6 +117,8 @@ def improve(
         best.append((moving.worth(), moving.starts()))
         again -= 1
     least = min(worth for worth, _ in best)
+    if least.spills and shorter is not None:  # from elsewhere on it may not
+        return improve(problem, shorter(placement), core)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
 

@@ -8,9 +8,9 @@ Made once for a loop and its options; everything here is read-only while generat
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 
 from stretto.deadline import NEVER, Deadline
+from stretto.lazily import cached_property
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.problem import Compiled, compile_loop

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
+from stretto.lazily import cached_property
 from stretto.limits import NUMBER_DIGITS
 from stretto.vocabulary.spaces import Space
 

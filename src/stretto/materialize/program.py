@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import collections.abc
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
+from stretto.lazily import cached_property
 from stretto.loop import Loop, TileType
 from stretto.materialize.persistent import Persistent
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.errors import MaterializeError
+from stretto.lazily import cached_property
 from stretto.limits import INSTRUCTIONS
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from stretto.lazily import cached_property
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 
 from stretto.deadline import Deadline
+from stretto.lazily import cached_property
 from stretto.loop import Loop, Op, ResourceVector, Use
 from stretto.machine import Machine
 from stretto.problem.graph import Graph

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 from stretto.errors import InfeasibleError
+from stretto.lazily import cached_property
 from stretto.loop import Fault, Loop, topological_order
 
 

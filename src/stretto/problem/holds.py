@@ -13,9 +13,9 @@ here depends on an II or a start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
+from stretto.lazily import cached_property
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.problem.graph import made

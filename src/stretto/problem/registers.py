@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
+from stretto.lazily import cached_property
 from stretto.loop import Loop, Op, Value
 from stretto.machine import Machine
 from stretto.machine.machine import Agent

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import merge
 from itertools import accumulate, islice
 from typing import Literal, get_args
 
+from stretto.lazily import cached_property
 from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.loop.parts import quickly
 from stretto.machine import Machine

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from stretto.generate.problem import Problem
+from stretto.lazily import cached_property
 from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
 from stretto.resources import wind
