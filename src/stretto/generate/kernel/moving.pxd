@@ -91,6 +91,7 @@ cdef class Moving:
     cdef bint measure(self) noexcept
     cdef bint fill(self) noexcept
     cdef void weigh_lives(self) noexcept
+    cdef bint moved(self) noexcept
     cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept

@@ -291,7 +291,9 @@ class Moving:
         return (self.seed >> 8) % n
 
     def wrap(self, start: int) -> int:
-        """The cycle of a start."""
+        """The cycle of a start; most are near, and a division takes as long as all the rest."""
+        if -self.ii <= start < self.ii:
+            return start if start >= 0 else start + self.ii
         rest = start % self.ii
         return rest + self.ii if rest < 0 else rest
 
@@ -1304,7 +1306,7 @@ class Moving:
             self.now[i] = self.start[i]
         for k in range(moves):
             self.tried += 1
-            if self.nudge() and self.derive():
+            if self.nudge() and self.moved() and self.derive():
                 self.settle()
                 if self.passes(max(current, self.history[k % HISTORY])):
                     current = self.energy()
@@ -1316,6 +1318,13 @@ class Moving:
             for i in range(self.n):
                 self.start[i] = self.now[i]
             self.history[k % HISTORY] = current
+
+    def moved(self) -> bool:
+        """Whether the last move put anyone into another cycle: the starts follow from cycles."""
+        for m in range(self.logged):
+            if self.wrap(self.log_at[m]) != self.cycle[self.log_op[m]]:
+                return True
+        return False
 
     def passes(self, most: int) -> bool:
         """Whether a placement has no more energy than that, and neither stages nor spills more.
