@@ -49,12 +49,15 @@ LOOKS = 80_000
 """Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
 stages that cannot be are refuted after ten looks at all of them."""
 FEW_ARCS = 128
-"""Dependences above which parting seldom comes to an end, and is given less by the square."""
+"""Dependences above which parting seldom comes to an end: it is given ever less, and no plan waits
+for it."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
 POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
+EACH = {"quick": 10, "normal": 60, "thorough": 600}
+"""Moves of `polish` for each that holds something, by effort: nobody else is moved."""
 AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
@@ -67,9 +70,9 @@ def improve(
 ) -> Partial:
     """The best placement at the same II that some moves come to; the same where none is better.
 
-    `shorter`: plans of fewer stages, which are asked where parting does not settle how few it takes.
+    `shorter`: plans of fewer stages, asked where parting does not settle how few it takes.
     """
-    if shorter is not None and (core is None or core.size > SMALL):
+    if shorter is not None and (core is None or sum(map(len, core.succs)) > FEW_ARCS):
         placement, shorter = shorter(placement), None
     rows = rows_of(problem, placement, core)
     board = rows.board()
@@ -90,7 +93,7 @@ def improve(
         moving.take(rows.starts(placement))  # legal, with cycles that are told kept from here on
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
-    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
+    polish = _polish(moving, board, effort)
     if problem.pinned or (shorter is None and moving.fitted <= SMALL):
         first = moving.starts()
         found = [first, *_leaner(problem, moving, first, moves)]
@@ -127,6 +130,12 @@ def _work(board: Board) -> int:
     """What one move of `fit` is worth: in a large loop it looks at few of its dependences."""
     size = len(board.arcs) + board.fitted
     return 1 + min(size, FEW) + max(0, size - FEW) // 16
+
+
+def _polish(moving: Moving, board: Board, effort: str) -> int:
+    """Moves of `polish` that a loop is worth."""
+    most = min(POLISH[effort], EACH[effort] * moving.movers)
+    return min(most, WORK[effort] // (2 * _looks(board)))
 
 
 def _looks(board: Board) -> int:
@@ -174,9 +183,9 @@ def eased(problem: Problem, placement: Partial) -> Partial | None:
     if problem.pinned or len(board.room_bytes) > LARGE:
         return None
     effort = problem.options.effort
-    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
-    moves = min(ROUND, WORK[effort] // _work(board))
     moving = Moving(board)
+    polish = _polish(moving, board, effort)
+    moves = min(ROUND, WORK[effort] // _work(board))
     moving.seed = SEED
     first, stages = rows.starts(placement), placement.stage_count
     for n, (hot, patience) in enumerate(WAYS):
@@ -208,7 +217,7 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
 def _looks_of(moving: Moving) -> int:
     """Looks that a number of stages is worth to part what collides; each looks at all."""
     arcs = 1 + moving.arcs
-    return LOOKS // arcs if arcs <= FEW_ARCS else LOOKS * FEW_ARCS // arcs**2
+    return LOOKS // arcs if arcs <= FEW_ARCS else LOOKS * FEW_ARCS**2 // arcs**3
 
 
 def _parted(moving: Moving, found: list[list[int]]) -> bool:
