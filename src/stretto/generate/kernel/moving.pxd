@@ -10,7 +10,7 @@ cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, source, target, nearest, farthest
+    cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
     cdef bint sure, deep, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
@@ -91,6 +91,7 @@ cdef class Moving:
     cdef bint measure(self) noexcept
     cdef bint fill(self) noexcept
     cdef void weigh_lives(self) noexcept
+    cdef i64 at_summit(self) noexcept
     cdef bint moved(self) noexcept
     cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept

@@ -168,7 +168,7 @@ class Moving:
         self.sure, self.deep = True, False
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
-        self.turns = self.looks = self.posted = 0
+        self.turns = self.looks = self.posted = self.summit = self.upmost = 0
         self.nearest = self.farthest = self.source = self.target = 0
         self.seed = 20260
         self.excess = self.stages = self.bytes = self.peak = self.area = self.least = FAR
@@ -1228,6 +1228,19 @@ class Moving:
             over = self.pressure(-2 - agent, 0) - self.agents[agent]
             self.excess += max(0, (over + self.unit - 1) // self.unit)
 
+    def at_summit(self) -> int:
+        """Register bytes that live in the cycle in which they were most the last time."""
+        held = self.always
+        for r in range(self.rooms):
+            if self.room_space[r] == -1:
+                life = self.end[r] - self.begin[r]
+                while life >= self.ii:
+                    held += self.room_bytes[r]
+                    life -= self.ii
+                if self.wrap(self.summit - self.begin[r]) < life:
+                    held += self.room_bytes[r]
+        return held
+
     def pressure(self, space: int, base: int) -> int:
         """Most register bytes that live at once, of all or of an agent."""
         top, count = 0, 0
@@ -1241,14 +1254,20 @@ class Moving:
                 self.weighs[count] = self.room_bytes[r]
                 count += 1
         if self.cells:
-            return base + self.highest(count)
+            top = self.highest(count)
+            if space == -1:
+                self.summit = self.upmost
+            return base + top
         for r in range(count):  # it is reached where some life begins
             live = 0
             for q in range(count):
                 gap = self.phase[r] - self.phase[q]
                 if (gap if gap >= 0 else gap + self.ii) < self.rest[q]:
                     live += self.weighs[q]
-            top = max(top, live)
+            if live > top:
+                top = live
+                if space == -1:
+                    self.summit = self.phase[r]
         return base + top
 
     def highest(self, count: int) -> int:
@@ -1265,7 +1284,9 @@ class Moving:
         live = top = 0
         for c in range(self.ii):
             live += self.change[c]
-            top = max(top, live)
+            if live > top:
+                top = live
+                self.upmost = c
         return top
 
     def keep(self) -> bool:
@@ -1329,7 +1350,8 @@ class Moving:
     def passes(self, most: int) -> bool:
         """Whether a placement has no more energy than that, and neither stages nor spills more.
 
-        What is known sooner is asked sooner: at its peak there lives at least the mean.
+        What is known sooner is asked sooner: at its peak there lives at least the mean, and what
+        lives where the last placement has its peak.
         """
         self.spanned()
         if self.stages > self.best_stages and not self.best_excess:
@@ -1337,7 +1359,11 @@ class Moving:
         if not self.fill():
             return False
         mean = (self.always + self.least // self.ii) // self.unit
-        if 4 * self.bytes + mean * self.unit + self.area // self.ii > most:
+        rest = 4 * self.bytes + self.area // self.ii
+        if rest + mean * self.unit > most:
+            return False
+        there = (self.at_summit() + self.unit - 1) // self.unit
+        if rest + there * self.unit > most:
             return False
         self.weigh_lives()
         if self.excess and not self.best_excess:
