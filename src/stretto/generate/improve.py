@@ -383,15 +383,14 @@ class Rows:
         )
 
     def _every(self) -> Links:
-        ii, (node, offset), found = self.ii, self.home, Links()
-        found.widen(
+        ii, (node, offset) = self.ii, self.home
+        return Links(
             len(self.nodes),
             [
                 (node[src], node[dst], latency - ii * distance + offset[src] - offset[dst])
                 for src, dst, latency, distance in self.problem.between.edges
             ],
         )
-        return found
 
     def _first(self) -> list[int]:
         """By node: the first start that what was folded away before it leaves it."""
@@ -467,8 +466,7 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
     ii = placement.ii
     if core is None or set(core.fused()) != set(placement.fused.values()):
         core = core_of(problem, placement.fused.values())
-    links = Links()
-    links.widen(
+    links = Links(
         core.size,
         [
             (src, dst, latency - ii * distance)
@@ -497,8 +495,7 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
         )
         for n, off in members:
             home[n] = (number, off)
-    between = Links()
-    between.widen(
+    between = Links(
         len(joined),
         [
             (home[src][0], home[dst][0], gain + home[src][1] - home[dst][1])

@@ -3,7 +3,7 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 SCALE, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
+cdef i64 BLAME, SHARES, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
@@ -57,6 +57,7 @@ cdef class Moving:
     cpdef i64 part(self, i64 stages, i64 looks)
     cdef bint seat_early(self) noexcept
     cdef bint branch(self, i64 depth) noexcept
+    cdef bint sever(self, i64 one, i64 two, i64 depth) noexcept
     cdef void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept
     cdef bint follow(self, i64 last) noexcept
@@ -90,7 +91,7 @@ cdef class Moving:
     cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
     cdef bint fill(self) noexcept
-    cdef void weigh_lives(self) noexcept
+    cdef void count_registers(self) noexcept
     cdef i64 at_summit(self) noexcept
     cdef bint moved(self) noexcept
     cdef bint passes(self, i64 most) noexcept

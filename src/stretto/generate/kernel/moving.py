@@ -52,7 +52,10 @@ CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
 DEEPEST = 160
 """Collisions that are parted on one way."""
-SCALE = 1 << 20
+BLAME = 1 << 20
+"""What a way apart weighs over how often the two were parted in vain."""
+SHARES = 5
+"""Times that parting begins anew, with what it has learned of whom to part first."""
 OPEN, FOUND, REFUTED = 0, 1, 2
 """What is known of a number of stages."""
 STRAY = 8
@@ -91,7 +94,8 @@ class Moving:
         self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
         self.foremost = max(board.first, default=0)
-        self.head = self.waiting = 0
+        self.head: int = 0
+        self.waiting: int = 0
         self.place = _zeros(n)
         self.line, self.waits = _zeros(n), _zeros(n)
         self.reach = _numbers(board.reach)
@@ -591,11 +595,10 @@ class Moving:
         for i in range(self.fitted):
             self.blame[i] = 1
         self.sure, self.deep = True, False
-        share = looks // 5
+        share = looks // SHARES + 1
         while looks > 0 and not self.deep:
             self.looks = min(share, looks)
             looks -= self.looks
-            share += 0
             self.posted = 0
             if not self.windows(stages) or not self.branch(0):
                 return REFUTED if self.sure else OPEN
@@ -639,36 +642,44 @@ class Moving:
         for k in range(1, count):
             for m in range(k):
                 one, two = self.crew[first + m], self.crew[first + k]
-                if self.seg_op[one] == self.seg_op[two]:
-                    continue
-                self.apart(one, two)
-                x, y = self.seg_op[one], self.seg_op[two]
-                low, high = self.nearest, self.farthest
-                ahead = self.early[y] + self.seg_off[two] - self.early[x] - self.seg_off[one]
-                rest = self.wrap(ahead)
-                up = (ahead - rest) // self.ii
-                down, later, sooner = up - 1, self.seg_len[one] - rest, self.seg_len[two] + rest
-                while down >= low or up <= high:
-                    if down < low or (up <= high and later <= sooner):
-                        turn = up
-                        up, later = up + 1, later + self.ii
-                    else:
-                        turn = down
-                        down, sooner = down - 1, sooner + self.ii
-                    if not low <= turn <= high:
-                        continue
-                    ahead = self.seg_off[one] - self.seg_off[two]
-                    self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
-                    self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
-                    possible = self.narrow() and self.branch(depth + 1)
-                    self.posted -= 2
-                    if possible:
-                        return True
-                    self.blame[self.seg_op[one]] += 1
-                    self.blame[self.seg_op[two]] += 1
-                    for i in range(n):
-                        self.early[i] = self.kept[kept + i]
-                        self.late[i] = self.kept[kept + n + i]
+                if self.seg_op[one] != self.seg_op[two] and self.sever(one, two, depth):
+                    return True
+        return False
+
+    def sever(self, one: int, two: int, depth: int) -> bool:
+        """Whether some placement may lie in the windows in which two segments do not meet.
+
+        Each number of whole IIs between them is tried, first those that push the least; of who
+        was parted in vain, the next choice is made sooner.
+        """
+        self.apart(one, two)
+        low, high = self.nearest, self.farthest
+        x, y = self.seg_op[one], self.seg_op[two]
+        ahead = self.early[y] + self.seg_off[two] - self.early[x] - self.seg_off[one]
+        rest = self.wrap(ahead)
+        up = (ahead - rest) // self.ii
+        down, later, sooner = up - 1, self.seg_len[one] - rest, self.seg_len[two] + rest
+        kept, n = 2 * depth * self.fitted, self.fitted
+        while down >= low or up <= high:
+            if down < low or (up <= high and later <= sooner):
+                turn = up
+                up, later = up + 1, later + self.ii
+            else:
+                turn = down
+                down, sooner = down - 1, sooner + self.ii
+            if not low <= turn <= high:
+                continue
+            ahead = self.seg_off[one] - self.seg_off[two]
+            self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
+            self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
+            possible = self.narrow() and self.branch(depth + 1)
+            self.posted -= 2
+            if possible:
+                return True
+            self.blame[x] += 1
+            self.blame[y] += 1
+            for i in range(n):
+                self.early[i], self.late[i] = self.kept[kept + i], self.kept[kept + n + i]
         return False
 
     def post(self, one: int, two: int, gain: int) -> None:
@@ -757,7 +768,7 @@ class Moving:
                     ):
                         continue
                     self.apart(s, t)
-                    ways = max(0, self.farthest - self.nearest) * SCALE
+                    ways = max(0, self.farthest - self.nearest) * BLAME
                     ways //= self.blame[self.seg_op[s]] + self.blame[self.seg_op[t]]
                     if ways < fewest:
                         fewest, count = ways, 2
@@ -1195,7 +1206,7 @@ class Moving:
         self.spanned()
         if not self.fill():
             return False
-        self.weigh_lives()
+        self.count_registers()
         return True
 
     def fill(self) -> bool:
@@ -1220,7 +1231,7 @@ class Moving:
             self.bytes += self.used[space]
         return True
 
-    def weigh_lives(self) -> None:
+    def count_registers(self) -> None:
         """Registers of all that lives, and by how many they are too many."""
         self.peak = (self.pressure(-1, self.always) + self.unit - 1) // self.unit
         self.excess = max(0, self.peak - self.registers)
@@ -1365,7 +1376,7 @@ class Moving:
         there = (self.at_summit() + self.unit - 1) // self.unit
         if rest + there * self.unit > most:
             return False
-        self.weigh_lives()
+        self.count_registers()
         if self.excess and not self.best_excess:
             return False
         if self.stages > self.best_stages and self.excess:
