@@ -318,8 +318,8 @@ def possible(problem: Problem, ii: int, stages: int, starts: tuple[int, ...] = (
         for use in op.uses or ()
         for k in range(use.duration)
     ]
-    room = {slot.name: slot.capacity for slot in problem.machine.slots}
-    if any(count > room[slot] for (slot, _), count in Counter(held).items()):
+    room = {slot.name: slot.capacity or 1 for slot in problem.machine.slots}
+    if any(count > room[at[0]] for at, count in Counter(held).items()):
         return False
     if n == problem.size:
         return True

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from stretto.bounds import bounds_of
 from stretto.deadline import NEVER, Deadline
-from stretto.lazily import cached_property
 from stretto.loop import Dependence, Loop
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
 from stretto.problem.contract import Contracted, contracted, idle

@@ -23,7 +23,7 @@ from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
-from stretto.lazily import cached_property
+from stretto.loop.parts import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
@@ -513,8 +513,10 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
     """
     around = {n for members in core.recurrences for n in members}
     turning = [link for link in links if link[0] in around and link[1] in around]
+    if not turning:
+        return [[(n, 0)] for n in range(core.size)]
     early = [0] * core.size
-    moved = bool(turning)
+    moved = True
     while moved:
         moved = False
         for src, dst, gain in turning:
@@ -526,8 +528,7 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
         if early[src] + gain == early[dst]:
             tight[src].append(dst)
     found: list[list[tuple[int, int]]] = []
-    together = strong_components(tight) if turning else [[n] for n in range(core.size)]
-    for members in sorted(map(sorted, together)):
+    for members in sorted(map(sorted, strong_components(tight))):
         low = min(early[n] for n in members)
         found.append([(n, early[n] - low) for n in members])
     return found

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from stretto.deadline import NEVER, Deadline
-from stretto.lazily import cached_property
 from stretto.loop import Loop
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Compiled, compile_loop
 

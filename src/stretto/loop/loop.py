@@ -18,10 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
-from stretto.lazily import cached_property
 from stretto.limits import FAULTS_TOLD
 from stretto.loop.derive import derive_dependences, effective_reads, storage_views
-from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value
+from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value, cached_property
 from stretto.machine import machine_beside
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from stretto.errors import StrettoError
-from stretto.lazily import cached_property
 from stretto.machine.formula import Formula
 
 WORD_BITS = 64

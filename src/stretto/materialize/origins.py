@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stretto.lazily import cached_property
 from stretto.loop import Loop, Op, Operand
+from stretto.loop.parts import cached_property
 from stretto.materialize.program import Path
 
 RawKind = Literal["storage", "value"]

@@ -28,8 +28,8 @@ import collections.abc
 from dataclasses import dataclass
 from typing import Literal
 
-from stretto.lazily import cached_property
 from stretto.loop import Loop, TileType
+from stretto.loop.parts import cached_property
 from stretto.materialize.persistent import Persistent
 
 Mode = Literal["unspecialized", "specialized"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from stretto.errors import MaterializeError
-from stretto.lazily import cached_property
+from stretto.loop.parts import cached_property
 from stretto.materialize.program import (
     Acquire,
     Advance,

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stretto.errors import MaterializeError
-from stretto.lazily import cached_property
 from stretto.limits import INSTRUCTIONS
 from stretto.loop import Dependence, Loop, Op
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.materialize.origins import Origins
 from stretto.materialize.program import Mode, Role

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from stretto.deadline import Deadline
-from stretto.lazily import cached_property
 from stretto.loop import Loop, Op, ResourceVector, Use
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem.graph import Graph
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 from stretto.errors import InfeasibleError
-from stretto.lazily import cached_property
 from stretto.loop import Fault, Loop, topological_order
+from stretto.loop.parts import cached_property
 
 
 class Edge(NamedTuple):

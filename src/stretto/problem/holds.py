@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from stretto.lazily import cached_property
 from stretto.loop import Loop, ResourceVector
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem.graph import made
 from stretto.vocabulary.spaces import REGISTERS, SPACES

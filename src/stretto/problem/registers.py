@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stretto.lazily import cached_property
 from stretto.loop import Loop, Op, Value
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.machine.machine import Agent
 from stretto.solution.views import profile

@@ -11,7 +11,7 @@ cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
     cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
-    cdef bint sure, deep, ruled, cells, pinned
+    cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, least, plain

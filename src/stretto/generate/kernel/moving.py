@@ -169,7 +169,7 @@ class Moving:
         self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
         self.crew = array("q")
         self.blame = _zeros(n)
-        self.sure, self.deep = True, False
+        self.sure, self.deep, self.plainly = True, False, True
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
         self.turns = self.looks = self.posted = self.summit = self.upmost = 0
@@ -595,11 +595,13 @@ class Moving:
         for i in range(self.fitted):
             self.blame[i] = 1
         self.sure, self.deep = True, False
-        share = looks // SHARES + 1
+        share, begun = looks // SHARES + 1, 0
         while looks > 0 and not self.deep:
             self.looks = min(share, looks)
             looks -= self.looks
             self.posted = 0
+            self.plainly = begun == 0
+            begun += 1
             if not self.windows(stages) or not self.branch(0):
                 return REFUTED if self.sure else OPEN
             if self.looks >= 0:
@@ -649,15 +651,15 @@ class Moving:
     def sever(self, one: int, two: int, depth: int) -> bool:
         """Whether some placement may lie in the windows in which two segments do not meet.
 
-        Each number of whole IIs between them is tried, first those that push the least; of who
-        was parted in vain, the next choice is made sooner.
+        Each number of whole IIs between them is tried: at first in order, then those first that
+        push the least; of who was parted in vain, the next choice is made sooner.
         """
         self.apart(one, two)
         low, high = self.nearest, self.farthest
         x, y = self.seg_op[one], self.seg_op[two]
         ahead = self.early[y] + self.seg_off[two] - self.early[x] - self.seg_off[one]
         rest = self.wrap(ahead)
-        up = (ahead - rest) // self.ii
+        up = low if self.plainly else (ahead - rest) // self.ii
         down, later, sooner = up - 1, self.seg_len[one] - rest, self.seg_len[two] + rest
         kept, n = 2 * depth * self.fitted, self.fitted
         while down >= low or up <= high:
@@ -769,7 +771,8 @@ class Moving:
                         continue
                     self.apart(s, t)
                     ways = max(0, self.farthest - self.nearest) * BLAME
-                    ways //= self.blame[self.seg_op[s]] + self.blame[self.seg_op[t]]
+                    if not self.plainly:
+                        ways //= self.blame[self.seg_op[s]] + self.blame[self.seg_op[t]]
                     if ways < fewest:
                         fewest, count = ways, 2
                         self.crew[first], self.crew[first + 1] = s, t
