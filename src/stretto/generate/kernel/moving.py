@@ -54,6 +54,8 @@ DEEPEST = 160
 """Collisions that are parted on one way."""
 BLAME = 1 << 20
 """What a way apart weighs over how often the two were parted in vain."""
+PLAIN = 6
+"""The part of its looks that go in order at first, which most placements take."""
 SHARES = 5
 """Times that parting begins anew, with what it has learned of whom to part first."""
 OPEN, FOUND, REFUTED = 0, 1, 2
@@ -587,25 +589,23 @@ class Moving:
         (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof; where
         nothing collides, earliest starts are a placement, the best from then on.
         """
-        self.turns, self.looks, self.posted = stages + 2, looks, 0
+        self.turns = stages + 2
         if len(self.kept) < 2 * DEEPEST * self.fitted:
             self.kept = _zeros(2 * DEEPEST * self.fitted)
         if not len(self.crew):
             self.crew = _zeros(DEEPEST * self.segs)
-        for i in range(self.fitted):
-            self.blame[i] = 1
         self.sure, self.deep = True, False
-        share, begun = looks // SHARES + 1, 0
-        while looks > 0 and not self.deep:
-            self.looks = min(share, looks)
-            looks -= self.looks
-            self.posted = 0
-            self.plainly = begun == 0
-            begun += 1
+        for begun in range(SHARES + 1):
+            self.plainly, self.posted = begun == 0, 0
+            self.looks = looks // (PLAIN if self.plainly else SHARES) + 1
+            for i in range(self.fitted if begun < 2 else 0):
+                self.blame[i] = 1
             if not self.windows(stages) or not self.branch(0):
                 return REFUTED if self.sure else OPEN
             if self.looks >= 0:
                 return FOUND if self.seat_early() and self.accept() else OPEN
+            if self.deep:
+                break
         return OPEN
 
     def seat_early(self) -> bool:
