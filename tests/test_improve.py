@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -287,10 +288,10 @@ def test_so_few_stages_are_never_ruled_out_where_a_placement_has_them() -> None:
     assert seen > 50
 
 
-def tiny(seed: int) -> Problem:
-    """Four or five operations on two exclusive slots, with a recurrence."""
+def tiny(seed: int, capacity: int = 1) -> Problem:
+    """Four or five operations on two slots, one of them exclusive, with a recurrence."""
     rng = random.Random(f"tiny {seed}")
-    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", 1)))
+    machine = Machine("m", "", (Slot(1, "a", 1), Slot(2, "b", capacity)))
     count = rng.randint(4, 5)
     ops = [
         Op(f"o{i}", "k", uses=(Use(rng.choice("ab"), rng.randint(1, 3), rng.choice([0, 0, 1])),))
@@ -317,7 +318,8 @@ def possible(problem: Problem, ii: int, stages: int, starts: tuple[int, ...] = (
         for use in op.uses or ()
         for k in range(use.duration)
     ]
-    if len(held) > len(set(held)):
+    room = {slot.name: slot.capacity or 1 for slot in problem.machine.slots}
+    if any(count > room[at[0]] for at, count in Counter(held).items()):
         return False
     if n == problem.size:
         return True
@@ -348,6 +350,31 @@ def test_numbers_of_stages_are_parted_into_those_that_can_be_and_those_that_cann
                     assert placed.stage_count <= stages
             verdicts.append((stages, there))
     assert min(verdicts.count((stages, there)) for stages in (1, 2) for there in (True, False)) > 2
+
+
+@pytest.mark.parametrize("capacity", [2, 3])
+def test_what_several_share_is_parted_as_trying_every_start_says(capacity: int) -> None:
+    """Where holds reach around the II it may stay open; what is said is right, in both worlds."""
+    said: list[int] = []
+    for seed in range(200):
+        problem = tiny(seed, capacity)
+        ii = bounds_of(problem).mii
+        found = refine(problem, ii).placement
+        if found is None:
+            continue
+        rows = improving.rows_of(problem, found)
+        for stages in (1, 2):
+            known = [0, 0]
+            for k, world in enumerate((moving.Moving, source().Moving)):
+                moves = world(rows.board())
+                moves.take(rows.starts(found))
+                known[k] = moves.part(stages, 10_000)
+            assert known[0] == known[1], (seed, stages)
+            there = possible(problem, ii, stages)
+            assert known[0] in (moving.OPEN, moving.FOUND if there else moving.REFUTED), seed
+            said.append(known[0])
+    assert min(said.count(moving.FOUND), said.count(moving.REFUTED)) > 20
+    assert said.count(moving.OPEN) < len(said) // 10
 
 
 def test_a_stretch_that_must_hold_too_much_rules_a_number_of_stages_out() -> None:

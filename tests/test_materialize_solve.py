@@ -80,6 +80,7 @@ def test_one_pipe_serves_all_consumers_of_a_group() -> None:
     program = ready("attention_backward").program()
     assert pipe(program, "Pipe_q_tile").consumers == (Consumer("kq"), Consumer("dk"))
     assert pipe(program, "Pipe_where").consumers == (
+        Consumer("load_lse"),
         Consumer("load_delta"),
         Consumer("store_dq"),
     )

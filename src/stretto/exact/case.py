@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from stretto.bounds import bounds_of
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
 from stretto.problem.contract import Contracted, contracted, idle

@@ -13,17 +13,17 @@ cost vector: bank pressure, then structural distance. Work is counted in moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.generate.kernel.board import NEVER, Board, Links, Worth
 from stretto.generate.kernel.core import Core, core_of
-from stretto.generate.kernel.moving import OPEN, Moving
+from stretto.generate.kernel.moving import OPEN, REFUTED, Moving
 from stretto.generate.ladder.rau import SMALL
 from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
+from stretto.loop.parts import cached_property
 from stretto.problem import strong_components
 from stretto.vocabulary.spaces import REGISTERS
 
@@ -45,20 +45,35 @@ FEW_ROUNDS, SOON = 2, 1_500
 """Who has moves for more than a look and for fewer rounds than this goes down stage by stage, and
 gives up so soon: random loops of 30 and of 100 operations come to no more stages so, in 0.7 of the
 time."""
-LOOKS = 12_000
+LOOKS = 80_000
 """Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
 stages that cannot be are refuted after ten looks at all of them."""
+FEW_ARCS = 128
+"""Dependences above which parting seldom comes to an end: it is given ever less, and no plan waits
+for it."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
 POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
+EACH = {"quick": 10, "normal": 60, "thorough": 600}
+"""Moves of `polish` for each that holds something, by effort: nobody else is moved."""
 AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
 
-def improve(problem: Problem, placement: Partial, core: Core | None = None) -> Partial:
-    """The best placement at the same II that some moves come to; the same where none is better."""
+def improve(
+    problem: Problem,
+    placement: Partial,
+    core: Core | None = None,
+    shorter: Callable[[Partial], Partial] | None = None,
+) -> Partial:
+    """The best placement at the same II that some moves come to; the same where none is better.
+
+    `shorter`: plans of fewer stages, asked where parting does not settle how few it takes.
+    """
+    if shorter is not None and (core is None or sum(map(len, core.succs)) > FEW_ARCS):
+        placement, shorter = shorter(placement), None
     rows = rows_of(problem, placement, core)
     board = rows.board()
     if len(board.room_bytes) > LARGE:
@@ -66,18 +81,24 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))
+    first = moving.starts()
+    found = [first]
+    if shorter is not None and not _parted(moving, found):
+        few = rows.placed(found[-1], placement)
+        placement = shorter(placement)
+        return improve(problem, min(placement, few, key=lambda p: p.stage_count), core)
     if problem.pinned:
         if not moving.fix(*rows.cycles()):
             return placement
         moving.take(rows.starts(placement))  # legal, with cycles that are told kept from here on
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
-    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
-    first = moving.starts()
-    if moving.fitted > SMALL and not problem.pinned:
-        found = [first, *_closer(problem, moving, WORK[effort])]
-    else:
+    polish = _polish(moving, board, effort)
+    if problem.pinned or (shorter is None and moving.fitted <= SMALL):
+        first = moving.starts()
         found = [first, *_leaner(problem, moving, first, moves)]
+    elif shorter is None:
+        found += _closer(problem, moving, WORK[effort])
     best: list[tuple[Worth, list[int]]] = []
     for starts in reversed(found):
         problem.deadline.check()
@@ -99,6 +120,8 @@ def improve(problem: Problem, placement: Partial, core: Core | None = None) -> P
         best.append((moving.worth(), moving.starts()))
         again -= 1
     least = min(worth for worth, _ in best)
+    if least.spills and shorter is not None:  # from elsewhere on it may not
+        return improve(problem, shorter(placement), core)
     equal = [rows.placed(starts, placement) for worth, starts in best if worth == least]
     return min(equal, key=_rest_of_cost) if len(equal) > 1 else equal[0]
 
@@ -107,6 +130,12 @@ def _work(board: Board) -> int:
     """What one move of `fit` is worth: in a large loop it looks at few of its dependences."""
     size = len(board.arcs) + board.fitted
     return 1 + min(size, FEW) + max(0, size - FEW) // 16
+
+
+def _polish(moving: Moving, board: Board, effort: str) -> int:
+    """Moves of `polish` that a loop is worth."""
+    most = min(POLISH[effort], EACH[effort] * moving.movers)
+    return min(most, WORK[effort] // (2 * _looks(board)))
 
 
 def _looks(board: Board) -> int:
@@ -154,9 +183,9 @@ def eased(problem: Problem, placement: Partial) -> Partial | None:
     if problem.pinned or len(board.room_bytes) > LARGE:
         return None
     effort = problem.options.effort
-    polish = min(POLISH[effort], WORK[effort] // (2 * _looks(board)))
-    moves = min(ROUND, WORK[effort] // _work(board))
     moving = Moving(board)
+    polish = _polish(moving, board, effort)
+    moves = min(ROUND, WORK[effort] // _work(board))
     moving.seed = SEED
     first, stages = rows.starts(placement), placement.stage_count
     for n, (hot, patience) in enumerate(WAYS):
@@ -185,6 +214,28 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
     return bank_cost(bank_pressure(seats), None) or 0, inversions(seats)
 
 
+def _looks_of(moving: Moving) -> int:
+    """Looks that a number of stages is worth to part what collides; each looks at all."""
+    arcs = 1 + moving.arcs
+    return LOOKS // arcs if arcs <= FEW_ARCS else LOOKS * FEW_ARCS**2 // arcs**3
+
+
+def _parted(moving: Moving, found: list[list[int]]) -> bool:
+    """Whether parting alone settles how few stages it takes; all of fewer that are found."""
+    failed, stages = 0, moving.worth().stages
+    while failed + 1 < stages:
+        target = (failed + stages) // 2
+        known = moving.part(target, _looks_of(moving))
+        if known == REFUTED:
+            failed = target
+        elif known == OPEN or moving.worth().stages >= stages:
+            return False
+        else:
+            stages = moving.worth().stages
+            found.append(moving.starts())
+    return True
+
+
 def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> Iterator[list[int]]:
     """Placements of ever fewer stages, halving what lies between failures and successes.
 
@@ -201,7 +252,7 @@ def _leaner(problem: Problem, moving: Moving, first: list[int], moves: int) -> I
             target = max(1, stages - step)
         known = OPEN
         if not problem.pinned:  # a pin may ask for a cycle, which parting leaves
-            known = moving.part(target, LOOKS // (1 + moving.arcs))
+            known = moving.part(target, _looks_of(moving))
         for hot, patience in WAYS if known == OPEN else ():
             problem.deadline.check()
             moving.take(first)
@@ -332,15 +383,14 @@ class Rows:
         )
 
     def _every(self) -> Links:
-        ii, (node, offset), found = self.ii, self.home, Links()
-        found.widen(
+        ii, (node, offset) = self.ii, self.home
+        return Links(
             len(self.nodes),
             [
                 (node[src], node[dst], latency - ii * distance + offset[src] - offset[dst])
                 for src, dst, latency, distance in self.problem.between.edges
             ],
         )
-        return found
 
     def _first(self) -> list[int]:
         """By node: the first start that what was folded away before it leaves it."""
@@ -416,8 +466,7 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
     ii = placement.ii
     if core is None or set(core.fused()) != set(placement.fused.values()):
         core = core_of(problem, placement.fused.values())
-    links = Links()
-    links.widen(
+    links = Links(
         core.size,
         [
             (src, dst, latency - ii * distance)
@@ -446,8 +495,7 @@ def rows_of(problem: Problem, placement: Partial, core: Core | None = None) -> R
         )
         for n, off in members:
             home[n] = (number, off)
-    between = Links()
-    between.widen(
+    between = Links(
         len(joined),
         [
             (home[src][0], home[dst][0], gain + home[src][1] - home[dst][1])
@@ -465,8 +513,10 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
     """
     around = {n for members in core.recurrences for n in members}
     turning = [link for link in links if link[0] in around and link[1] in around]
+    if not turning:
+        return [[(n, 0)] for n in range(core.size)]
     early = [0] * core.size
-    moved = bool(turning)
+    moved = True
     while moved:
         moved = False
         for src, dst, gain in turning:
@@ -478,8 +528,7 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
         if early[src] + gain == early[dst]:
             tight[src].append(dst)
     found: list[list[tuple[int, int]]] = []
-    together = strong_components(tight) if turning else [[n] for n in range(core.size)]
-    for members in sorted(map(sorted, together)):
+    for members in sorted(map(sorted, strong_components(tight))):
         low = min(early[n] for n in members)
         found.append([(n, early[n] - low) for n in members])
     return found

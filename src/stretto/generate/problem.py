@@ -8,10 +8,10 @@ Made once for a loop and its options; everything here is read-only while generat
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Compiled, compile_loop
 

@@ -256,11 +256,19 @@ class _Hunt:
         """The best placement at the II found that a little work comes to."""
         if self.best is None:
             return
-        if self.problem.wants("rau") and not self.problem.pinned:
-            shorter = self.refiner.leaner(self.best, Work(LEAN * self.problem.worth))
-            self.best = self.refiner.tightened(shorter)
+        plans = self.problem.wants("rau") and not self.problem.pinned
         if self.problem.wants(IMPROVE):
-            self.best = improve(self.problem, self.best, self.refiner.heart(self.best))
+            heart = self.refiner.heart(self.best)
+            if plans:
+                self.best = self.refiner.tightened(self.best)
+            self.best = improve(self.problem, self.best, heart, self.shorter if plans else None)
+        elif plans:
+            self.best = self.shorter(self.best)
+
+    def shorter(self, placement: Partial) -> Partial:
+        """What plans of fewer stages make of a placement, with buffers that live no longer."""
+        found = self.refiner.leaner(placement, Work(LEAN * self.problem.worth))
+        return self.refiner.tightened(found)
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""

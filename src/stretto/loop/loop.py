@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from stretto.errors import StrettoError
 from stretto.limits import FAULTS_TOLD
 from stretto.loop.derive import derive_dependences, effective_reads, storage_views
-from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value
+from stretto.loop.parts import Access, Dependence, Op, Operand, Storage, Value, cached_property
 from stretto.machine import machine_beside
 
 

@@ -11,11 +11,13 @@ after 556.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import sys
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from stretto.limits import NUMBER_DIGITS
 from stretto.vocabulary.spaces import Space
@@ -34,6 +36,24 @@ _SPECIAL_BITS = {
     "f4E2M1FN": 4,
     "f8E8M0FNU": 8,
 }
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property  # noqa: PLC0414 - handed on
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801 - as functools has it
+        """A value of an instance, kept in its `__dict__` from the first look on.
+
+        Up to Python 3.11 that of `functools` takes a lock for every value, which nothing of ours
+        needs: whoever comes at the same time works out the same.
+        """
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 Made = TypeVar("Made")

@@ -10,10 +10,10 @@ the same step go back to the raw value and look through the views themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from stretto.loop import Loop, Op, Operand
+from stretto.loop.parts import cached_property
 from stretto.materialize.program import Path
 
 RawKind = Literal["storage", "value"]

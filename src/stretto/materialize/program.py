@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import collections.abc
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from stretto.loop import Loop, TileType
+from stretto.loop.parts import cached_property
 from stretto.materialize.persistent import Persistent
 
 Mode = Literal["unspecialized", "specialized"]

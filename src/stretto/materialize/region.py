@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 from stretto.errors import MaterializeError
+from stretto.loop.parts import cached_property
 from stretto.materialize.program import (
     Acquire,
     Advance,

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.errors import MaterializeError
 from stretto.limits import INSTRUCTIONS
 from stretto.loop import Dependence, Loop, Op
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.materialize.origins import Origins
 from stretto.materialize.program import Mode, Role

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from stretto.loop import Loop, ResourceVector
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem.fusion import Class, Fusion, FusionClass, fusion_class, join, shape
 from stretto.problem.graph import Arc, Arcs, Edge, Graph, dependence_graph, strong_components

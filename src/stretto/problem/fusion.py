@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 
 from stretto.deadline import Deadline
 from stretto.loop import Loop, Op, ResourceVector, Use
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem.graph import Graph
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, topological_order
+from stretto.loop.parts import cached_property
 
 
 class Edge(NamedTuple):

@@ -13,10 +13,10 @@ here depends on an II or a start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 from stretto.loop import Loop, ResourceVector
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem.graph import made
 from stretto.vocabulary.spaces import REGISTERS, SPACES

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from stretto.loop import Loop, Op, Value
+from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.machine.machine import Agent
 from stretto.solution.views import profile

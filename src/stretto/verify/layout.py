@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import merge
 from itertools import accumulate, islice
 from typing import Literal, get_args
 
 from stretto.loop import Dependence, Loop, Op, Storage
-from stretto.loop.parts import quickly
+from stretto.loop.parts import cached_property, quickly
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verify.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside

@@ -7,7 +7,8 @@
 // BOTH:   nv_tileas.async.pipeline.program {
 // BOTH:     %q_tile.ring = {{.*}}create_ring {storage = "q_tile"
 // BOTH:     %dk_acc.ring = {{.*}}create_ring(%dk_acc : {{.*}}) {storage = "dk_acc", fixed
-// BOTH:     %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "kq"}, {op = "dk"}]
+// ONE:      %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "dk"}]
+// AGENTS:   %Pipe_q_tile = {{.*}}producers = ["load_q"], consumers = [{op = "kq"}, {op = "dk"}]
 
 // Who is in the same stage of one stream needs no pipe; between agents there is one.
 

@@ -16,36 +16,26 @@ NEVER = 1 << 60
 class Links:
     """Dependences between nodes, of each pair the strongest: a row of numbers for each field."""
 
-    __slots__ = ("_known", "dst", "gain", "src")
+    __slots__ = ("dst", "gain", "src")
 
-    def __init__(self) -> None:
-        self.src: list[int] = []
-        self.dst: list[int] = []
-        self.gain: list[int] = []
+    def __init__(self, nodes: int, links: Iterable[tuple[int, int, int]]) -> None:
+        """Of (source, destination, gain) of so many nodes; those of one to itself are none."""
+        known: dict[int, int] = {}
+        for src, dst, gain in links:
+            if src != dst:
+                pair = src * nodes + dst
+                if known.get(pair, -NEVER) < gain:
+                    known[pair] = gain
+        self.src: list[int] = [pair // nodes for pair in known]
+        self.dst: list[int] = [pair % nodes for pair in known]
+        self.gain: list[int] = list(known.values())
         """latency - II × distance, and what offsets add."""
-        self._known: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.src)
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         return zip(self.src, self.dst, self.gain, strict=True)
-
-    def widen(self, nodes: int, links: Iterable[tuple[int, int, int]]) -> None:
-        """Enter (source, destination, gain) of so many nodes; those of one to itself are none."""
-        known, gains = self._known, self.gain
-        for src, dst, gain in links:
-            if src == dst:
-                continue
-            key = src * nodes + dst
-            at = known.get(key)
-            if at is None:
-                known[key] = len(gains)
-                self.src.append(src)
-                self.dst.append(dst)
-                gains.append(gain)
-            elif gain > gains[at]:
-                gains[at] = gain
 
 
 @dataclass(frozen=True, slots=True)

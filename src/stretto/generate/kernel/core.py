@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from stretto.generate.problem import Problem
+from stretto.loop.parts import cached_property
 from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
 from stretto.resources import wind
@@ -75,6 +75,8 @@ class Core:
     def max_stage(self) -> tuple[int | None, ...]:
         """Last stage allowed."""
         limits = self.problem.max_stage
+        if not self.problem.staged:
+            return (None,) * self.size
         return tuple(
             min((stage for i in ops if (stage := limits[i]) is not None), default=None)
             for ops in self.nodes
@@ -124,6 +126,8 @@ class Core:
     @cached_property
     def pending(self) -> tuple[bool, ...]:
         """Whether a node is to be seated last."""
+        if not any(self.problem.pending):
+            return (False,) * self.size
         return tuple(any(self.problem.pending[i] for i in ops) for ops in self.nodes)
 
     @cached_property
@@ -150,6 +154,8 @@ class Core:
 
     def floors(self, ii: int) -> list[int]:
         """The first start that what was folded away leaves each node; none is below 0."""
+        if not any(self.lead):
+            return [0] * self.size
         return [
             max([0, *(latency - ii * distance for latency, distance in paths)])
             for paths in self.lead

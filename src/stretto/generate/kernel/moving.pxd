@@ -3,18 +3,18 @@ cimport cython
 
 ctypedef long long i64
 
-cdef i64 FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
+cdef i64 BLAME, SHARES, PLAIN, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
 cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
 @cython.final
 cdef class Moving:
     cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, one, two, nearest, farthest
-    cdef bint ruled, cells, pinned
+    cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
+    cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef public i64 seed
-    cdef i64 excess, stages, bytes, peak, area, plain
+    cdef i64 excess, stages, bytes, peak, area, least, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
     cdef i64[::1] order, reach, first, last, frozen, keeps, weight
     cdef i64[::1] arc_src, arc_dst, arc_gain, arcs_at, arcs_of, short, astray
@@ -26,8 +26,8 @@ cdef class Moving:
     cdef i64[::1] wr_at, wr_op, wr_off, acc_at, acc_op, acc_done
     cdef i64[::1] room_bytes, room_space, touch_at, touch_room, base, budget, used
     cdef i64[::1] start, cycle, now, best, early, late, queue, log_op, log_at, begin, end, history, change
-    cdef i64[::1] kept, spot, post_src, post_dst, post_gain
-    cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len
+    cdef i64[::1] kept, spot, opens, crew, blame, post_src, post_dst, post_gain
+    cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len, lane_op
 
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
@@ -53,13 +53,20 @@ cdef class Moving:
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
     cpdef bint overfull(self)
-    cdef i64 over(self, i64 s) noexcept
+    cdef bint overheld(self, i64 column, i64 begin, i64 count) noexcept
     cpdef i64 part(self, i64 stages, i64 looks)
     cdef bint seat_early(self) noexcept
     cdef bint branch(self, i64 depth) noexcept
+    cdef bint sever(self, i64 one, i64 two, i64 depth) noexcept
     cdef void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept
-    cdef void collide(self) noexcept
+    cdef bint follow(self, i64 last) noexcept
+    cdef bint tighten(self, i64 src, i64 dst, i64 gain) noexcept
+    cdef void enlist(self, i64 node) noexcept
+    cdef bint scatter(self) noexcept
+    cdef i64 collide(self, i64 first) noexcept
+    cdef void apart(self, i64 one, i64 two) noexcept
+    cdef i64 swarm(self, i64 first) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cpdef bint close(self, i64 turn, i64 moves, i64 hot, i64 patience)
     cdef i64 cut(self, i64 turn)
@@ -83,6 +90,11 @@ cdef class Moving:
     cdef i64 life(self, i64 r) noexcept
     cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
+    cdef bint fill(self) noexcept
+    cdef void count_registers(self) noexcept
+    cdef i64 at_summit(self) noexcept
+    cdef bint moved(self) noexcept
+    cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept
     cdef bint keep(self) noexcept

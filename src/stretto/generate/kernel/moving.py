@@ -50,8 +50,14 @@ HISTORY = 40
 """Moves ago that a placement is compared with."""
 CROWDED = 32
 """Segments of a column from which on only those nearby are looked at."""
-DEEPEST = 64
+DEEPEST = 160
 """Collisions that are parted on one way."""
+BLAME = 1 << 20
+"""What a way apart weighs over how often the two were parted in vain."""
+PLAIN = 6
+"""The part of its looks that go in order at first, which most placements take."""
+SHARES = 5
+"""Times that parting begins anew, with what it has learned of whom to part first."""
 OPEN, FOUND, REFUTED = 0, 1, 2
 """What is known of a number of stages."""
 STRAY = 8
@@ -90,7 +96,8 @@ class Moving:
         self.ruled = self.ruled or board.pinned
         self.order = _numbers(board.order)
         self.foremost = max(board.first, default=0)
-        self.head = self.waiting = 0
+        self.head: int = 0
+        self.waiting: int = 0
         self.place = _zeros(n)
         self.line, self.waits = _zeros(n), _zeros(n)
         self.reach = _numbers(board.reach)
@@ -121,7 +128,7 @@ class Moving:
         self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
         self.begun = 0
         self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
-        self.lane_len = _zeros(self.segs)
+        self.lane_len, self.lane_op = _zeros(self.segs), _zeros(self.segs)
         self.longest = _zeros(self.columns)
         self.met = _zeros(self.segs)
         self._hold()
@@ -161,13 +168,16 @@ class Moving:
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = _zeros(self.ii + 1 if self.cells else 0)
         self.history = _zeros(HISTORY)
-        self.kept, self.spot = _zeros(0), _zeros(self.segs)
+        self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
+        self.crew = array("q")
+        self.blame = _zeros(n)
+        self.sure, self.deep, self.plainly = True, False, True
         self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
         self.post_gain = _zeros(2 * DEEPEST)
-        self.turns = self.looks = self.posted = 0
-        self.one = self.two = self.nearest = self.farthest = 0
+        self.turns = self.looks = self.posted = self.summit = self.upmost = 0
+        self.nearest = self.farthest = self.source = self.target = 0
         self.seed = 20260
-        self.excess = self.stages = self.bytes = self.peak = self.area = FAR
+        self.excess = self.stages = self.bytes = self.peak = self.area = self.least = FAR
         self.best_excess = self.best_stages = self.best_bytes = self.best_peak = FAR
         self.plain = 0
         """What `missed` counts, not weighed."""
@@ -234,7 +244,7 @@ class Moving:
             column = self.seg_col[s]
             self.lane_at[column] -= 1
             m = self.lane_at[column]
-            self.lane_seg[m], self.lane_of[s] = s, m
+            self.lane_seg[m], self.lane_of[s], self.lane_op[m] = s, m, self.seg_op[s]
             self.lane_from[m], self.lane_len[m] = self.seg_off[s], self.seg_len[s]
 
     def _part(self) -> None:
@@ -287,7 +297,9 @@ class Moving:
         return (self.seed >> 8) % n
 
     def wrap(self, start: int) -> int:
-        """The cycle of a start."""
+        """The cycle of a start; most are near, and a division takes as long as all the rest."""
+        if -self.ii <= start < self.ii:
+            return start if start >= 0 else start + self.ii
         rest = start % self.ii
         return rest + self.ii if rest < 0 else rest
 
@@ -429,9 +441,7 @@ class Moving:
             gap = self.lane_from[m] - begin
             if gap < 0:
                 gap += ii
-            if (gap < length or ii - gap < self.lane_len[m]) and self.seg_op[
-                self.lane_seg[m]
-            ] != op:
+            if (gap < length or ii - gap < self.lane_len[m]) and self.lane_op[m] != op:
                 return self.lane_seg[m]
         return -1
 
@@ -530,31 +540,45 @@ class Moving:
     def overfull(self) -> bool:
         """Whether some column must hold more than it can in a stretch of at most an II.
 
-        Whoever starts and ends inside of the stretch wherever its window puts it holds it there:
-        energetic reasoning (J. Erschler and P. Lopez, 1990), which proves that nothing fits.
+        Whoever starts and ends inside of the stretch wherever its window puts it, in whatever
+        stage, holds it there: energetic reasoning (J. Erschler and P. Lopez, 1990), around the II,
+        which proves that nothing fits.
         """
         for column in range(self.columns):
             count = 0
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s, k = self.lane_seg[m], count
-                end = self.over(s)
-                while k > 0 and self.over(self.met[k - 1]) > end:
-                    self.met[k] = self.met[k - 1]
+                op = self.seg_op[s]
+                wide = self.late[op] - self.early[op] + self.seg_len[s]
+                if wide > self.ii:
+                    continue
+                begin = self.wrap(self.early[op] + self.seg_off[s])
+                end = self.near(begin + wide)
+                while k > 0 and self.spot[k - 1] > end:
+                    self.spot[k], self.met[k] = self.spot[k - 1], self.met[k - 1]
+                    self.opens[k] = self.opens[k - 1]
                     k -= 1
-                self.met[k] = s
+                self.spot[k], self.opens[k], self.met[k] = end, begin, s
                 count += 1
             for m in range(count):
-                begin = self.early[self.seg_op[self.met[m]]] + self.seg_off[self.met[m]]
-                held = 0
-                for k in range(count):
-                    s = self.met[k]
-                    span = self.over(s) - begin
-                    if span > self.ii:
-                        break
-                    if self.early[self.seg_op[s]] + self.seg_off[s] >= begin:
-                        held += self.seg_len[s] * self.seg_amt[s]
-                        if held > self.limit[column] * span:
-                            return True
+                if self.overheld(column, self.opens[m], count):
+                    return True
+        return False
+
+    def overheld(self, column: int, begin: int, count: int) -> bool:
+        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends."""
+        held, at = 0, 0
+        while at < count and self.spot[at] <= begin:
+            at += 1
+        for k in range(count):
+            m = at + k if at + k < count else at + k - count
+            span = self.spot[m] - begin
+            if span <= 0:
+                span += self.ii
+            if self.near(self.opens[m] - begin) < span:  # or it begins before, and ends after
+                held += self.seg_len[self.met[m]] * self.seg_amt[self.met[m]]
+                if held > self.limit[column] * span:
+                    return True
         return False
 
     def part(self, stages: int, looks: int) -> int:
@@ -565,12 +589,24 @@ class Moving:
         (J. Carlier and E. Pinson, 1989), around the II. Where none is left, that is a proof; where
         nothing collides, earliest starts are a placement, the best from then on.
         """
-        self.turns, self.looks, self.posted = stages + 2, looks, 0
+        self.turns = stages + 2
         if len(self.kept) < 2 * DEEPEST * self.fitted:
             self.kept = _zeros(2 * DEEPEST * self.fitted)
-        if not self.windows(stages) or not self.branch(0):
-            return REFUTED
-        return FOUND if self.looks >= 0 and self.seat_early() and self.accept() else OPEN
+        if not len(self.crew):
+            self.crew = _zeros(DEEPEST * self.segs)
+        self.sure, self.deep = True, False
+        for begun in range(SHARES + 1):
+            self.plainly, self.posted = begun == 0, 0
+            self.looks = looks // (PLAIN if self.plainly else SHARES) + 1
+            for i in range(self.fitted if begun < 2 else 0):
+                self.blame[i] = 1
+            if not self.windows(stages) or not self.branch(0):
+                return REFUTED if self.sure else OPEN
+            if self.looks >= 0:
+                return FOUND if self.seat_early() and self.accept() else OPEN
+            if self.deep:
+                break
+        return OPEN
 
     def seat_early(self) -> bool:
         """Let everybody start as early as the windows allow; whether all columns then suffice."""
@@ -589,17 +625,52 @@ class Moving:
         self.looks -= 1
         if self.looks < 0 or depth >= DEEPEST:
             self.looks = -1
+            self.deep = self.deep or depth >= DEEPEST
             return True
         if self.overfull():
             return False
-        self.collide()
-        if self.one < 0:
+        for m in range(self.segs):
+            s = self.lane_seg[m]
+            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+        first = depth * self.segs
+        count = self.collide(first)
+        if count == 0:
+            count = self.swarm(first)
+        if count == 0:
             return True
-        one, two, low, high = self.one, self.two, self.nearest, self.farthest
         kept, n = 2 * depth * self.fitted, self.fitted
         for i in range(n):
             self.kept[kept + i], self.kept[kept + n + i] = self.early[i], self.late[i]
-        for turn in range(low, high + 1):
+        for k in range(1, count):
+            for m in range(k):
+                one, two = self.crew[first + m], self.crew[first + k]
+                if self.seg_op[one] != self.seg_op[two] and self.sever(one, two, depth):
+                    return True
+        return False
+
+    def sever(self, one: int, two: int, depth: int) -> bool:
+        """Whether some placement may lie in the windows in which two segments do not meet.
+
+        Each number of whole IIs between them is tried: at first in order, then those first that
+        push the least; of who was parted in vain, the next choice is made sooner.
+        """
+        self.apart(one, two)
+        low, high = self.nearest, self.farthest
+        x, y = self.seg_op[one], self.seg_op[two]
+        ahead = self.early[y] + self.seg_off[two] - self.early[x] - self.seg_off[one]
+        rest = self.wrap(ahead)
+        up = low if self.plainly else (ahead - rest) // self.ii
+        down, later, sooner = up - 1, self.seg_len[one] - rest, self.seg_len[two] + rest
+        kept, n = 2 * depth * self.fitted, self.fitted
+        while down >= low or up <= high:
+            if down < low or (up <= high and later <= sooner):
+                turn = up
+                up, later = up + 1, later + self.ii
+            else:
+                turn = down
+                down, sooner = down - 1, sooner + self.ii
+            if not low <= turn <= high:
+                continue
             ahead = self.seg_off[one] - self.seg_off[two]
             self.post(one, two, ahead + self.seg_len[one] + turn * self.ii)
             self.post(two, one, self.seg_len[two] - ahead - (turn + 1) * self.ii)
@@ -607,6 +678,8 @@ class Moving:
             self.posted -= 2
             if possible:
                 return True
+            self.blame[x] += 1
+            self.blame[y] += 1
             for i in range(n):
                 self.early[i], self.late[i] = self.kept[kept + i], self.kept[kept + n + i]
         return False
@@ -618,35 +691,69 @@ class Moving:
         self.posted += 1
 
     def narrow(self) -> bool:
-        """Narrow windows by all dependences and what was posted; false: some node has none left."""
-        sweeps, moved = 0, True
-        while moved:
-            moved = False
-            sweeps += 1
-            if sweeps > self.fitted + 1:  # around some cycle, and round again
-                return False
-            for a in range(self.arcs + self.posted):
-                if a < self.posted:
-                    src, dst, gain = self.post_src[a], self.post_dst[a], self.post_gain[a]
-                else:
-                    k = a - self.posted
-                    src, dst, gain = self.arc_src[k], self.arc_dst[k], self.arc_gain[k]
-                if self.early[src] + gain > self.early[dst]:
-                    self.early[dst] = self.early[src] + gain
-                    moved = True
-                if self.late[dst] - gain < self.late[src]:
-                    self.late[src] = self.late[dst] - gain
-                    moved = True
-                if self.early[dst] > self.late[dst] or self.early[src] > self.late[src]:
-                    return False
+        """Narrow windows by what was posted last; false: some node has none left."""
+        return self.follow(self.posted - 2) and self.follow(self.posted - 1)
+
+    def follow(self, last: int) -> bool:
+        """Narrow windows by one more of what was posted; false: nothing meets all of it.
+
+        Whose window narrowed waits in line, for those at its dependences to follow. Where that
+        comes back to narrow it from the other end, it goes round and round.
+        """
+        self.head = self.waiting = 0
+        self.source, self.target = self.post_src[last], self.post_dst[last]
+        if not self.tighten(self.source, self.target, self.post_gain[last]):
+            return self.scatter()
+        while self.waiting:
+            while self.waiting:
+                node = self.line[self.head]
+                self.head = self.head + 1 if self.head + 1 < self.n else 0
+                self.waiting -= 1
+                self.waits[node] = 0
+                for k in range(self.arcs_at[node], self.arcs_at[node + 1]):
+                    a = self.arcs_of[k]
+                    if not self.tighten(self.arc_src[a], self.arc_dst[a], self.arc_gain[a]):
+                        return self.scatter()
+            for k in range(last):
+                if not self.tighten(self.post_src[k], self.post_dst[k], self.post_gain[k]):
+                    return self.scatter()
         return True
 
-    def collide(self) -> None:
-        """Two segments that collide at earliest starts, those of the fewest ways apart; or -1."""
-        self.one, fewest = -1, FAR
-        for m in range(self.segs):
-            s = self.lane_seg[m]
-            self.spot[m] = self.wrap(self.early[self.seg_op[s]] + self.seg_off[s])
+    def tighten(self, src: int, dst: int, gain: int) -> bool:
+        """Narrow the windows at both ends of a dependence; false: that cannot be."""
+        if self.early[src] + gain > self.early[dst]:
+            self.early[dst] = self.early[src] + gain
+            if dst == self.source or self.early[dst] > self.late[dst]:
+                return False
+            self.enlist(dst)
+        if self.late[dst] - gain < self.late[src]:
+            self.late[src] = self.late[dst] - gain
+            if src == self.target or self.early[src] > self.late[src]:
+                return False
+            self.enlist(src)
+        return True
+
+    def enlist(self, node: int) -> None:
+        """Have a node wait in line, once."""
+        if not self.waits[node]:
+            tail = self.head + self.waiting
+            self.line[tail if tail < self.n else tail - self.n] = node
+            self.waits[node] = 1
+            self.waiting += 1
+
+    def scatter(self) -> bool:
+        """Nobody waits in line any more; false."""
+        for i in range(self.n):
+            self.waits[i] = 0
+        self.waiting = 0
+        return False
+
+    def collide(self, first: int) -> int:
+        """Two segments that collide at earliest starts, those of the fewest ways apart; or none.
+
+        They are the `crew` from an index on; how many there are.
+        """
+        count, fewest = 0, FAR
         for column in range(self.columns):
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s = self.lane_seg[m]
@@ -657,22 +764,59 @@ class Moving:
                         gap += self.ii
                     if gap >= self.lane_len[m] and self.ii - gap >= self.lane_len[k]:
                         continue
-                    x, y = self.seg_op[s], self.seg_op[t]
-                    if x == y or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]:
+                    if (
+                        self.seg_op[s] == self.seg_op[t]
+                        or self.seg_amt[s] + self.seg_amt[t] <= self.limit[column]
+                    ):
                         continue
-                    ahead = self.seg_off[t] - self.seg_off[s] + self.turns * self.ii
-                    low = self.early[y] - self.late[x] + ahead + self.lane_len[k] - 1
-                    high = self.late[y] - self.early[x] + ahead - self.lane_len[m]
-                    low, high = low // self.ii - self.turns, high // self.ii - self.turns
-                    if high - low < fewest:
-                        self.one, self.two, fewest = s, t, high - low
-                        self.nearest, self.farthest = low, high
+                    self.apart(s, t)
+                    ways = max(0, self.farthest - self.nearest) * BLAME
+                    if not self.plainly:
+                        ways //= self.blame[self.seg_op[s]] + self.blame[self.seg_op[t]]
+                    if ways < fewest:
+                        fewest, count = ways, 2
+                        self.crew[first], self.crew[first + 1] = s, t
                     if fewest <= 0:
-                        return
+                        return count
+        return count
 
-    def over(self, s: int) -> int:
-        """When a segment ends that begins as late as its window allows."""
-        return self.late[self.seg_op[s]] + self.seg_off[s] + self.seg_len[s]
+    def apart(self, one: int, two: int) -> None:
+        """How many whole IIs, at least and at most, one segment may stand behind another."""
+        x, y = self.seg_op[one], self.seg_op[two]
+        ahead = self.seg_off[two] - self.seg_off[one] + self.turns * self.ii
+        low = self.early[y] - self.late[x] + ahead + self.seg_len[two] - 1
+        high = self.late[y] - self.early[x] + ahead - self.seg_len[one]
+        self.nearest = low // self.ii - self.turns
+        self.farthest = high // self.ii - self.turns
+
+    def swarm(self, first: int) -> int:
+        """Segments that meet in a cycle, at earliest starts, and are too many; or none.
+
+        Of those, some two must part. That holds of segments that do not reach around the II, all
+        together: others might meet two by two and never all at once.
+        """
+        for column in range(self.columns):
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                count, held, length = 0, 0, 0
+                for k in range(self.lane_at[column], self.lane_at[column + 1]):
+                    if self.near(self.spot[m] - self.spot[k]) < self.lane_len[k]:
+                        held += self.seg_amt[self.lane_seg[k]]
+                if held <= self.limit[column]:
+                    continue
+                held = 0
+                for k in range(self.lane_at[column], self.lane_at[column + 1]):
+                    s = self.lane_seg[k]
+                    if held <= self.limit[column] and (
+                        self.near(self.spot[m] - self.spot[k]) < self.lane_len[k]
+                    ):
+                        held += self.seg_amt[s]
+                        length += self.lane_len[k]
+                        self.crew[first + count] = s
+                        count += 1
+                if length >= self.ii:
+                    self.sure = False
+                return count
+        return 0
 
     def fit(self, stages: int, moves: int, hot: int, patience: int, look: int = 0) -> bool:
         """Go on from the best placement to one of so many stages, in so many moves.
@@ -971,9 +1115,7 @@ class Moving:
             self.waiting -= 1
             self.waits[node] = 0
             if self.early[node] > far:
-                for i in range(self.n):
-                    self.waits[i] = 0
-                return False
+                return self.scatter()
             self.lift(node, self.n)
         return True
 
@@ -987,11 +1129,8 @@ class Moving:
             if self.keeps[other]:
                 need += self.wrap(self.cycle[other] - need)
             self.early[other] = need
-            if self.place[other] <= behind and not self.waits[other]:
-                tail = self.head + self.waiting
-                self.line[tail if tail < self.n else tail - self.n] = other
-                self.waits[other] = 1
-                self.waiting += 1
+            if self.place[other] <= behind:
+                self.enlist(other)
 
     def gather(self) -> bool:
         """Raise who stands in an earlier stage than the rest of its group; whether anyone did."""
@@ -1068,27 +1207,53 @@ class Moving:
     def measure(self) -> bool:
         """What the starts are worth; false: the rings do not fit."""
         self.spanned()
+        if not self.fill():
+            return False
+        self.count_registers()
+        return True
+
+    def fill(self) -> bool:
+        """Bytes, and bytes times cycles, of what the starts let live; false: more than there is."""
         if self.pinned and self.begun > 0:
             return False
         for space in range(self.spaces):
             self.used[space] = self.base[space]
-        self.area = 0
+        self.area = self.least = 0
         for r in range(self.rooms):
-            self.area += self.life(r)
+            life = self.life(r)
+            self.area += life
             if self.room_space[r] >= 0:
                 depth = max(1, (self.end[r] - self.begin[r] + self.ii - 1) // self.ii)
                 self.used[self.room_space[r]] += self.room_bytes[r] * depth
+            elif self.room_space[r] == -1:
+                self.least += life
         self.bytes = 0
         for space in range(self.spaces):
             if self.used[space] > self.budget[space]:
                 return False
             self.bytes += self.used[space]
+        return True
+
+    def count_registers(self) -> None:
+        """Registers of all that lives, and by how many they are too many."""
         self.peak = (self.pressure(-1, self.always) + self.unit - 1) // self.unit
         self.excess = max(0, self.peak - self.registers)
         for agent in range(len(self.agents)):
             over = self.pressure(-2 - agent, 0) - self.agents[agent]
             self.excess += max(0, (over + self.unit - 1) // self.unit)
-        return True
+
+    def at_summit(self) -> int:
+        """Register bytes that live in the cycle in which they were most the last time."""
+        held = self.always
+        for r in range(self.rooms):
+            if self.room_space[r] == -1:
+                life = self.end[r] - self.begin[r]
+                while life >= self.ii:
+                    held += self.room_bytes[r]
+                    life -= self.ii
+                if self.wrap(self.summit - self.begin[r]) < life:
+                    held += self.room_bytes[r]
+        return held
 
     def pressure(self, space: int, base: int) -> int:
         """Most register bytes that live at once, of all or of an agent."""
@@ -1103,14 +1268,20 @@ class Moving:
                 self.weighs[count] = self.room_bytes[r]
                 count += 1
         if self.cells:
-            return base + self.highest(count)
+            top = self.highest(count)
+            if space == -1:
+                self.summit = self.upmost
+            return base + top
         for r in range(count):  # it is reached where some life begins
             live = 0
             for q in range(count):
                 gap = self.phase[r] - self.phase[q]
                 if (gap if gap >= 0 else gap + self.ii) < self.rest[q]:
                     live += self.weighs[q]
-            top = max(top, live)
+            if live > top:
+                top = live
+                if space == -1:
+                    self.summit = self.phase[r]
         return base + top
 
     def highest(self, count: int) -> int:
@@ -1127,7 +1298,9 @@ class Moving:
         live = top = 0
         for c in range(self.ii):
             live += self.change[c]
-            top = max(top, live)
+            if live > top:
+                top = live
+                self.upmost = c
         return top
 
     def keep(self) -> bool:
@@ -1168,23 +1341,50 @@ class Moving:
             self.now[i] = self.start[i]
         for k in range(moves):
             self.tried += 1
-            if self.nudge() and self.derive():
+            if self.nudge() and self.moved() and self.derive():
                 self.settle()
-                if self.measure() and (
-                    (self.excess == 0 and self.best_excess > 0)
-                    or (
-                        self.stages <= self.best_stages
-                        and not (self.excess and not self.best_excess)
-                    )
-                ):
-                    reached = self.energy()
-                    if reached <= current or reached <= self.history[k % HISTORY]:
-                        current = reached
-                        for i in range(self.n):
-                            self.now[i] = self.start[i]
-                        self.keep()
-            self.load(self.now)
+                if self.passes(max(current, self.history[k % HISTORY])):
+                    current = self.energy()
+                    for i in range(self.n):
+                        self.now[i] = self.start[i]
+                    self.keep()
+                    self.logged = 0
+            self.undo()
+            for i in range(self.n):
+                self.start[i] = self.now[i]
             self.history[k % HISTORY] = current
+
+    def moved(self) -> bool:
+        """Whether the last move put anyone into another cycle: the starts follow from cycles."""
+        for m in range(self.logged):
+            if self.wrap(self.log_at[m]) != self.cycle[self.log_op[m]]:
+                return True
+        return False
+
+    def passes(self, most: int) -> bool:
+        """Whether a placement has no more energy than that, and neither stages nor spills more.
+
+        What is known sooner is asked sooner: at its peak there lives at least the mean, and what
+        lives where the last placement has its peak.
+        """
+        self.spanned()
+        if self.stages > self.best_stages and not self.best_excess:
+            return False
+        if not self.fill():
+            return False
+        mean = (self.always + self.least // self.ii) // self.unit
+        rest = 4 * self.bytes + self.area // self.ii
+        if rest + mean * self.unit > most:
+            return False
+        there = (self.at_summit() + self.unit - 1) // self.unit
+        if rest + there * self.unit > most:
+            return False
+        self.count_registers()
+        if self.excess and not self.best_excess:
+            return False
+        if self.stages > self.best_stages and self.excess:
+            return False
+        return self.energy() <= most
 
     def nudge(self) -> bool:
         """One move: a node beside another, or to where it just meets a dependence."""
