@@ -86,14 +86,12 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
         said = _assembled(ptx, _own_ptxas())
-        cubin = Path(scratch) / "emitted.cubin"
-        cubin.write_bytes(kernel.asm["cubin"])
-        listing = _disassembled(cubin, _own_ptxas().with_name("nvdisasm"))
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     spilled = sum(int(stored) for stored, _ in spills)
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
+    listing = disassembled(kernel.asm["cubin"])
     return Compiled(spilled, tuple(remarks), shared, registers, listing)
 
 
@@ -135,10 +133,14 @@ def _assembled(ptx: Path, ptxas: Path) -> str:
     return run.stdout + run.stderr
 
 
-def _disassembled(cubin: Path, nvdisasm: Path) -> str:
-    """What nvdisasm says, or nothing where a Triton does not bring it along."""
+def disassembled(cubin: bytes) -> str:
+    """Machine code as nvdisasm prints it, or nothing where a Triton does not bring that along."""
+    nvdisasm = _own_ptxas().with_name("nvdisasm")
     if not nvdisasm.exists():
         return ""
-    command = [str(nvdisasm), "-c", "-hex", str(cubin)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "made.cubin"
+        file.write_bytes(cubin)
+        command = [str(nvdisasm), "-c", "-hex", str(file)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
     return run.stdout if run.returncode == 0 else ""

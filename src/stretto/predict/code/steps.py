@@ -160,6 +160,11 @@ def _agent(score: AgentScore, loop: LoopScore, code: Sequence[Instruction]) -> A
     return AgentCode(score.agent, max(1, score.warps // 4), loop.first, tuple(issues), arrives)
 
 
+def issued(code: Sequence[Instruction]) -> tuple[Issue, ...]:
+    """A loop as a scheduler sees it, of which nobody says what its barriers are for."""
+    return tuple(_issue(one, last=n == len(code) - 1) for n, one in enumerate(code))
+
+
 def _issue(one: Instruction, *, last: bool = False, ring: str = "", stage: int = 0) -> Issue:
     kind = kind_of(one)
     cycles = bytes = 0.0
