@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import stretto
+from stretto.cli.main import main
+from stretto.emit import Emitted
 from stretto.emit.score import AgentScore, Beat, LoopScore
 from stretto.kernel import Value
 from stretto.kernel.types import Scalar
+from stretto.launching.compiling import Compiled
 from stretto.machine import load_machine
 from stretto.predict.code.costs import CodeCosts, Kind, code_costs
 from stretto.predict.code.listing import Instruction, Listing, read_listing
 from stretto.predict.code.pacing import paced
-from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of
+from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of, loops_in
 from stretto.predict.code.warps import Scheduler
 from stretto.predict.timings import timings_of
 
@@ -110,6 +118,42 @@ def test_each_instruction_is_of_a_kind(name: str, kind: Kind) -> None:
         kind_of(Instruction(name, "", guarded=False, stall=1, waits=(), made=None, read=None))
         is kind
     )
+
+
+def written(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> str:
+    """As nvdisasm prints it."""
+    lines: list[str] = []
+    for number, one in enumerate(instructions):
+        lines += [f"{label}:" for label, at in labels.items() if at == number]
+        waits = sum(1 << barrier for barrier in one.waits)
+        made, read = (7 if barrier is None else barrier for barrier in (one.made, one.read))
+        control = one.stall | made << 5 | read << 8 | waits << 11
+        told = f"{one.name} {one.operands}".strip()
+        guard = "@!P0 " if one.guarded else ""
+        lines += [
+            f"        /*{number * 16:04x}*/                   {guard}{told} ;   /* 0x{0:016x} */",
+            f"                                       /* 0x{control << 41:016x} */",
+        ]
+    return "\n".join(lines)
+
+
+barriers = st.none() | st.integers(0, 5)
+instructions = st.builds(
+    Instruction,
+    st.sampled_from(("FFMA", "MUFU.EX2", "SHFL.BFLY", "SYNCS.ARRIVE.TRANS64")),
+    st.sampled_from(("", "R1, R2, R3", "P2, [UR4+0x200f0], R24")),
+    st.booleans(),
+    st.integers(1, 15),
+    st.sets(st.integers(0, 5)).map(lambda found: tuple(sorted(found))),
+    barriers,
+    barriers,
+)
+
+
+@given(st.lists(instructions, max_size=20), st.integers(0, 19))
+def test_what_is_written_is_read(code: list[Instruction], at: int) -> None:
+    labels = {".L_x_3": at} if at < len(code) else {}
+    assert read_listing(written(code, labels)) == Listing(tuple(code), labels)
 
 
 # Schedulers -------------------------------------------------------------------------------------
@@ -292,3 +336,90 @@ def test_copies_and_meetings_vary_and_are_the_same_each_time() -> None:
     machine = timings_of(H200).costs
     still = replace(costs(), spread=(0.0, 0.0))
     assert cycles(code_of(), 2) != paced(code_of(), score(), 0, {"k": 2}, {}, (still, machine))
+
+
+# Whole kernels ----------------------------------------------------------------------------------
+
+MATMUL = Path(__file__).parent.parent / "examples" / "triton" / "matmul_persistent.ttir"
+SIZES = dict.fromkeys("MNK", 8192)
+LONG = 500
+"""Instructions of arithmetic that an assembler is made to have put into each step."""
+
+
+def assembled_with(arithmetic: int, spilled: int = 0) -> Callable[[Emitted], Compiled]:
+    """An assembler that writes what a score says, with so much arithmetic in each step."""
+
+    def one(name: str, operands: str = "", made: int | None = None, **more: object) -> Instruction:
+        given: dict[str, object] = {"guarded": False, "stall": 1, "waits": (), **more}
+        return Instruction(name, operands, made=made, read=None, **given)  # pyright: ignore[reportArgumentType]
+
+    def step(beats: Sequence[Beat], place: int) -> list[Instruction]:
+        found = [one("BAR.SYNC", f"{place:#x}, 0x80"), *[one("FMNMX", stall=4)] * arithmetic]
+        for beat in beats:
+            if beat.kind == "full":
+                found.append(one("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1))
+            elif beat.kind == "arrive":
+                found.append(one("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"))
+            elif beat.kind == "product":
+                found.append(one("HGMMA.64x256x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,)))
+            elif beat.kind == "settle":
+                found.append(one("WARPGROUP.DEPBAR.LE", f"gsb0, {beat.left:#x}"))
+        return found
+
+    def assemble(emitted: Emitted) -> Compiled:
+        code: list[Instruction] = []
+        labels: dict[str, int] = {}
+        for place, agent in enumerate(emitted.score):
+            for loop in loops_in(agent.parts):
+                for beats in (loop.singly, loop.kernel):
+                    label = f".L_x_{len(labels)}"
+                    labels[label] = len(code)
+                    code += step(beats, place)
+                    code.append(one("BRA", f"`({label})", guarded=True))
+        return Compiled(spilled, (), 0, 168, written(code, labels))
+
+    return assemble
+
+
+def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None:
+    def predicted(assemble: Callable[[Emitted], Compiled] | None) -> stretto.KernelPrediction:
+        return stretto.predict(
+            MATMUL, H200, grid=(132,), arguments=SIZES, consumers=1, depth=3, assemble=assemble
+        )
+
+    tiles, coded = predicted(None), predicted(assembled_with(LONG))
+    assert not tiles.prediction.loops[0].coded
+    assert coded.prediction.loops[0].coded
+    assert coded.prediction.loops[0].cycles >= LONG * 4
+    assert coded.prediction.seconds > tiles.prediction.seconds
+    assert coded.to_json()["predictions"][0]["loops"][0]["by_machine_code"]
+    assert "by its machine code" in "\n".join(coded.to_text())
+    # Code that nobody recognizes is of no use, but what the assembler says of registers is.
+    other = predicted(lambda emitted: replace(assembled_with(1)(emitted), listing="", spilled=8))
+    assert other.prediction.loops[0].cycles == tiles.prediction.loops[0].cycles
+    assert other.prediction.spills
+
+
+def test_a_ranking_goes_by_what_the_assembler_made_of_the_first() -> None:
+    def first(slow: int) -> int:
+        """Consumers of the first, where kernels of so many agents have long steps."""
+
+        def assemble(emitted: Emitted) -> Compiled:
+            return assembled_with(LONG if len(emitted.score) == slow else 1)(emitted)
+
+        problems = [(MATMUL, (132,))]
+        found = stretto.rank(problems, H200, arguments=SIZES, depths=(3,), assemble=assemble).found
+        known = [one.prediction.loops[0].coded for one in found]
+        assert known == sorted(known, reverse=True)
+        assert {one.made.consumers for one in found if one.prediction.loops[0].coded} == {1, 2}
+        return found[0].made.consumers
+
+    assert (first(2), first(3)) == (2, 1)
+
+
+def test_without_triton_the_command_says_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: False)
+    assert main(["predict", str(MATMUL), "--grid", "132", "--assembled"]) == 1
+    assert "pip install stretto[gpu]" in capsys.readouterr().err
