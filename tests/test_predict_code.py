@@ -417,6 +417,26 @@ def test_a_ranking_goes_by_what_the_assembler_made_of_the_first() -> None:
     assert (first(2), first(3)) == (2, 1)
 
 
+def test_the_first_are_settled_as_a_launch_would_have_them() -> None:
+    """Of the schedules of a configuration the first that the assembler keeps to is predicted."""
+    refused: list[str] = []
+
+    def assemble(emitted: Emitted) -> Compiled:
+        spilled = 0 if refused else 8
+        refused.append(emitted.source)
+        return assembled_with(1, spilled)(emitted)
+
+    problems = [(MATMUL, (132,))]
+    ranking = stretto.rank(
+        problems, H200, arguments=SIZES, depths=(3,), consumers=(2,), keep=1, assemble=assemble,
+        settle=1,
+    )  # fmt: skip
+    (one,) = ranking.found
+    made = stretto.emit(MATMUL, H200, consumers=2, depth=3, accept=lambda e: e.source != refused[0])
+    assert one.made.source == made.source
+    assert not one.prediction.spills
+
+
 def test_without_triton_the_command_says_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from os import PathLike, fspath
 from typing import Any
@@ -185,6 +186,7 @@ def rank(
     names: Sequence[str] = (),
     keep: int | None = None,
     assemble: Assemble | None = None,
+    settle: int = 0,
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
@@ -192,13 +194,16 @@ def rank(
     `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
     cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
     `assemble` compiles kernels, as for `predict`: the first few, which are then ranked by their
-    registers and machine code, before all others.
+    registers and machine code, before all others. `settle` of them are emitted as `emit` does,
+    with more effort than is spent on all, and what the assembler keeps to is predicted.
     """
-    ranking = _Ranking(arguments or {}, clock, depths, keep, assemble)
+    ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
     for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
         name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
-        ranking.add(names[number] if names else name, emitter, grid, consumers)
+        called = names[number] if names else name
+        ranking.add(called, emitter, grid, consumers)
+        ranking.later(called, partial(Emitter, kernel, machine, mode=mode))
     return ranking.found()
 
 
@@ -212,9 +217,12 @@ class _Ranking:
         depths: Sequence[int | None],
         keep: int | None,
         assemble: Assemble | None,
+        settle: int,
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
         self._assemble = assemble
+        self._settle = settle
+        self._again: dict[str, Callable[[], Emitter]] = {}
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
@@ -241,6 +249,10 @@ class _Ranking:
                     self._refuse(f"{name}, {count} consumers", error)
                     continue
             self._open.append((floor, name, emitter, grid, count, shared))
+
+    def later(self, name: str, emitter: Callable[[], Emitter]) -> None:
+        """How a kernel is emitted with more effort."""
+        self._again[name] = emitter
 
     def found(self) -> KernelRanking:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
@@ -286,9 +298,10 @@ class _Ranking:
             order.append((turns[key], number))
         asked = [near[number] for _, number in sorted(order)[:ASSEMBLED]]
         found: list[KernelPrediction] = []
-        for one in asked:
+        for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
-            known = _known(one.made, assemble)
+            settled = number < self._settle and one.made.pace is None
+            known = self._settled(one, assemble) if settled else _known(one.made, assemble)
             (again,), _ = _predicted(
                 one.name, [known], machine, grid, self._given, self._clock, one.depth
             )
@@ -296,11 +309,25 @@ class _Ranking:
         others = [one for one in ordered if not any(one is other for other in asked)]
         return sorted(found, key=lambda one: one.worth) + others
 
+    def _settled(self, one: KernelPrediction, assemble: Assemble) -> EmittedKernel:
+        """The kernel that `emit` would take: the first that the assembler keeps to."""
+        made = self._again[one.name]().candidates(one.made.consumers, one.depth)
+        known: list[EmittedKernel] = []
+        for candidate in sorted(made, key=lambda other: other.order):
+            known.append(_known(candidate, assemble))
+            assembled = known[-1].assembled
+            if assembled is not None and assembled.clean:
+                return known[-1]
+        return known[0]
+
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""
-        if self._keep is None or len(self._found) < self._keep:
+        wanted = self._keep
+        if wanted is not None and self._assemble is not None:
+            wanted = max(wanted, ASSEMBLED)
+        if wanted is None or len(self._found) < wanted:
             return inf
-        return sorted(one.worth[0] for one in self._found.values())[self._keep - 1]
+        return sorted(one.worth[0] for one in self._found.values())[wanted - 1]
 
     def _take(self, several: Sequence[KernelPrediction]) -> None:
         if self._keep is None:

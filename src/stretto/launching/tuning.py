@@ -29,6 +29,8 @@ from stretto.machine import Machine
 SCHEMA = "stretto.tuned/1"
 HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the first 5'
 
+SETTLED = 4
+"""Of the first, from which `model` takes one: so many are emitted as they would be launched."""
 OPTIONS = ("num_warps", "num_stages")
 """Of a launch, not of the kernel; configurations may give them as well."""
 
@@ -88,8 +90,11 @@ def ranked(
     asked: Asked,
     given: Given,
     keep: int | None,
+    *,
+    settle: int = 0,
 ) -> KernelRanking:
     """Configurations by what the model says; `read` gives a configuration's kernel and grid.
+    `settle` of them are emitted as a launch has them, where Triton is at hand.
 
     What cannot be read is refused with its reason; StrettoError where nothing is left. Of several
     that are emitted alike the first stands for all.
@@ -126,6 +131,7 @@ def ranked(
                 names=names,
                 keep=keep,
                 assemble=compile_emitted if can_compile() else None,
+                settle=settle,
             )
         except StrettoError as error:
             refused.append(str(error))

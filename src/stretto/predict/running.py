@@ -38,6 +38,11 @@ class Assembled(Protocol):
         ...
 
     @property
+    def clean(self) -> bool:
+        """Whether it runs as it was scheduled."""
+        ...
+
+    @property
     def listing(self) -> str:
         """Machine code, as nvdisasm prints it; empty where that is not at hand."""
         ...

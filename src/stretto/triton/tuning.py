@@ -22,6 +22,7 @@ from stretto.launching import Asked, current_device, exactly
 from stretto.launching.launcher import READY
 from stretto.launching.tuning import (
     OPTIONS,
+    SETTLED,
     Choice,
     Configs,
     choose,
@@ -172,7 +173,8 @@ class Tuned(Pipelined):
         ]
         about = (self.fn.cache_key, first.key, told, grids, given, self._measured)
         key = asked.key(repr(about).encode())
-        ranking = partial(ranked, self._configs, one, asked, given)
+        settle = 0 if self._measured else SETTLED
+        ranking = partial(ranked, self._configs, one, asked, given, settle=settle)
         choice = choose(self.__name__, key, self._measured, ranking, self._configs, measure)
         chosen = resolved(asked, choice)
         if chosen not in self._made:
