@@ -318,6 +318,12 @@ def test_code_that_is_not_of_the_score_is_not_taken() -> None:
     assert agents_in(code_of(), other, 0) is None
 
 
+@given(st.text(max_size=400) | st.sampled_from((TEXT[:200], TEXT.replace("0x0", "x"))))
+def test_whatever_a_disassembler_prints_is_read_or_passed_over(text: str) -> None:
+    machine = timings_of(H200).costs
+    assert paced(read_listing(text), score(), 0, {"k": 2}, {}, (costs(), machine)) is None
+
+
 def test_an_agent_is_known_by_where_its_warps_meet() -> None:
     agents = agents_in(code_of("0x2"), score(), 0)
     assert agents is not None

@@ -51,7 +51,7 @@ OPCODES = {
     Kind.MEET: ("BAR",),
     Kind.UNIFORM: ("R2UR",),
     Kind.BRANCH: ("BRA",),
-    Kind.PRODUCT: ("HGMMA",),
+    Kind.PRODUCT: ("HGMMA", "QGMMA", "IGMMA", "BGMMA"),
     Kind.OTHER: ("WARPGROUP", "NOP", "CS2R", "S2UR", "DEPBAR", "WARPSYNC", "YIELD", "ELECT"),
 }  # fmt: skip
 KINDS = {opcode: kind for kind, opcodes in OPCODES.items() for opcode in opcodes}

@@ -18,9 +18,10 @@ from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.predict.code.costs import KINDS, SHUFFLE, Kind
 from stretto.predict.code.listing import Instruction, Listing
 
-ROWS, DEPTH, BYTES = 64, 16, 2
-"""Of an instruction's product: rows, and columns of the left factor, each of so many bytes."""
-SHAPE = re.compile(r"HGMMA\.\d+x(\d+)x\d+")
+ROWS, DEEP = 64, 32
+"""Of an instruction's product: rows, and bytes of a row of the left factor."""
+SHAPE = re.compile(r"[A-Z]+\.\d+x(\d+)x\d+")
+LEFT = re.compile(r"0x([0-9a-f]+)")
 STAGED = re.compile(r"R\d+, gdesc")
 """A product whose left factor is in shared memory too."""
 COMMIT, TRYWAIT, SETTLED = "gsb0", "TRYWAIT", "DEPBAR"
@@ -106,10 +107,11 @@ def _by_place(listing: Listing) -> dict[int, list[tuple[Instruction, ...]]]:
     """Loops with products by the barrier at which the warps of their agent meet."""
     found: dict[int, list[tuple[Instruction, ...]]] = {}
     for loop in listing.loops():
-        if not any(one.opcode == "HGMMA" for one in loop):
+        if not any(kind_of(one) is Kind.PRODUCT for one in loop):
             continue
         met = [one.operands.split(",")[0] for one in loop if one.opcode == "BAR"]
-        place = int(met[0], 16) if met and met[0].startswith("0x") else 0
+        told = LEFT.match(met[0]) if met else None
+        place = int(told[1], 16) if told else 0
         found.setdefault(place, []).append(loop)
     return found
 
@@ -119,7 +121,7 @@ def _order_of_code(loop: Sequence[Instruction]) -> list[str]:
     for one in loop:
         if one.opcode == "SYNCS":
             found.append("full" if TRYWAIT in one.name else "arrive")
-        elif one.opcode == "HGMMA" and COMMIT in one.operands:
+        elif kind_of(one) is Kind.PRODUCT and COMMIT in one.operands:
             found.append("product")
     return found
 
@@ -174,10 +176,11 @@ def _issue(one: Instruction, *, last: bool = False, ring: str = "", stage: int =
         columns = int(shape[1]) if shape else ROWS
         cycles = columns / 2
         staged = bool(STAGED.match(one.operands))
-        bytes = float((columns + (ROWS if staged else 0)) * DEPTH * BYTES)
+        bytes = float((columns + (ROWS if staged else 0)) * DEEP)
         last = COMMIT in one.operands
     elif kind is Kind.SETTLE:
-        left = int(one.operands.split(",")[1], 16)
+        told = LEFT.search(one.operands)
+        left = int(told[1], 16) if told else 0
     return Issue(
         kind, one.stall, one.waits, one.made, one.read, cycles, bytes, last, left,
         one.opcode == SHUFFLE, ring, stage,
