@@ -4,7 +4,7 @@ cimport cython
 ctypedef long long i64
 
 cdef i64 BLAME, SHARES, PLAIN, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
-cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
+cdef i64 POOL, SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
 @cython.final
@@ -13,6 +13,8 @@ cdef class Moving:
     cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
     cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
+    cdef i64[::1] pool
+    cdef i64 taken
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, least, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
@@ -29,6 +31,14 @@ cdef class Moving:
     cdef i64[::1] kept, spot, opens, crew, blame, post_src, post_dst, post_gain
     cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len, lane_op
 
+    @cython.locals(first=i64)
+    cdef i64[::1] zeros(self, i64 count)
+    @cython.locals(found=i64[::1], k=i64)
+    cdef i64[::1] row(self, values)
+    @cython.locals(found=i64[::1], k=i64)
+    cdef i64[::1] field(self, rows, i64 count, i64 which)
+    @cython.locals(found=i64[::1], k=i64, n=i64)
+    cdef i64[::1] ends(self, rows)
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
     cdef _part(self)
