@@ -136,7 +136,7 @@ class Loop:
     @property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""
-        return all(op.resolved for op in self.ops)
+        return all([op.resolved for op in self.ops])
 
     @cached_property
     def dependences(self) -> tuple[Dependence, ...]:
