@@ -124,7 +124,8 @@ class Contracted:
                 first = start = starts[i]
                 for other, latency, distance in preds[i]:
                     ready = starts[other] + latency - ii * distance
-                    start = max(start, ready)
+                    if ready > start:
+                        start = ready
                 if start > first:
                     starts[i], moved = start, True
 
@@ -138,9 +139,14 @@ def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contr
         [{} for _ in leader],
         list(compiled.completion),
     )
-    add = found.add
-    for src, dst, latency, distance in compiled.graph.edges:
-        add(leader[src], leader[dst], latency, distance)
+    add, out, into = found.add, found.out, found.into
+    for edge in compiled.graph.edges:
+        src, dst = leader[edge[0]], leader[edge[1]]
+        if src == dst or dst in out[src]:
+            add(src, dst, edge[2], edge[3])
+        else:  # the first of the two, as most are
+            out[src][dst] = [edge[2:]]
+            into[dst][src] = None
     for i, of in enumerate(leader):
         if i != of:
             found.tail[of] = max(found.tail[of], found.tail[i])
