@@ -580,7 +580,7 @@ class Moving:
         which proves that nothing fits.
         """
         for column in range(self.columns):
-            count = 0
+            count = total = 0
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s, k = self.lane_seg[m], count
                 op = self.seg_op[s]
@@ -595,14 +595,18 @@ class Moving:
                     k -= 1
                 self.spot[k], self.opens[k], self.met[k] = end, begin, s
                 count += 1
+                total += self.seg_len[s] * self.seg_amt[s]
             for m in range(count):
-                if self.overheld(column, self.opens[m], count):
+                if self.overheld(column, self.opens[m], count, total):
                     return True
         return False
 
-    def overheld(self, column: int, begin: int, count: int) -> bool:
-        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends."""
-        held, at = 0, 0
+    def overheld(self, column: int, begin: int, count: int, total: int) -> bool:
+        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends.
+
+        `total`: what all of them hold; a stretch that is as long as that takes them all.
+        """
+        held, at, limit = 0, 0, self.limit[column]
         while at < count and self.spot[at] <= begin:
             at += 1
         for k in range(count):
@@ -610,9 +614,11 @@ class Moving:
             span = self.spot[m] - begin
             if span <= 0:
                 span += self.ii
+            if limit * span >= total:
+                return False
             if self.near(self.opens[m] - begin) < span:  # or it begins before, and ends after
                 held += self.seg_len[self.met[m]] * self.seg_amt[self.met[m]]
-                if held > self.limit[column] * span:
+                if held > limit * span:
                     return True
         return False
 
