@@ -133,7 +133,7 @@ class Loop:
         """Operations that only give what lies in a storage another name, and what they name."""
         return storage_views(self.ops, self.values)
 
-    @property
+    @cached_property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""
         return all([op.resolved for op in self.ops])

@@ -120,7 +120,7 @@ class Resolved:
 def resolve(loop: Loop, machine: Machine) -> Resolved:
     """The loop on a machine; LoopError with every operation that has no place there."""
     if loop.resolved:
-        return Resolved(replace(loop))
+        return Resolved(loop)
     values = {value.name: value for value in loop.values}
     storages = {storage.name: storage for storage in loop.storages}
     ops: list[Op] = []

@@ -580,7 +580,15 @@ class Moving:
         which proves that nothing fits.
         """
         for column in range(self.columns):
-            count = total = 0
+            count, total, least = 0, 0, self.ii
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s = self.lane_seg[m]
+                wide = self.late[self.seg_op[s]] - self.early[self.seg_op[s]] + self.seg_len[s]
+                if wide <= self.ii:
+                    total += self.seg_len[s] * self.seg_amt[s]
+                    least = min(least, wide)
+            if total <= self.limit[column] * least:
+                continue  # the shortest stretch takes them all
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s, k = self.lane_seg[m], count
                 op = self.seg_op[s]
@@ -595,7 +603,6 @@ class Moving:
                     k -= 1
                 self.spot[k], self.opens[k], self.met[k] = end, begin, s
                 count += 1
-                total += self.seg_len[s] * self.seg_amt[s]
             for m in range(count):
                 if self.overheld(column, self.opens[m], count, total):
                     return True
