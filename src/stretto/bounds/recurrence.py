@@ -30,6 +30,14 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     best: Sequence[Edge] = ()
     latency, distance = 0, 1
     for members in graph.components:
+        if len(members) == 1 and not any(
+            [
+                gain * distance > latency * apart
+                for other, gain, apart in graph.succs[members[0]]
+                if other == members[0]
+            ]
+        ):
+            continue  # what waits for itself alone, and not for long
         edges = graph.within(members).edges
         while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
@@ -69,7 +77,8 @@ def _better_cycle(
     λ's denominator): they settle unless a cycle gains, and then the parents show one.
     """
     steps = [
-        (e.src, e.dst, e.latency * distance - latency * e.distance, i) for i, e in enumerate(edges)
+        (src, dst, gain * distance - latency * apart, i)
+        for i, (src, dst, gain, apart) in enumerate(edges)
     ]
     value = [0] * nodes
     parent = [-1] * nodes

@@ -157,7 +157,8 @@ def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]
                     path.append(child)
                     work.append((child, iter(successors[child])))
                     break
-                low[node] = min(low[node], number[child])
+                if number[child] < low[node]:
+                    low[node] = number[child]
             else:
                 work.pop()
                 if work and low[node] < low[work[-1][0]]:

@@ -81,10 +81,10 @@ def placements(
         order[i], count = count, count + 1
     found: list[Placement] = []
     for op, position in zip(ops, order, strict=True):
-        start = starts[op.name]
-        rung, arm = seated_by.get(op.name, ("", ""))
-        placed = Placement(op.name, start, start // ii, position, rung, arm, start % ii)
-        found.append(placed)
+        name = op.name
+        start = starts[name]
+        rung, arm = seated_by.get(name, ("", ""))
+        found.append(Placement(name, start, start // ii, position, rung, arm, start % ii))
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def stage_count(ii: int, starts: Iterable[int]) -> int:
 
 def pipeline_depth(loop: Loop, ii: int, starts: Mapping[str, int]) -> int:
     """Iterations in flight until the last result is ready."""
-    return -(-(max(starts[op.name] + op.ready for op in loop.ops) + 1) // ii)
+    return -(-(max([starts[op.name] + op.ready for op in loop.ops]) + 1) // ii)
 
 
 def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -> int:
@@ -187,7 +187,9 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
             continue
         end = done[producer]
         for reader, distance in readers[value.name]:
-            end = max(end, done[reader] + ii * distance)
+            last = done[reader] + ii * distance
+            if last > end:
+                end = last
         lives.append((size, starts[producer], end))
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:
