@@ -30,14 +30,8 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     best: Sequence[Edge] = ()
     latency, distance = 0, 1
     for members in graph.components:
-        if len(members) == 1 and not any(
-            [
-                gain * distance > latency * apart
-                for other, gain, apart in graph.succs[members[0]]
-                if other == members[0]
-            ]
-        ):
-            continue  # what waits for itself alone, and not for long
+        if len(members) == 1 and not _gains(graph, members[0], latency, distance):
+            continue
         edges = graph.within(members).edges
         while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
@@ -66,6 +60,14 @@ def _ratio(cycle: Iterable[Edge]) -> tuple[int, int]:
         distance += edge.distance
     shared = gcd(latency, distance)
     return latency // shared, distance // shared
+
+
+def _gains(graph: Graph, node: int, latency: int, distance: int) -> bool:
+    """Whether what waits for itself does so at a ratio above latency / distance."""
+    for other, gain, apart in graph.succs[node]:
+        if other == node and gain * distance > latency * apart:
+            return True
+    return False
 
 
 def _better_cycle(

@@ -414,9 +414,7 @@ class Rows:
 
     def _reach(self, every: Links) -> list[int]:
         """By node: from its start to the last one in it, or folded away behind it."""
-        found = [
-            ops[0][1] if len(ops) == 1 else max([off for _, off in ops]) for ops in self.nodes
-        ]
+        found = [ops[0][1] if len(ops) == 1 else max([off for _, off in ops]) for ops in self.nodes]
         if self.fitted < len(self.nodes):
             for src, dst, gain in reversed(list(every)):
                 if dst >= self.fitted:

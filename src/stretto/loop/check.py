@@ -26,7 +26,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
     faults = [
         *_empty(loop),
         *_duplicates(loop),
-        *_values(loop),
+        *(() if _well_defined(loop) else _values(loop)),
         *_storages(loop),
         *_spaces(loop),
         *_words(loop),
@@ -80,8 +80,6 @@ def _duplicates(loop: Loop) -> Iterator[Fault]:
 
 def _values(loop: Loop) -> Iterator[Fault]:
     declared = {value.name for value in loop.values}
-    if _well_defined(loop, declared):
-        return
     storages = {storage.name for storage in loop.storages}
     makers: defaultdict[str, list[Op]] = defaultdict(list)
     for op in loop.ops:
@@ -115,15 +113,19 @@ def _values(loop: Loop) -> Iterator[Fault]:
                 yield Fault(loop.at("operands", j, op=i), "dangling-operand", message + hint)
 
 
-def _well_defined(loop: Loop, declared: set[str]) -> bool:
-    """Whether all that is read or made is declared and made once, and nothing lives elsewhere."""
+def _well_defined(loop: Loop) -> bool:
+    """Whether all that is read or made is declared and made once, and lives in registers.
+
+    Then `_values`, which has them one by one, finds no fault.
+    """
+    declared = {value.name for value in loop.values}
     results = [result for op in loop.ops for result in op.results]
     made = {*results}
     return (
         len(made) == len(results)
         and declared >= made
         and declared.issuperset([operand.value for op in loop.ops for operand in op.operands])
-        and all([value.storage is value.view_of is None for value in loop.values])
+        and {(value.storage, value.view_of) for value in loop.values} <= {(None, None)}
     )
 
 
@@ -332,7 +334,7 @@ def _in_range(loop: Loop) -> bool:
     }
     numbers["distance"] += [read.distance for op in ops for read in op.reads]
     for what, found in numbers.items():
-        known = {*found} - {None}
+        known = {number for number in {*found} if number is not None}
         if known and not (min(known) >= 0 and max(known) <= _MOST.get(what, max(known))):
             return False
     return True
@@ -518,7 +520,7 @@ def _long_iteration(loop: Loop) -> Iterator[Fault]:
     """Operations that take too long one after the other, each until all it starts is ready."""
     longest = [op.completion for op in loop.ops]
     for src, _, latency, _ in loop.edges:
-        if latency > longest[src]:
+        if latency > longest[src]:  # noqa: PLR1730 - a call takes longer, here and elsewhere
             longest[src] = latency
     total = sum(longest)
     if total > ITERATION_CYCLES:

@@ -138,7 +138,7 @@ class Loop:
     @cached_property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""
-        return all([op.resolved for op in self.ops])
+        return all(op.resolved for op in self.ops)
 
     @cached_property
     def pinned(self) -> tuple[int, ...]:

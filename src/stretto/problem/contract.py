@@ -124,8 +124,7 @@ class Contracted:
                 first = start = starts[i]
                 for other, latency, distance in preds[i]:
                     ready = starts[other] + latency - ii * distance
-                    if ready > start:
-                        start = ready
+                    start = ready if ready > start else start
                 if start > first:
                     starts[i], moved = start, True
 

@@ -185,11 +185,8 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
         if producer is None:
             lives.append((size, 0, ii))
             continue
-        end = done[producer]
-        for reader, distance in readers[value.name]:
-            last = done[reader] + ii * distance
-            if last > end:
-                end = last
+        read = [done[reader] + ii * distance for reader, distance in readers[value.name]]
+        end = max([done[producer], *read])
         lives.append((size, starts[producer], end))
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:

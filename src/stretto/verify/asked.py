@@ -38,9 +38,7 @@ def _flows(loop: Loop) -> list[Dependence]:
             maker = made_by.get(value)
             if maker is not None:
                 latency = maker.ready if operand.latency is None else operand.latency
-                found.append(
-                    Dependence(maker.name, name, latency, operand.distance, "flow", value)
-                )
+                found.append(Dependence(maker.name, name, latency, operand.distance, "flow", value))
     return found
 
 

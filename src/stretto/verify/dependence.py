@@ -95,7 +95,7 @@ def _laid_out(laid: Layout, storage: Storage) -> Iterator[_Copy]:
         rows = [(touch, i, i == 0) for i in range(SHOWN) for touch in touched]
     else:
         inside: Sequence[Touch] = touched
-        if any([touch.back for touch in touched]):
+        if any(touch.back for touch in touched):
             inside = sorted(touched, key=lambda touch: (touch.back, touch.position))
         copies = min(kept.copies, storage.depth or kept.copies)
         rows = [(touch, at + touch.back, at == 0) for at in (0, copies) for touch in inside]
@@ -146,7 +146,7 @@ def _at_one_cycle(
         if d.latency == 0 and d.src != d.dst and laid.at(d.src, 0) == laid.at(d.dst, d.distance):
             waits.setdefault(d.dst, set()).add(d.src)
     for copy in copies:
-        if all([turn.op.latency for turn in copy.turns]):
+        if all(turn.op.latency for turn in copy.turns):
             continue  # each needs time before the next
         for earlier, later in _at_once(copy):
             waits.setdefault(later, set()).add(earlier)

@@ -171,7 +171,11 @@ class Moving:
         self.cells = self.rooms**2 > self.ii + self.rooms
         self.change = self.zeros(self.ii + 1 if self.cells else 0)
         self.history = self.zeros(HISTORY)
-        self.kept, self.spot, self.opens = self.zeros(0), self.zeros(self.segs), self.zeros(self.segs)
+        self.kept, self.spot, self.opens = (
+            self.zeros(0),
+            self.zeros(self.segs),
+            self.zeros(self.segs),
+        )
         self.crew = array("q")
         self.blame = self.zeros(n)
         self.sure, self.deep, self.plainly = True, False, True

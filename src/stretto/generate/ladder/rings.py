@@ -38,11 +38,8 @@ if TYPE_CHECKING:
 def ring_depth(problem: Problem, room: Room, ii: int, starts: Sequence[int]) -> int:
     """Copies of a rotating storage that are alive at once."""
     writers, completion = room.writers, problem.completion
-    begin = end = starts[writers[0]] if len(writers) == 1 else min([starts[w] for w in writers])
-    for op, distance in room.accessors:
-        done = starts[op] + completion[op] + ii * distance
-        if done > end:
-            end = done
+    begin = starts[writers[0]] if len(writers) == 1 else min([starts[w] for w in writers])
+    end = max([starts[op] + completion[op] + ii * distance for op, distance in room.accessors])
     return max(1, -(-(end - begin) // ii))
 
 
@@ -197,7 +194,7 @@ def _held_beside(partial: Partial, movable: Iterable[int]) -> ReservationTable:
     problem, table = partial.problem, ReservationTable(partial.problem.machine, partial.ii)
     columns = {claim.column for op in movable for claim in problem.claims[op]}
     for op, claims in enumerate(problem.claims):
-        if any([claim[0] in columns for claim in claims]):
+        if not columns.isdisjoint([claim.column for claim in claims]):
             table.commit(problem.names[op], problem.vectors[op], partial.starts[op] or 0)
     return table
 
