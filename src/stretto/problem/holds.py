@@ -247,10 +247,15 @@ class Rooms:
         for value in loop.values:
             name, size = value.name, value.register_bytes
             if size and name in producers:
-                maker = index[producers[name]]
-                read = tuple([(index[reader], d) for reader, d in readers[name]])  # each once
+                maker, reading = index[producers[name]], readers[name]
                 own = (maker, 0)
-                touching = (own, *[r for r in read if r != own])
+                if len(reading) == 1:  # as most are, for which no list is made
+                    read: tuple[Reader, ...] = ((index[reading[0][0]], reading[0][1]),)
+                else:
+                    read = tuple([(index[reader], d) for reader, d in reading])
+                touching = (own, *read)
+                if own in read:
+                    touching = tuple(dict.fromkeys(touching))
                 room = (name, REGISTERS, size, (maker,), read, touching, None)
                 found.append(made(Room, room))
         return tuple(found)

@@ -185,8 +185,9 @@ def register_lives(loop: Loop, ii: int, starts: Mapping[str, int]) -> list[tuple
         if producer is None:
             lives.append((size, 0, ii))
             continue
-        read = [done[reader] + ii * distance for reader, distance in readers[value.name]]
-        end = max([done[producer], *read])
+        end = done[producer]
+        for reader, distance in readers[value.name]:
+            end = max(end, done[reader] + ii * distance)
         lives.append((size, starts[producer], end))
     for storage in loop.storages:
         if not SPACES[storage.space].budgeted:
