@@ -114,8 +114,10 @@ class Contracted:
 
     def place(self, ii: int, starts: list[int]) -> None:
         """Put what was folded as early as those it waits for allow; the others stand."""
+        if not self.gone:
+            return
         order, preds = [i for i in self.compiled.graph.order if i in self.gone], self.compiled.preds
-        moved = bool(order)
+        moved = True
         for i in order:
             starts[i] = 0
         while moved:
