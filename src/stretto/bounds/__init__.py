@@ -45,7 +45,7 @@ def bounds_of(problem: Compiled, deadline: Deadline = NEVER) -> Bounds:
 
 def _dependence(problem: Compiled) -> Witness:
     """The bound of limited depth, which few loops have."""
-    if all(limit is None for limit in problem.max_stage):
+    if problem.max_stage.count(None) == problem.size:
         return Witness("none")
     from stretto.bounds.dependence import dependence_bound  # noqa: PLC0415 - see above
 

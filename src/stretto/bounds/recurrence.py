@@ -30,6 +30,8 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
     best: Sequence[Edge] = ()
     latency, distance = 0, 1
     for members in graph.components:
+        if len(members) == 1 and not _gains(graph, members[0], latency, distance):
+            continue
         edges = graph.within(members).edges
         while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
@@ -60,6 +62,14 @@ def _ratio(cycle: Iterable[Edge]) -> tuple[int, int]:
     return latency // shared, distance // shared
 
 
+def _gains(graph: Graph, node: int, latency: int, distance: int) -> bool:
+    """Whether what waits for itself does so at a ratio above latency / distance."""
+    for other, gain, apart in graph.succs[node]:
+        if other == node and gain * distance > latency * apart:
+            return True
+    return False
+
+
 def _better_cycle(
     edges: Sequence[Edge], nodes: int, latency: int, distance: int, deadline: Deadline
 ) -> Sequence[Edge]:
@@ -69,7 +79,8 @@ def _better_cycle(
     λ's denominator): they settle unless a cycle gains, and then the parents show one.
     """
     steps = [
-        (e.src, e.dst, e.latency * distance - latency * e.distance, i) for i, e in enumerate(edges)
+        (src, dst, gain * distance - latency * apart, i)
+        for i, (src, dst, gain, apart) in enumerate(edges)
     ]
     value = [0] * nodes
     parent = [-1] * nodes

@@ -43,14 +43,14 @@ def _beats(found: Witness, best: Witness) -> bool:
 def _filled(holds: Iterable[Hold]) -> dict[int, int]:
     """Operation to the cells it fills in an iteration, in program order."""
     filled: dict[int, int] = {}
-    for hold in holds:
-        filled[hold.op] = filled.get(hold.op, 0) + hold.amount * hold.duration
+    for op, _, duration, amount in holds:
+        filled[op] = filled.get(op, 0) + amount * duration
     return filled
 
 
 def _parts(problem: Compiled, groups: _Groups) -> tuple[Part, ...]:
     names = problem.names
-    return tuple(Part(tuple(names[i] for i in ops), amount) for ops, amount in groups)
+    return tuple([Part(tuple([names[i] for i in ops]), amount) for ops, amount in groups])
 
 
 def _single_groups(_: Compiled, filled: dict[int, int]) -> _Groups:

@@ -316,6 +316,7 @@ class Rows:
         """As rows of numbers."""
         problem, ii, rank, (node, offset) = self.problem, self.ii, self.problem.rank, self.home
         done = [off + end for off, end in zip(offset, problem.completion, strict=True)]
+        seats = list(zip(node, offset, strict=True))
         rooms = problem.rooms
         kept = (*rooms.rotating, *rooms.values, *rooms.registers)
         agents = problem.registers
@@ -347,25 +348,23 @@ class Rows:
                 for members in problem.members
             ],
             writers=[
-                *([(node[i], offset[i]) for i in room.writers] for room in kept),
+                *[[*map(seats.__getitem__, room.writers)] for room in kept],
                 *([(node[i], offset[i] + at) for i, at in life.begins] for life in agents.lives),
             ],
             accessors=[
-                *(
+                *[
                     [(node[i], done[i] + ii * distance) for i, distance in room.accessors]
                     for room in kept
-                ),
+                ],
                 *(
                     [(node[i], offset[i] + at + ii * distance) for i, at, distance in life.ends]
                     for life in agents.lives
                 ),
             ],
-            room_bytes=[*(r.bytes for r in kept), *(life.bytes for life in agents.lives)],
+            room_bytes=[*[room.bytes for room in kept], *(life.bytes for life in agents.lives)],
             room_space=[
-                *(
-                    spaces.index(room.space) if k < len(rooms.rotating) else -1
-                    for k, room in enumerate(kept)
-                ),
+                *[spaces.index(room.space) for room in rooms.rotating],
+                *[-1] * (len(kept) - len(rooms.rotating)),
                 *(-2 - owners.index(life.owner) for life in agents.lives),
             ],
             base=[rooms.single_bytes.get(space, 0) for space in spaces],
@@ -415,7 +414,7 @@ class Rows:
 
     def _reach(self, every: Links) -> list[int]:
         """By node: from its start to the last one in it, or folded away behind it."""
-        found = [max([off for _, off in ops]) for ops in self.nodes]
+        found = [ops[0][1] if len(ops) == 1 else max([off for _, off in ops]) for ops in self.nodes]
         if self.fitted < len(self.nodes):
             for src, dst, gain in reversed(list(every)):
                 if dst >= self.fitted:
@@ -512,9 +511,9 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
     tight dependences of the earliest starts connect both ways.
     """
     around = {n for members in core.recurrences for n in members}
-    turning = [link for link in links if link[0] in around and link[1] in around]
-    if not turning:
+    if not around:
         return [[(n, 0)] for n in range(core.size)]
+    turning = [link for link in links if link[0] in around and link[1] in around]
     early = [0] * core.size
     moved = True
     while moved:
@@ -523,13 +522,22 @@ def _tied(core: Core, links: Links) -> list[list[tuple[int, int]]]:
             if early[src] + gain > early[dst]:
                 early[dst] = early[src] + gain
                 moved = True
-    tight: list[list[int]] = [[] for _ in early]
+    nodes = sorted(around)
+    local = {n: k for k, n in enumerate(nodes)}
+    tight: list[list[int]] = [[] for _ in nodes]
     for src, dst, gain in turning:
         if early[src] + gain == early[dst]:
-            tight[src].append(dst)
+            tight[local[src]].append(local[dst])
+    tied = {n: [n] for n in range(core.size)}
+    for members in strong_components(tight):
+        if len(members) > 1:
+            first, *others = sorted([nodes[k] for k in members])
+            tied[first] += others
+            for n in others:
+                del tied[n]
     found: list[list[tuple[int, int]]] = []
-    for members in sorted(map(sorted, strong_components(tight))):
-        low = min(early[n] for n in members)
+    for members in tied.values():
+        low = min([early[n] for n in members])
         found.append([(n, early[n] - low) for n in members])
     return found
 

@@ -26,7 +26,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
     faults = [
         *_empty(loop),
         *_duplicates(loop),
-        *_values(loop),
+        *(() if _well_defined(loop) else _values(loop)),
         *_storages(loop),
         *_spaces(loop),
         *_words(loop),
@@ -113,6 +113,22 @@ def _values(loop: Loop) -> Iterator[Fault]:
                 yield Fault(loop.at("operands", j, op=i), "dangling-operand", message + hint)
 
 
+def _well_defined(loop: Loop) -> bool:
+    """Whether all that is read or made is declared and made once, and lives in registers.
+
+    Then `_values`, which has them one by one, finds no fault.
+    """
+    declared = {value.name for value in loop.values}
+    results = [result for op in loop.ops for result in op.results]
+    made = {*results}
+    return (
+        len(made) == len(results)
+        and declared >= made
+        and declared.issuperset([operand.value for op in loop.ops for operand in op.operands])
+        and {(value.storage, value.view_of) for value in loop.values} <= {(None, None)}
+    )
+
+
 def _storages(loop: Loop) -> Iterator[Fault]:
     for i, storage in enumerate(loop.storages):
         if storage.bytes < 1:
@@ -170,23 +186,23 @@ def _accesses(loop: Loop) -> Iterator[Fault]:
         if not (op.writes or loop.reads.get(op.name) or op.reads):
             continue
         for listed_as, j, access in _touched(loop, op):
-            at, name = loop.at(listed_as, j, op=i), access.storage
+            name = access.storage
             storage = known.get(name)
             if storage is None:
                 message = f"`{op.name}` accesses `{name}`, which is no storage of this loop"
-                yield Fault(at, "unknown-storage", message)
+                yield Fault(loop.at(listed_as, j, op=i), "unknown-storage", message)
             elif storage.fixed and access.distance:
                 message = (
                     f"`{op.name}` reads fixed storage `{name}` at distance {access.distance}; a "
                     "fixed storage has one copy, whose content follows from the program order"
                 )
-                yield Fault(at, "fixed-distance", message)
+                yield Fault(loop.at(listed_as, j, op=i), "fixed-distance", message)
             elif storage.depth is not None and _beyond(op, access, storage.depth):
                 message = (
                     f"`{op.name}` reads `{name}` {access.distance} iterations back; "
                     f"its ring is capped at {storage.depth}"
                 )
-                yield Fault(at, "ring-depth", message)
+                yield Fault(loop.at(listed_as, j, op=i), "ring-depth", message)
             elif listed_as == "writes" or storage.fixed or access.distance:
                 continue
             elif name in written and name not in written_so_far:
@@ -194,7 +210,7 @@ def _accesses(loop: Loop) -> Iterator[Fault]:
                     f"`{op.name}` reads rotating storage `{name}` "
                     "before any operation of its iteration writes it"
                 )
-                yield Fault(at, "read-before-write", message)
+                yield Fault(loop.at(listed_as, j, op=i), "read-before-write", message)
         written_so_far.update(op.writes)
 
 
@@ -318,7 +334,7 @@ def _in_range(loop: Loop) -> bool:
     }
     numbers["distance"] += [read.distance for op in ops for read in op.reads]
     for what, found in numbers.items():
-        known = {number for number in found if number is not None}
+        known = {number for number in {*found} if number is not None}
         if known and not (min(known) >= 0 and max(known) <= _MOST.get(what, max(known))):
             return False
     return True
@@ -379,7 +395,7 @@ def _all_numbers(loop: Loop) -> Iterator[_Number]:
 
 
 def _unresolved(loop: Loop) -> Iterator[Fault]:
-    for i, op in enumerate(loop.ops):
+    for i, op in enumerate(() if loop.resolved else loop.ops):
         if not op.resolved:
             missing = "uses" if op.uses is None else "latency"
             message = f"`{op.name}` ({op.kind}) has no {missing}; classify the loop first"
@@ -398,7 +414,8 @@ def _slots(loop: Loop, machine: Machine) -> Iterator[Fault]:
                 message = f"`{op.name}` uses slot `{use.slot}`; {machine.name} has {names}"
                 yield Fault(loop.at("uses", j, "slot", op=i), "unknown-slot", message)
                 continue
-            known.append((use.slot, use.offset, use.end, use.occupancy))
+            if len(op.uses) > 1:
+                known.append((use.slot, use.offset, use.end, use.occupancy))
             capacity = capacities[use.slot]
             if capacity is not None and use.occupancy > capacity and use.duration > 0:
                 message = (
@@ -503,7 +520,8 @@ def _long_iteration(loop: Loop) -> Iterator[Fault]:
     """Operations that take too long one after the other, each until all it starts is ready."""
     longest = [op.completion for op in loop.ops]
     for src, _, latency, _ in loop.edges:
-        longest[src] = max(longest[src], latency)
+        if latency > longest[src]:  # noqa: PLR1730 - a call takes longer, here and elsewhere
+            longest[src] = latency
     total = sum(longest)
     if total > ITERATION_CYCLES:
         told = f"one after the other, the operations take {total:,} cycles"

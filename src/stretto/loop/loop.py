@@ -77,8 +77,9 @@ class Loop:
         """Value to (operation, distance) of all that read it, by its own name or a view's."""
         direct: dict[str, list[tuple[str, int]]] = {}
         for op in self.ops:
+            name = op.name
             for operand in op.operands:
-                direct.setdefault(operand.value, []).append((op.name, operand.distance))
+                direct.setdefault(operand.value, []).append((name, operand.distance))
         views: dict[str, list[tuple[str, int]]] = {}
         for value in self.values:
             if value.view_of is not None and value.name in self.producers:
@@ -87,9 +88,10 @@ class Loop:
                 views.setdefault(value.view_of, []).append((value.name, back))
         found: dict[str, tuple[tuple[str, int], ...]] = {}
         for value in self.values:
-            if value.name not in views:
-                reading = direct.get(value.name, ())
-                found[value.name] = tuple(dict.fromkeys(reading) if len(reading) > 1 else reading)
+            name = value.name
+            if name not in views:
+                reading = direct.get(name, ())
+                found[name] = tuple(dict.fromkeys(reading) if len(reading) > 1 else reading)
                 continue
             work, seen = [(value.name, 0)], dict[tuple[str, int], None]()
             while work:
@@ -133,10 +135,15 @@ class Loop:
         """Operations that only give what lies in a storage another name, and what they name."""
         return storage_views(self.ops, self.values)
 
-    @property
+    @cached_property
     def resolved(self) -> bool:
         """Whether the costs of every operation are known."""
         return all(op.resolved for op in self.ops)
+
+    @cached_property
+    def pinned(self) -> tuple[int, ...]:
+        """Program positions of the operations that are told where to stand."""
+        return tuple([i for i, op in enumerate(self.ops) if op.constraint.pinned])
 
     @cached_property
     def dependences(self) -> tuple[Dependence, ...]:

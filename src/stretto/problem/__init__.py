@@ -157,10 +157,10 @@ class Compiled:
         limits = [op.constraint.max_depth for op in self.loop.ops]
         return {i: limit for i, limit in enumerate(limits) if limit is not None}
 
-    @cached_property
+    @property
     def pinned(self) -> tuple[int, ...]:
         """Operations that are told where to stand."""
-        return tuple([i for i, op in enumerate(self.loop.ops) if op.constraint.pinned])
+        return self.loop.pinned
 
     def unmet(self, ii: int, starts: Sequence[int]) -> tuple[int, ...]:
         """Operations that do not stand where they are told to."""

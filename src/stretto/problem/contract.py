@@ -114,8 +114,10 @@ class Contracted:
 
     def place(self, ii: int, starts: list[int]) -> None:
         """Put what was folded as early as those it waits for allow; the others stand."""
+        if not self.gone:
+            return
         order, preds = [i for i in self.compiled.graph.order if i in self.gone], self.compiled.preds
-        moved = bool(order)
+        moved = True
         for i in order:
             starts[i] = 0
         while moved:
@@ -124,7 +126,7 @@ class Contracted:
                 first = start = starts[i]
                 for other, latency, distance in preds[i]:
                     ready = starts[other] + latency - ii * distance
-                    start = max(start, ready)
+                    start = ready if ready > start else start
                 if start > first:
                     starts[i], moved = start, True
 
@@ -138,9 +140,14 @@ def contracted(compiled: Compiled, leader: Sequence[int] | None = None) -> Contr
         [{} for _ in leader],
         list(compiled.completion),
     )
-    add = found.add
-    for src, dst, latency, distance in compiled.graph.edges:
-        add(leader[src], leader[dst], latency, distance)
+    add, out, into = found.add, found.out, found.into
+    for edge in compiled.graph.edges:
+        src, dst = leader[edge[0]], leader[edge[1]]
+        if src == dst or dst in out[src]:
+            add(src, dst, edge[2], edge[3])
+        else:  # the first of the two, as most are
+            out[src][dst] = [edge[2:]]
+            into[dst][src] = None
     for i, of in enumerate(leader):
         if i != of:
             found.tail[of] = max(found.tail[of], found.tail[i])

@@ -49,7 +49,10 @@ class Fusion:
         """By operation: what others must share to fuse with it; None: it never fuses."""
         if not self.wanted:
             return (None,) * len(self.loop.ops)
-        return tuple(fusion_class(op, self.machine) for op in self.loop.ops)
+        machine = self.machine
+        return tuple(
+            [None if op.facts.bank is None else fusion_class(op, machine) for op in self.loop.ops]
+        )
 
     @cached_property
     def alike(self) -> dict[FusionClass, tuple[int, ...]]:

@@ -92,15 +92,42 @@ class Graph:
     @cached_property
     def components(self) -> tuple[tuple[int, ...], ...]:
         """Strongly connected components that contain a cycle, each in topological order."""
-        if not any(edge[3] for edge in self.edges):
+        carried = [edge for edge in self.edges if edge[3]]
+        if not carried:
             return ()  # inside an iteration there is none
-        itself = {edge[0] for edge in self.edges if edge[0] == edge[1]}
+        succs, rank = self.succs, self.rank
+        nodes = self._turning(carried)
+        local = {node: k for k, node in enumerate(nodes)}
+        between = [[local[arc[0]] for arc in succs[node] if arc[0] in local] for node in nodes]
         found = [
-            tuple(sorted(members, key=self.rank.__getitem__))
-            for members in strong_components([[arc[0] for arc in arcs] for arcs in self.succs])
-            if len(members) > 1 or members[0] in itself
+            tuple(sorted([nodes[k] for k in members], key=rank.__getitem__))
+            for members in strong_components(between)
+            if len(members) > 1
         ]
-        return tuple(sorted(found, key=lambda members: self.rank[members[0]]))
+        alone = {edge[0] for edge in carried if edge[0] == edge[1]}.difference(*found)
+        found += [(node,) for node in alone]
+        return tuple(sorted(found, key=lambda members: rank[members[0]]))
+
+    def _turning(self, carried: Iterable[Edge]) -> list[int]:
+        """Operations that a cycle of several may lead through.
+
+        It comes to them from where a dependence is carried to, and leads on to where one is
+        carried from: one sweep each way.
+        """
+        apart = [edge for edge in carried if edge[0] != edge[1]]
+        after, before = {edge[1] for edge in apart}, {edge[0] for edge in apart}
+        succs = self.succs
+        for node in self.order:
+            if node in after:
+                after.update([arc[0] for arc in succs[node]])
+        found: list[int] = []
+        for node in self.order[::-1]:
+            if node in after:
+                if node not in before and before.isdisjoint([arc[0] for arc in succs[node]]):
+                    continue
+                before.add(node)
+                found.append(node)
+        return found
 
     def within(self, members: Sequence[int]) -> Graph:
         """The part of some operations, numbered 0, 1, ... in the order given, a topological one."""
@@ -157,7 +184,8 @@ def strong_components(successors: Sequence[Sequence[int]]) -> Iterable[list[int]
                     path.append(child)
                     work.append((child, iter(successors[child])))
                     break
-                low[node] = min(low[node], number[child])
+                if number[child] < low[node]:  # noqa: PLR1730 - a call takes longer
+                    low[node] = number[child]
             else:
                 work.pop()
                 if work and low[node] < low[work[-1][0]]:

@@ -63,17 +63,18 @@ class Holds:
     @cached_property
     def vectors(self) -> tuple[ResourceVector, ...]:
         """By operation."""
-        return tuple(op.vector for op in self.loop.ops)
+        return tuple([op.vector for op in self.loop.ops])
 
     @cached_property
     def completion(self) -> tuple[int, ...]:
         """By operation: cycles after its start when it is wholly done."""
-        return tuple(op.completion for op in self.loop.ops)
+        return tuple([op.completion for op in self.loop.ops])
 
     @cached_property
     def end(self) -> int:
         """The longest from the start of an operation until it holds nothing."""
-        return max((use.end for vector in self.vectors for use in vector.uses), default=0)
+        ends = [use.offset + use.duration for vector in self.vectors for use in vector.uses]
+        return max(ends, default=0)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -99,19 +100,25 @@ class Holds:
     def _number(self) -> dict[tuple[ColumnKind, str], int]:
         return {(column.kind, column.name): i for i, column in enumerate(self.columns)}
 
+    @cached_property
+    def _slots(self) -> dict[str, int]:
+        return {name: i for (kind, name), i in self._number.items() if kind == "slot"}
+
     def claims_of(self, vector: ResourceVector) -> tuple[Claim, ...]:
         """What a vector takes of what is limited."""
-        number = self._number
+        if not vector.uses:
+            return ()  # nor is anything drawn, for no time
+        slots = self._slots
         found: list[Claim] = []
         for use in vector.uses:
-            column = number.get(("slot", use.slot))
+            column = slots.get(use.slot)
             if column is not None and use.duration and use.occupancy:
                 claim = (column, use.offset, use.duration, use.occupancy)
                 found.append(made(Claim, claim))
         if vector.demands:
             for demand, cycles in vector.draws:
                 if demand.units and cycles:
-                    found.append(Claim(number["pool", demand.pool], 0, cycles, demand.units))
+                    found.append(Claim(self._number["pool", demand.pool], 0, cycles, demand.units))
         return tuple(found)
 
     @cached_property
@@ -130,7 +137,7 @@ class Holds:
 
     def on(self, kind: ColumnKind) -> dict[str, tuple[int, tuple[Hold, ...]]]:
         """Slots (or pools) that are held, first held first: their limit and holds."""
-        first = dict.fromkeys(claim.column for claims in self.claims for claim in claims)
+        first = dict.fromkeys([claim[0] for claims in self.claims for claim in claims])
         return {
             self.columns[i].name: (self.columns[i].limit, self.by_column[i])
             for i in first
@@ -240,8 +247,17 @@ class Rooms:
         for value in loop.values:
             name, size = value.name, value.register_bytes
             if size and name in producers:
-                read = tuple([(index[reader], d) for reader, d in readers[name]])
-                found.append(Room.of(name, REGISTERS, size, (index[producers[name]],), read))
+                maker, reading = index[producers[name]], readers[name]
+                own = (maker, 0)
+                if len(reading) == 1:  # as most are, for which no list is made
+                    read: tuple[Reader, ...] = ((index[reading[0][0]], reading[0][1]),)
+                else:
+                    read = tuple([(index[reader], d) for reader, d in reading])
+                touching = (own, *read)
+                if own in read:
+                    touching = tuple(dict.fromkeys(touching))
+                room = (name, REGISTERS, size, (maker,), read, touching, None)
+                found.append(made(Room, room))
         return tuple(found)
 
     @cached_property

@@ -68,6 +68,8 @@ class Registers:
     @cached_property
     def owners(self) -> dict[str, tuple[Agent, int]]:
         """The replicas that the loop has whose registers are stated, and how many of a kind."""
+        if all(agent.registers is None for agent in self.machine.agents):
+            return {}
         found = dict.fromkeys(home for home in self._home if home is not None)
         count = [agent.name for agent, _ in found]
         return {

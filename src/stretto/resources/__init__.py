@@ -194,7 +194,7 @@ def summarize(loop: Loop, machine: Machine) -> BlockSummary:
             tags.update(dict.fromkeys(row.tags))
         elif op.facts.tag is not None:
             tags[op.facts.tag] = None
-        for use in op.vector.uses:
+        for use in op.uses or ():
             if use.duration:
                 held = use.duration * use.occupancy
                 pressure[use.slot] = pressure.get(use.slot, 0) + held

@@ -72,6 +72,8 @@ def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
 
 def _partly_filled(loop: Loop) -> Iterator[str]:
     """Buffers of which a part is never written: legal, for padding say, but seldom meant."""
+    if not loop.homes:
+        return
     writers = Counter(name for op in loop.ops for name in set(op.writes))
     storages = {s.name: s for s in loop.storages}
     values = {value.name: value for value in loop.values}
@@ -117,6 +119,8 @@ class Resolved:
 
 def resolve(loop: Loop, machine: Machine) -> Resolved:
     """The loop on a machine; LoopError with every operation that has no place there."""
+    if loop.resolved:
+        return Resolved(loop)
     values = {value.name: value for value in loop.values}
     storages = {storage.name: storage for storage in loop.storages}
     ops: list[Op] = []

@@ -81,10 +81,10 @@ def placements(
         order[i], count = count, count + 1
     found: list[Placement] = []
     for op, position in zip(ops, order, strict=True):
-        start = starts[op.name]
-        rung, arm = seated_by.get(op.name, ("", ""))
-        placed = Placement(op.name, start, start // ii, position, rung, arm, start % ii)
-        found.append(placed)
+        name = op.name
+        start = starts[name]
+        rung, arm = seated_by.get(name, ("", ""))
+        found.append(Placement(name, start, start // ii, position, rung, arm, start % ii))
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def stage_count(ii: int, starts: Iterable[int]) -> int:
 
 def pipeline_depth(loop: Loop, ii: int, starts: Mapping[str, int]) -> int:
     """Iterations in flight until the last result is ready."""
-    return -(-(max(starts[op.name] + op.ready for op in loop.ops) + 1) // ii)
+    return -(-(max([starts[op.name] + op.ready for op in loop.ops]) + 1) // ii)
 
 
 def lifetime(loop: Loop, storage: Storage, ii: int, starts: Mapping[str, int]) -> int:

@@ -105,7 +105,9 @@ def schedule_prepared(
         patience.check()
         compiled = compile_loop(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
         bounds = bounds_of(compiled, patience)
-        problem = for_search(compiled, replace(options, quick=proof is not None))
+        quick = proof is not None
+        asked = options if options.quick == quick else replace(options, quick=quick)
+        problem = for_search(compiled, asked)
         notes = (*ready.notes, *(Note(loop.at(), text) for text in chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
         analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)

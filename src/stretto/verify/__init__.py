@@ -62,7 +62,7 @@ def verify(
     max_stages: int | None = None,
 ) -> tuple[Violation, ...]:
     """Every violation of the rules of legality; none: the schedule is legal."""
-    for op in loop.ops:
+    for op in () if loop.resolved else loop.ops:
         if not op.resolved:
             missing = "uses" if op.uses is None else "latency"
             raise StrettoError(

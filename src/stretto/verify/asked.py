@@ -22,22 +22,24 @@ def stated_and_flows(loop: Loop) -> tuple[Dependence, ...]:
     found: dict[tuple[str, str, int, DependenceKind], Dependence] = {}
     for d in (*loop.stated, *_flows(loop)):
         key = (d.src, d.dst, d.distance, d.kind)
-        known = found.get(key)
-        if known is None or known.latency < d.latency:
+        known = found.setdefault(key, d)
+        if known.latency < d.latency:
             found[key] = d
     return tuple(found.values())
 
 
-def _flows(loop: Loop) -> Iterator[Dependence]:
+def _flows(loop: Loop) -> list[Dependence]:
     made_by = {result: op for op in loop.ops for result in op.results}
+    found: list[Dependence] = []
     for op in loop.ops:
+        name = op.name
         for operand in op.operands:
-            maker = made_by.get(operand.value)
+            value = operand.value
+            maker = made_by.get(value)
             if maker is not None:
                 latency = maker.ready if operand.latency is None else operand.latency
-                yield Dependence(
-                    maker.name, op.name, latency, operand.distance, "flow", operand.value
-                )
+                found.append(Dependence(maker.name, name, latency, operand.distance, "flow", value))
+    return found
 
 
 def flows_inside(loop: Loop) -> dict[str, set[tuple[str, str, int]]]:

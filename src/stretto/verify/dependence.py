@@ -94,12 +94,16 @@ def _laid_out(laid: Layout, storage: Storage) -> Iterator[_Copy]:
     if storage.fixed:
         rows = [(touch, i, i == 0) for i in range(SHOWN) for touch in touched]
     else:
-        inside = sorted(touched, key=lambda touch: (touch.back, touch.position))
+        inside: Sequence[Touch] = touched
+        if any(touch.back for touch in touched):
+            inside = sorted(touched, key=lambda touch: (touch.back, touch.position))
         copies = min(kept.copies, storage.depth or kept.copies)
         rows = [(touch, at + touch.back, at == 0) for at in (0, copies) for touch in inside]
     turns: list[Turn] = []
+    starts, ii = laid.starts, laid.ii
     for touch, i, first in rows:
-        op, begin = touch.op, laid.at(touch.op.name, i)
+        op = touch.op
+        begin = starts[op.name] + i * ii
         turns.append(Turn(touch, op, i, begin, begin + op.completion, first))
     yield _Copy(storage, turns, laid.flows[storage.name])
 

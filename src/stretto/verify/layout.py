@@ -112,18 +112,21 @@ class Layout:
     def starts(self) -> dict[str, int]:
         """Start of each operation of the loop that is placed."""
         found = {each.op: each.start for each in reversed(self.analysis.placements)}
-        return {op.name: found[op.name] for op in self.loop.ops if op.name in found}
+        names = [op.name for op in self.loop.ops]
+        return {name: found[name] for name in names if name in found}
 
     @cached_property
     def placed(self) -> tuple[Op, ...]:
         """Operations that are placed, in program order."""
-        return tuple(op for op in self.loop.ops if op.name in self.starts)
+        starts = self.starts
+        return tuple([op for op in self.loop.ops if op.name in starts])
 
     @cached_property
     def complete(self) -> bool:
         """Whether every operation is placed once and nothing else is."""
-        names = [placement.op for placement in self.analysis.placements]
-        return sorted(names) == sorted(op.name for op in self.loop.ops)
+        placed = [placement.op for placement in self.analysis.placements]
+        names = [op.name for op in self.loop.ops]
+        return placed == names or sorted(placed) == sorted(names)
 
     @cached_property
     def ii(self) -> int:
@@ -173,9 +176,10 @@ class Layout:
     @cached_property
     def levels(self) -> dict[str, int]:
         """Round in which each operation becomes ready; empty when some never does."""
-        missing = {name: len(before) for name, before in self.predecessors.items()}
+        predecessors = self.predecessors
+        missing = {name: len(before) for name, before in predecessors.items()}
         after: dict[str, list[str]] = {name: [] for name in missing}
-        for name, before in self.predecessors.items():
+        for name, before in predecessors.items():
             for other in before:
                 after[other].append(name)
         level: dict[str, int] = {}
@@ -213,12 +217,12 @@ class Layout:
         if not lasting:
             return
         ii, load = self.ii, 0
-        stages = max(0, *[span.begin for span in lasting]) // ii + 1
-        longest = max([span.end - span.begin for span in lasting])
+        held = [(span.begin, span.end, span.amount) for span in lasting]
+        stages = max(0, max(held)[0]) // ii + 1
+        longest = max([end - begin for begin, end, _ in held])
         opens = (stages + longest // ii) * ii
         changes: list[tuple[int, int]] = []
-        for span in lasting:
-            begin, end, amount = span.begin, span.end, span.amount
+        for begin, end, amount in held:
             # As `running` has it: the first that has not ended, and the first that has not begun.
             first, fresh = (opens - 1 - end) // ii + 1, (opens - 1 - begin) // ii + 1
             load += amount * (fresh - first)

@@ -35,12 +35,13 @@ def target(laid: Layout) -> Iterator[Violation]:
 def names(laid: Layout) -> Iterator[Violation]:
     """Every operation is placed, once, at 0 or later; nothing else is."""
     placements = laid.analysis.placements
-    times = Counter(placement.op for placement in placements)
+    times = Counter([placement.op for placement in placements])
     for op in laid.loop.ops:
         if op.name not in times:
             yield Violation("order", f"`{op.name}` has no place", (op.name,))
+    index = laid.loop.index
     for name, count in times.items():
-        if name not in laid.loop.index:
+        if name not in index:
             message = f"`{name}` is placed, but loop `{laid.loop.name}` has no such operation"
             yield Violation("order", message, (name,))
         if count > 1:
@@ -64,7 +65,7 @@ def order(laid: Layout) -> Iterator[Violation]:
 def _origin(laid: Layout) -> Iterator[Violation]:
     if not laid.starts:
         return
-    first = min(laid.starts, key=lambda name: laid.starts[name])
+    first = min(laid.starts, key=laid.starts.__getitem__)
     if laid.stage(first) > 0:
         start = laid.starts[first]
         message = (
@@ -75,8 +76,9 @@ def _origin(laid: Layout) -> Iterator[Violation]:
 
 
 def _stages(laid: Layout) -> Iterator[Violation]:
+    ii = laid.ii
     for placement in laid.analysis.placements:
-        stage = placement.start // laid.ii
+        stage, cycle = divmod(placement.start, ii)
         if placement.stage != stage:
             message = (
                 f"`{placement.op}` is said to be in stage {placement.stage}; "
@@ -84,7 +86,6 @@ def _stages(laid: Layout) -> Iterator[Violation]:
             )
             detail = (("published", placement.stage), ("stage", stage), ("ii", laid.ii))
             yield Violation("order", message, (placement.op,), detail)
-        cycle = placement.start - stage * laid.ii
         if placement.cycle not in (None, cycle):
             message = (
                 f"`{placement.op}` is said to be at cycle {placement.cycle}; "
@@ -106,8 +107,9 @@ def _ranks(laid: Layout) -> Iterator[Violation]:
     for start, _, _, name in sorted(
         [(start, levels[name], index[name], name) for name, start in laid.starts.items()]
     ):
-        rank[name] = filled.get(start // ii, 0)
-        filled[start // ii] = rank[name] + 1
+        stage = start // ii
+        rank[name] = filled.get(stage, 0)
+        filled[stage] = rank[name] + 1
     for placement in laid.analysis.placements:
         if placement.order != rank[placement.op]:
             message = (
@@ -128,8 +130,10 @@ def _counts(laid: Layout) -> Iterator[Violation]:
     if published not in (0, stages):
         message = f"the stage count is said to be {published}; the last stage is {stages - 1}"
         yield Violation("order", message, (), (("published", published), ("stages", stages)))
-    last = max(laid.placed, key=lambda op: laid.starts[op.name] + op.ready)
-    ready = laid.starts[last.name] + last.ready
+    starts = laid.starts
+    ends = [starts[op.name] + op.ready for op in laid.placed]
+    ready = max(ends)
+    last = laid.placed[ends.index(ready)]
     depth = ready // laid.ii + 1
     published = laid.analysis.pipeline_depth
     if published not in (0, depth):

@@ -17,8 +17,10 @@ def depth(laid: Layout) -> Iterator[Violation]:
     """No operation stands deeper than it may, nor the whole schedule."""
     for op in laid.placed:
         most = op.constraint.max_depth
+        if most is None:
+            continue
         stage = laid.stage(op.name)
-        if most is not None and stage > most:
+        if stage > most:
             message = (
                 f"`{op.name}` is in stage {stage} (start {laid.starts[op.name]}, II {laid.ii}); "
                 f"its max_depth is {most}"
@@ -51,9 +53,10 @@ def group(laid: Layout) -> Iterator[Violation]:
 def pin(laid: Layout) -> Iterator[Violation]:
     """Every operation stands where it is pinned, and before those it is to stand before."""
     for op in laid.placed:
-        asked, start = op.constraint, laid.starts[op.name]
+        asked = op.constraint
         if asked.start is asked.stage is asked.cycle is None and not asked.before:
             continue
+        start = laid.starts[op.name]
         for what, wanted, has in (
             ("start", asked.start, start),
             ("stage", asked.stage, laid.stage(op.name)),

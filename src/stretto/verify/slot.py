@@ -38,11 +38,16 @@ def holds(laid: Layout) -> dict[str, list[Span]]:
     """Per slot, what iteration 0 holds of it; members that start together hold once."""
     if laid.analysis.fused:
         return _joined(laid)
+    starts = laid.starts
     spans: dict[str, list[Span]] = {}
     for op in laid.placed:
         if op.uses:
-            for use in _held(op):
-                spans.setdefault(use.slot, []).append(_span(op, use, laid.starts[op.name]))
+            owner, start = (op.name,), starts[op.name]
+            for use in op.uses if len(op.uses) == 1 else _held(op):
+                if use.duration > 0:
+                    begin = start + use.offset
+                    span = Span(owner, begin, begin + use.duration, use.occupancy)
+                    spans.setdefault(use.slot, []).append(span)
     return spans
 
 

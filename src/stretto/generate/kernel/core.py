@@ -63,13 +63,26 @@ class Core:
     @cached_property
     def recurrences(self) -> tuple[tuple[int, ...], ...]:
         """Nodes that wait for each other around a cycle, each set in topological order."""
+        nodes = self._turning
+        if not nodes:
+            return ()
         rank = {node: position for position, node in enumerate(self.order)}
+        local = {node: k for k, node in enumerate(nodes)}
+        between = [[local[s[0]] for s in self.succs[node] if s[0] in local] for node in nodes]
         found = [
-            tuple(sorted(members, key=rank.__getitem__))
-            for members in strong_components([[s[0] for s in steps] for steps in self.succs])
+            tuple(sorted([nodes[k] for k in members], key=rank.__getitem__))
+            for members in strong_components(between)
             if len(members) > 1
         ]
         return tuple(sorted(found, key=lambda members: rank[members[0]]))
+
+    @property
+    def _turning(self) -> Sequence[int]:
+        """Nodes that a cycle may lead through: one of the loop, or one that fusing has closed."""
+        if self.size < self.problem.size - len(self.rest.gone):
+            return range(self.size)
+        around = {i for c in self.problem.graph.components if len(c) > 1 for i in c}
+        return [node for node, ops in enumerate(self.nodes) if ops[0] in around]
 
     @cached_property
     def max_stage(self) -> tuple[int | None, ...]:
@@ -135,10 +148,10 @@ class Core:
         """The claims as they are, and the first II at which they need no winding; 0: none."""
         enough = 1
         for claims in self.claims:
-            if len({claim.column for claim in claims}) < len(claims):
+            if len(claims) > 1 and len({claim[0] for claim in claims}) < len(claims):
                 return 0, ()
-            for claim in claims:
-                enough = max(enough, claim.offset + 1, claim.duration)
+            for _, offset, duration, _ in claims:
+                enough = max(enough, offset + 1, duration)
         return enough, self.claims
 
     def segments(self, ii: int) -> tuple[tuple[Segment, ...], ...]:
@@ -196,24 +209,28 @@ def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool
     kept = _topological(kept, arcs) if together else kept
     ordered = sorted(kept)
     number = {i: k for k, i in enumerate(ordered)}
-    nodes = tuple(together.get(i, (i,)) for i in ordered)
+    nodes = tuple([together.get(i, (i,)) for i in ordered])
     succs = tuple(
-        tuple(
-            (number[other], latency, distance)
-            for other, pairs in arcs.out[i].items()
-            for latency, distance in pairs
-        )
-        for i in ordered
+        [
+            tuple(
+                [
+                    (number[other], latency, distance)
+                    for other, pairs in arcs.out[i].items()
+                    for latency, distance in pairs
+                ]
+            )
+            for i in ordered
+        ]
     )
     return Core(
         problem,
         nodes,
-        tuple(_claims(problem, ops) for ops in nodes),
+        tuple([_claims(problem, ops) for ops in nodes]),
         problem.holds.limits,
-        tuple(number[i] for i in kept),
+        tuple([number[i] for i in kept]),
         succs,
-        tuple(arcs.tail[i] for i in ordered),
-        tuple(tuple(arcs.lead.get(i, ())) for i in ordered),
+        tuple([arcs.tail[i] for i in ordered]),
+        tuple([tuple(arcs.lead.get(i, ())) for i in ordered]),
         arcs,
     )
 

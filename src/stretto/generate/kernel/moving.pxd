@@ -4,7 +4,7 @@ cimport cython
 ctypedef long long i64
 
 cdef i64 BLAME, SHARES, PLAIN, FAR, LIGHT, AIMED, HOPE, HISTORY, STRAY, PUSHES, CROWDED, DEEPEST
-cdef i64 SWAPS, GAPS, PICKS, CLOSE, CUTS
+cdef i64 POOL, SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 
 @cython.final
@@ -13,6 +13,8 @@ cdef class Moving:
     cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
     cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
+    cdef i64[::1] pool
+    cdef i64 taken
     cdef public i64 seed
     cdef i64 excess, stages, bytes, peak, area, least, plain
     cdef i64 best_excess, best_stages, best_bytes, best_peak
@@ -29,43 +31,51 @@ cdef class Moving:
     cdef i64[::1] kept, spot, opens, crew, blame, post_src, post_dst, post_gain
     cdef i64[::1] agents, phase, rest, weighs, lane_of, lane_from, lane_len, lane_op
 
+    @cython.locals(first=i64)
+    cdef i64[::1] zeros(self, i64 count)
+    @cython.locals(found=i64[::1], k=i64)
+    cdef i64[::1] row(self, values)
+    @cython.locals(found=i64[::1], k=i64)
+    cdef i64[::1] field(self, rows, i64 count, i64 which)
+    @cython.locals(found=i64[::1], k=i64, n=i64)
+    cdef i64[::1] ends(self, rows)
     cdef void _connect(self, i64[::1] src, i64[::1] dst, i64[::1] gain) noexcept
     cdef void _hold(self) noexcept
     cdef _part(self)
     cdef void _touch(self, i64[::1] seen) noexcept
     cdef i64 below(self, i64 n) noexcept
-    cdef i64 wrap(self, i64 start) noexcept
-    cdef i64 near(self, i64 cycle) noexcept
-    cdef i64 held_from(self, i64 s) noexcept
+    cdef inline i64 wrap(self, i64 start) noexcept
+    cdef inline i64 near(self, i64 cycle) noexcept
+    cdef inline i64 held_from(self, i64 s) noexcept
     cdef i64 part_of(self, i64 s) noexcept
     cdef void link(self, i64 s) noexcept
     cdef void unlink(self, i64 s) noexcept
-    cdef void seat(self, i64 op, i64 at) noexcept
+    cdef inline void seat(self, i64 op, i64 at) noexcept
     cdef void load(self, i64[::1] starts) noexcept
     cdef bint accept(self) noexcept
-    cdef void put(self, i64 op, i64 at) noexcept
+    cdef inline void put(self, i64 op, i64 at) noexcept
     cdef void undo(self) noexcept
     cdef bint insert(self, i64 op, i64 at, bint onward) noexcept
-    cdef i64 crowding(self, i64 s) noexcept
-    cdef i64 alone(self, i64 s) noexcept
+    cdef inline i64 crowding(self, i64 s) noexcept
+    cdef inline i64 alone(self, i64 s) noexcept
     cdef i64 crowd(self, i64 s, i64 count) noexcept
     cdef i64 meeting(self, i64 s) noexcept
     cdef i64 beside(self, i64 op) noexcept
     cdef bint windows(self, i64 stages) noexcept
     cpdef bint overfull(self)
-    cdef bint overheld(self, i64 column, i64 begin, i64 count) noexcept
+    cdef inline bint overheld(self, i64 column, i64 begin, i64 count, i64 total) noexcept
     cpdef i64 part(self, i64 stages, i64 looks)
     cdef bint seat_early(self) noexcept
     cdef bint branch(self, i64 depth) noexcept
     cdef bint sever(self, i64 one, i64 two, i64 depth) noexcept
-    cdef void post(self, i64 one, i64 two, i64 gain) noexcept
+    cdef inline void post(self, i64 one, i64 two, i64 gain) noexcept
     cdef bint narrow(self) noexcept
     cdef bint follow(self, i64 last) noexcept
-    cdef bint tighten(self, i64 src, i64 dst, i64 gain) noexcept
-    cdef void enlist(self, i64 node) noexcept
+    cdef inline bint tighten(self, i64 src, i64 dst, i64 gain) noexcept
+    cdef inline void enlist(self, i64 node) noexcept
     cdef bint scatter(self) noexcept
     cdef i64 collide(self, i64 first) noexcept
-    cdef void apart(self, i64 one, i64 two) noexcept
+    cdef inline void apart(self, i64 one, i64 two) noexcept
     cdef i64 swarm(self, i64 first) noexcept
     cpdef bint fit(self, i64 stages, i64 moves, i64 hot, i64 patience, i64 look=*)
     cpdef bint close(self, i64 turn, i64 moves, i64 hot, i64 patience)
@@ -83,11 +93,11 @@ cdef class Moving:
     cdef bint gap(self, i64 op, i64 at, bint later) noexcept
     cdef bint derive(self) noexcept
     cdef bint ripple(self) noexcept
-    cdef void lift(self, i64 node, i64 behind) noexcept
+    cdef inline void lift(self, i64 node, i64 behind) noexcept
     cdef bint gather(self) noexcept
     cdef void settle(self) noexcept
     cdef i64 lives_of(self, i64 op) noexcept
-    cdef i64 life(self, i64 r) noexcept
+    cdef inline i64 life(self, i64 r) noexcept
     cdef i64 spanned(self) noexcept
     cdef bint measure(self) noexcept
     cdef bint fill(self) noexcept

@@ -24,8 +24,7 @@ runs this file where nothing was compiled. So no number here is negative where i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from collections.abc import Iterable, Sequence
 
 from stretto.generate.kernel.board import NEVER, Board, Worth
 
@@ -64,6 +63,11 @@ STRAY = 8
 """Stages beyond twice as many as the best placement has at which starts are given up."""
 
 
+POOL = 4096
+"""Numbers that rows are cut from at a time."""
+_ZERO = array("q", [0])
+
+
 def _numbers(values: Iterable[int]) -> array[int]:
     found = array("q", values)
     found.append(0)
@@ -71,17 +75,7 @@ def _numbers(values: Iterable[int]) -> array[int]:
 
 
 def _zeros(count: int) -> array[int]:
-    return array("q", bytes(8 * (count + 1)))
-
-
-def _cut(rows: Sequence[Sequence[object]]) -> array[int]:
-    return array("q", accumulate(map(len, rows), initial=0))
-
-
-def _fields(rows: Sequence[Sequence[Sequence[int]]], width: int) -> Iterator[array[int]]:
-    """All entries of all rows, field by field."""
-    flat = list(chain.from_iterable(rows))
-    return map(_numbers, zip(*flat, strict=True) if flat else ((),) * width)
+    return _ZERO * (count + 1)
 
 
 class Moving:
@@ -89,91 +83,104 @@ class Moving:
 
     def __init__(self, board: Board) -> None:  # noqa: PLR0915 - a row of numbers each
         n = len(board.order)
+        self.pool, self.taken = _zeros(0), 1
         self.n = n
         self.ii = board.ii
         self.fitted = board.fitted
         self.ruled = bool(board.groups) or min(board.last, default=FAR) < FAR
         self.ruled = self.ruled or board.pinned
-        self.order = _numbers(board.order)
+        self.order = self.row(board.order)
         self.foremost = max(board.first, default=0)
         self.head: int = 0
         self.waiting: int = 0
-        self.place = _zeros(n)
-        self.line, self.waits = _zeros(n), _zeros(n)
-        self.reach = _numbers(board.reach)
-        self.first = _numbers(board.first)
-        self.last = _numbers(board.last)
-        self.frozen = _zeros(n)
+        self.place = self.zeros(n)
+        self.line, self.waits = self.zeros(n), self.zeros(n)
+        self.reach = self.row(board.reach)
+        self.first = self.row(board.first)
+        self.last = self.row(board.last)
+        self.frozen = self.zeros(n)
         self.pinned = board.pinned
         self.arcs = len(board.arcs)
-        self.arc_src, self.arc_dst = _numbers(board.arcs.src), _numbers(board.arcs.dst)
-        self.arc_gain = _numbers(board.arcs.gain)
-        self.weight, self.short = _zeros(self.arcs), _zeros(self.arcs)
-        self.astray = _zeros(n)
+        self.arc_src, self.arc_dst = self.row(board.arcs.src), self.row(board.arcs.dst)
+        self.arc_gain = self.row(board.arcs.gain)
+        self.weight, self.short = self.zeros(self.arcs), self.zeros(self.arcs)
+        self.astray = self.zeros(n)
         self.heavy = self.lack = 0
-        self.arcs_at, self.arcs_of = _zeros(n), _zeros(2 * self.arcs)
+        self.arcs_at, self.arcs_of = self.zeros(n), self.zeros(2 * self.arcs)
         self.every = len(board.every)
-        self.succ_at, self.pred_at = _zeros(n), _zeros(n)
-        self.succ_op, self.succ_gain = _zeros(self.every), _zeros(self.every)
-        self.pred_op, self.pred_gain = _zeros(self.every), _zeros(self.every)
+        self.succ_at, self.pred_at = self.zeros(n), self.zeros(n)
+        self.succ_op, self.succ_gain = self.zeros(self.every), self.zeros(self.every)
+        self.pred_op, self.pred_gain = self.zeros(self.every), self.zeros(self.every)
         self._connect(
-            _numbers(board.every.src), _numbers(board.every.dst), _numbers(board.every.gain)
+            self.row(board.every.src), self.row(board.every.dst), self.row(board.every.gain)
         )
-        self.seg_at = _cut(board.segments)
+        self.seg_at = self.ends(board.segments)
         self.segs = self.seg_at[n]
-        self.seg_col, self.seg_off, self.seg_len, self.seg_amt = _fields(board.segments, 4)
+        self.seg_col = self.field(board.segments, self.segs, 0)
+        self.seg_off = self.field(board.segments, self.segs, 1)
+        self.seg_len = self.field(board.segments, self.segs, 2)
+        self.seg_amt = self.field(board.segments, self.segs, 3)
         self.columns = len(board.limits)
-        self.limit = _numbers(board.limits)
-        self.seg_op, self.keeps, self.holders = _zeros(self.segs), _zeros(n), _zeros(n)
-        self.lane_at, self.lane_seg = _zeros(self.columns), _zeros(self.segs)
+        self.limit = self.row(board.limits)
+        self.seg_op, self.keeps, self.holders = self.zeros(self.segs), self.zeros(n), self.zeros(n)
+        self.lane_at, self.lane_seg = self.zeros(self.columns), self.zeros(self.segs)
         self.begun = 0
-        self.lane_of, self.lane_from = _zeros(self.segs), _zeros(self.segs)
-        self.lane_len, self.lane_op = _zeros(self.segs), _zeros(self.segs)
-        self.longest = _zeros(self.columns)
-        self.met = _zeros(self.segs)
+        self.lane_of, self.lane_from = self.zeros(self.segs), self.zeros(self.segs)
+        self.lane_len, self.lane_op = self.zeros(self.segs), self.zeros(self.segs)
+        self.longest = self.zeros(self.columns)
+        self.met = self.zeros(self.segs)
         self._hold()
         self._part()
         self.groups = len(board.groups)
-        self.group_at = _cut(board.groups)
-        self.group_op, self.group_off = _fields(board.groups, 2)
-        self.grouped = _zeros(n)
+        self.group_at = self.ends(board.groups)
+        grouped = self.group_at[self.groups]
+        self.group_op = self.field(board.groups, grouped, 0)
+        self.group_off = self.field(board.groups, grouped, 1)
+        self.grouped = self.zeros(n)
         for row in board.groups:
             for op, _ in row:
                 self.grouped[op] = 1
         self.rooms = len(board.room_bytes)
-        self.wr_at, self.acc_at = _cut(board.writers), _cut(board.accessors)
-        self.wr_op, self.wr_off = _fields(board.writers, 2)
-        self.acc_op, self.acc_done = _fields(board.accessors, 2)
-        self.room_bytes = _numbers(board.room_bytes)
-        self.room_space = _numbers(board.room_space)
-        self.touch_at, self.touch_room = _zeros(n), _zeros(self.acc_at[self.rooms])
-        self._touch(_zeros(n))
+        self.wr_at, self.acc_at = self.ends(board.writers), self.ends(board.accessors)
+        writers, accessors = self.wr_at[self.rooms], self.acc_at[self.rooms]
+        self.wr_op = self.field(board.writers, writers, 0)
+        self.wr_off = self.field(board.writers, writers, 1)
+        self.acc_op = self.field(board.accessors, accessors, 0)
+        self.acc_done = self.field(board.accessors, accessors, 1)
+        self.room_bytes = self.row(board.room_bytes)
+        self.room_space = self.row(board.room_space)
+        self.touch_at, self.touch_room = self.zeros(n), self.zeros(accessors)
+        self._touch(self.zeros(n))
         self.spaces = len(board.base)
-        self.base = _numbers(board.base)
-        self.budget = _numbers(board.budget)
-        self.used = _zeros(self.spaces)
+        self.base = self.row(board.base)
+        self.budget = self.row(board.budget)
+        self.used = self.zeros(self.spaces)
         self.always, self.unit, self.registers = board.always, board.unit, board.registers
-        self.start, self.cycle, self.now = _zeros(n), _zeros(n), _zeros(n)
-        self.best, self.early, self.late = _zeros(n), _zeros(n), _zeros(n)
+        self.start, self.cycle, self.now = self.zeros(n), self.zeros(n), self.zeros(n)
+        self.best, self.early, self.late = self.zeros(n), self.zeros(n), self.zeros(n)
         self.most = 2 * n + 4
         self.pushes = self.most
         """Nodes that one move may push out of the way."""
-        self.queue = _zeros(self.most + n)
-        self.log_op, self.log_at = _zeros(2 * self.most + n), _zeros(2 * self.most + n)
+        self.queue = self.zeros(self.most + n)
+        self.log_op, self.log_at = self.zeros(2 * self.most + n), self.zeros(2 * self.most + n)
         self.logged = 0
-        self.agents = _numbers(board.agents)
-        self.begin, self.end = _zeros(self.rooms), _zeros(self.rooms)
-        self.phase, self.rest = _zeros(self.rooms), _zeros(self.rooms)
-        self.weighs = _zeros(self.rooms)
+        self.agents = self.row(board.agents)
+        self.begin, self.end = self.zeros(self.rooms), self.zeros(self.rooms)
+        self.phase, self.rest = self.zeros(self.rooms), self.zeros(self.rooms)
+        self.weighs = self.zeros(self.rooms)
         self.cells = self.rooms**2 > self.ii + self.rooms
-        self.change = _zeros(self.ii + 1 if self.cells else 0)
-        self.history = _zeros(HISTORY)
-        self.kept, self.spot, self.opens = _zeros(0), _zeros(self.segs), _zeros(self.segs)
+        self.change = self.zeros(self.ii + 1 if self.cells else 0)
+        self.history = self.zeros(HISTORY)
+        self.kept, self.spot, self.opens = (
+            self.zeros(0),
+            self.zeros(self.segs),
+            self.zeros(self.segs),
+        )
         self.crew = array("q")
-        self.blame = _zeros(n)
+        self.blame = self.zeros(n)
         self.sure, self.deep, self.plainly = True, False, True
-        self.post_src, self.post_dst = _zeros(2 * DEEPEST), _zeros(2 * DEEPEST)
-        self.post_gain = _zeros(2 * DEEPEST)
+        self.post_src, self.post_dst = self.zeros(2 * DEEPEST), self.zeros(2 * DEEPEST)
+        self.post_gain = self.zeros(2 * DEEPEST)
         self.turns = self.looks = self.posted = self.summit = self.upmost = 0
         self.nearest = self.farthest = self.source = self.target = 0
         self.seed = 20260
@@ -189,6 +196,38 @@ class Moving:
             self.link(s)
 
     # Made ready -------------------------------------------------------------------------------
+
+    def zeros(self, count: int) -> array[int]:
+        """A row of so many, and one more: a piece of a pool, for a view of its own takes longer."""
+        first = self.taken
+        if first + count >= len(self.pool):
+            first, self.pool = 0, _zeros(max(count, POOL))
+        self.taken = first + count + 1
+        return self.pool[first : self.taken]
+
+    def row(self, values: Sequence[int]) -> array[int]:
+        """A row of these, and a zero."""
+        found = self.zeros(len(values))
+        for k, value in enumerate(values):
+            found[k] = value
+        return found
+
+    def field(self, rows: Sequence[Sequence[Sequence[int]]], count: int, which: int) -> array[int]:
+        """One field of all entries of all rows, of which there are so many."""
+        found, k = self.zeros(count), 0
+        for row in rows:
+            for entry in row:
+                found[k] = entry[which]
+                k += 1
+        return found
+
+    def ends(self, rows: Sequence[Sequence[object]]) -> array[int]:
+        """Where each row begins, and where the last one ends."""
+        found, k = self.zeros(len(rows)), 0
+        for n, row in enumerate(rows):
+            k += len(row)
+            found[n + 1] = k
+        return found
 
     def _connect(self, src: array[int], dst: array[int], gain: array[int]) -> None:
         """By node: its place in the order, the arcs at it, and who follows and precedes it."""
@@ -249,8 +288,8 @@ class Moving:
 
     def _part(self) -> None:
         """Cut crowded columns into parts of their cycles, each with a list of who begins there."""
-        self.part_wide, self.parts = _zeros(self.columns), _zeros(self.columns)
-        self.part_at = _zeros(self.columns)
+        self.part_wide, self.parts = self.zeros(self.columns), self.zeros(self.columns)
+        self.part_at = self.zeros(self.columns)
         for column in range(self.columns):
             count = self.lane_at[column + 1] - self.lane_at[column]
             parts = 0
@@ -260,8 +299,8 @@ class Moving:
                 parts = self.ii // wide
             self.parts[column] = parts
             self.part_at[column + 1] = self.part_at[column] + parts
-        self.part_seg = _zeros(self.part_at[self.columns])
-        self.after, self.before = _zeros(self.segs), _zeros(self.segs)
+        self.part_seg = self.zeros(self.part_at[self.columns])
+        self.after, self.before = self.zeros(self.segs), self.zeros(self.segs)
         for part in range(self.part_at[self.columns]):
             self.part_seg[part] = -1
         for s in range(self.segs):
@@ -545,7 +584,15 @@ class Moving:
         which proves that nothing fits.
         """
         for column in range(self.columns):
-            count = 0
+            count, total, least = 0, 0, self.ii
+            for m in range(self.lane_at[column], self.lane_at[column + 1]):
+                s = self.lane_seg[m]
+                wide = self.late[self.seg_op[s]] - self.early[self.seg_op[s]] + self.seg_len[s]
+                if wide <= self.ii:
+                    total += self.seg_len[s] * self.seg_amt[s]
+                    least = min(least, wide)
+            if total <= self.limit[column] * least:
+                continue  # the shortest stretch takes them all
             for m in range(self.lane_at[column], self.lane_at[column + 1]):
                 s, k = self.lane_seg[m], count
                 op = self.seg_op[s]
@@ -561,13 +608,16 @@ class Moving:
                 self.spot[k], self.opens[k], self.met[k] = end, begin, s
                 count += 1
             for m in range(count):
-                if self.overheld(column, self.opens[m], count):
+                if self.overheld(column, self.opens[m], count, total):
                     return True
         return False
 
-    def overheld(self, column: int, begin: int, count: int) -> bool:
-        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends."""
-        held, at = 0, 0
+    def overheld(self, column: int, begin: int, count: int, total: int) -> bool:
+        """Whether a stretch from a cycle on is overfull; those that may be are in order of ends.
+
+        `total`: what all of them hold; a stretch that is as long as that takes them all.
+        """
+        held, at, limit = 0, 0, self.limit[column]
         while at < count and self.spot[at] <= begin:
             at += 1
         for k in range(count):
@@ -575,9 +625,11 @@ class Moving:
             span = self.spot[m] - begin
             if span <= 0:
                 span += self.ii
+            if limit * span >= total:
+                return False
             if self.near(self.opens[m] - begin) < span:  # or it begins before, and ends after
                 held += self.seg_len[self.met[m]] * self.seg_amt[self.met[m]]
-                if held > self.limit[column] * span:
+                if held > limit * span:
                     return True
         return False
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 def ring_depth(problem: Problem, room: Room, ii: int, starts: Sequence[int]) -> int:
     """Copies of a rotating storage that are alive at once."""
-    begin, completion = min([starts[w] for w in room.writers]), problem.completion
+    writers, completion = room.writers, problem.completion
+    begin = starts[writers[0]] if len(writers) == 1 else min([starts[w] for w in writers])
     end = max([starts[op] + completion[op] + ii * distance for op, distance in room.accessors])
     return max(1, -(-(end - begin) // ii))
 
@@ -193,7 +194,7 @@ def _held_beside(partial: Partial, movable: Iterable[int]) -> ReservationTable:
     problem, table = partial.problem, ReservationTable(partial.problem.machine, partial.ii)
     columns = {claim.column for op in movable for claim in problem.claims[op]}
     for op, claims in enumerate(problem.claims):
-        if any(claim.column in columns for claim in claims):
+        if not columns.isdisjoint([claim.column for claim in claims]):
             table.commit(problem.names[op], problem.vectors[op], partial.starts[op] or 0)
     return table
 
@@ -208,7 +209,8 @@ def _touched(problem: Problem) -> list[list[Room]]:
 
 def _bytes(problem: Problem, rooms: Sequence[Room], partial: Partial) -> int:
     """What the rings of some storages take in a complete placement."""
-    return sum(room.bytes * _depth(problem, room, partial) for room in rooms)
+    ii, starts = partial.ii, cast("list[int]", partial.starts)
+    return sum([room.bytes * ring_depth(problem, room, ii, starts) for room in rooms])
 
 
 def _depth(problem: Problem, room: Room, partial: Partial) -> int:

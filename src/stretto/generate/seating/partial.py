@@ -49,7 +49,7 @@ class Partial:
     ) -> Partial:
         """A placement with these starts, which fit; fused operations share one."""
         partial = cls(problem, ii)
-        low = min((start for start in starts if start is not None), default=0)
+        low = min([start for start in starts if start is not None], default=0)
         shift = -(low // ii) * ii if low < 0 else 0
         partial.starts = [None if start is None else start + shift for start in starts]
         by = (rung, "")
