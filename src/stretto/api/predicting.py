@@ -38,7 +38,7 @@ DEPTHS = (1, 2, 3, 4, 5, 6)
 SPILLS = 1.25
 """By how much a kernel is set back in a ranking whose registers are too many by our count."""
 
-ASSEMBLED = 8
+ASSEMBLED = 6
 """Of a ranking: the first, of which the assembler is asked at most."""
 NEAR = 1.2
 """Of the first one's time: up to which it is asked."""
@@ -285,18 +285,9 @@ class _Ranking:
     def _assembled(
         self, ordered: Sequence[KernelPrediction], assemble: Assemble
     ) -> list[KernelPrediction]:
-        """Those that may be the fastest by what the assembler makes of them, then the others.
-
-        Of each kernel and number of consumers the first comes before a second is looked at.
-        """
+        """Those that may be the fastest by what the assembler makes of them, then the others."""
         near = [one for one in ordered if one.worth[0] <= NEAR * ordered[0].worth[0]]
-        turns: dict[object, int] = {}
-        order: list[tuple[int, int]] = []
-        for number, one in enumerate(near):
-            key = (one.name, one.made.consumers)
-            turns[key] = turns.get(key, -1) + 1
-            order.append((turns[key], number))
-        asked = [near[number] for _, number in sorted(order)[:ASSEMBLED]]
+        asked = near[:ASSEMBLED]
         found: list[KernelPrediction] = []
         for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
@@ -306,8 +297,7 @@ class _Ranking:
                 one.name, [known], machine, grid, self._given, self._clock, one.depth
             )
             found.append(again)
-        others = [one for one in ordered if not any(one is other for other in asked)]
-        return sorted(found, key=lambda one: one.worth) + others
+        return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
 
     def _settled(self, one: KernelPrediction, assemble: Assemble) -> EmittedKernel:
         """The kernel that `emit` would take: the first that the assembler keeps to."""
