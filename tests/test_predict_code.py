@@ -398,6 +398,8 @@ def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None
     assert coded.prediction.loops[0].coded
     assert coded.prediction.loops[0].cycles >= LONG * 4
     assert coded.prediction.seconds > tiles.prediction.seconds
+    # What stands around the loop is the same.
+    assert coded.prediction.fill == pytest.approx(tiles.prediction.fill, rel=0.01)
     assert coded.to_json()["predictions"][0]["loops"][0]["by_machine_code"]
     assert "by its machine code" in "\n".join(coded.to_text())
     # Code that nobody recognizes is of no use, but what the assembler says of registers is.

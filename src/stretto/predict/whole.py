@@ -274,7 +274,9 @@ class _Whole:
         for loop, all_of, some in zip(self._loops, trips, short, strict=True):
             if isinstance(loop, LoopScore):
                 step = self._pace(outcome, loop.number)
-                left += step * (all_of - some)
+                # Steps that were run went tile by tile.
+                ran_otherwise = step - pace(outcome, loop.number)
+                left += step * (all_of - some) + ran_otherwise * max(0, some - loop.first)
                 steady += step * max(0, all_of - loop.first)
         cycles = self._timings.block + outcome.cycles + left * ran
         if turns > ran:
