@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import stretto
 from stretto.cli.main import main
 from stretto.emit import Emitted
-from stretto.emit.score import AgentScore, Beat, LoopScore
+from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.kernel import Value
 from stretto.kernel.types import Scalar
 from stretto.launching.compiling import Compiled
@@ -21,7 +21,7 @@ from stretto.machine import load_machine
 from stretto.predict.code.costs import CodeCosts, Kind, code_costs
 from stretto.predict.code.listing import Instruction, Listing, read_listing
 from stretto.predict.code.pacing import paced
-from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of, loops_in
+from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of
 from stretto.predict.code.warps import Scheduler
 from stretto.predict.timings import timings_of
 

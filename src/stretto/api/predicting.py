@@ -293,10 +293,10 @@ class _Ranking:
             machine, grid = self._machines[one.made.source], one.prediction.grid
             settled = number < self._settle and one.made.pace is None
             known = self._settled(one, assemble) if settled else _known(one.made, assemble)
-            (again,), _ = _predicted(
+            again, _ = _predicted(
                 one.name, [known], machine, grid, self._given, self._clock, one.depth
             )
-            found.append(again)
+            found += again or [one]
         return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
 
     def _settled(self, one: KernelPrediction, assemble: Assemble) -> EmittedKernel:

@@ -10,6 +10,7 @@ the program itself, not the schedule that it was made by.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,3 +121,14 @@ class AgentScore:
 
 
 Part = Beat | LoopScore | Around
+
+
+def loops_in(parts: Iterable[Part]) -> list[LoopScore]:
+    """Loops that run by programs, in order, whatever is around them."""
+    found: list[LoopScore] = []
+    for part in parts:
+        if isinstance(part, LoopScore):
+            found.append(part)
+        elif isinstance(part, Around):
+            found += loops_in(part.body)
+    return found

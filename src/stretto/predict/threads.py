@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stretto.emit.score import AgentScore, Around, LoopScore, Part
+from stretto.emit.score import AgentScore, Around, LoopScore, Part, loops_in
 from stretto.kernel import Operation
 from stretto.machine import Machine
 from stretto.materialize import Program
@@ -69,17 +69,6 @@ def registers_of(score: AgentScore, programs: Sequence[Program], memory: Memory)
                 held += copies * type.bytes
         most = max(most, held)
     return most / (4 * WARP * score.warps) + memory.registers
-
-
-def loops_in(parts: Sequence[Part]) -> list[LoopScore]:
-    """Those that run by programs, whatever is around them."""
-    found: list[LoopScore] = []
-    for part in parts:
-        if isinstance(part, LoopScore):
-            found.append(part)
-        elif isinstance(part, Around):
-            found += loops_in(part.body)
-    return found
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ barrier at which their warps meet: those of the first agent meet at 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
+from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.predict.code.costs import KINDS, SHUFFLE, Kind
 from stretto.predict.code.listing import Instruction, Listing
 
@@ -64,17 +64,6 @@ class AgentCode:
     issues: tuple[Issue, ...]
     arrives: tuple[tuple[str, int], ...]
     """Rings that it hands back in a step, and of which stage."""
-
-
-def loops_in(parts: Iterable[Part]) -> list[LoopScore]:
-    """Loops of an agent that run by programs, in order."""
-    found: list[LoopScore] = []
-    for part in parts:
-        if isinstance(part, LoopScore):
-            found.append(part)
-        elif isinstance(part, Around):
-            found += loops_in(part.body)
-    return found
 
 
 def agents_in(
