@@ -451,3 +451,16 @@ def test_without_triton_the_command_says_what_is_missing(
     monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: False)
     assert main(["predict", str(MATMUL), "--grid", "132", "--assembled"]) == 1
     assert "pip install stretto[gpu]" in capsys.readouterr().err
+
+
+def test_what_triton_says_is_told_in_a_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Emitted) -> Compiled:
+        raise ValueError("no such\nlayout")
+
+    monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: True)
+    monkeypatch.setattr("stretto.launching.compiling.compile_emitted", fails)
+    asked = ["predict", str(MATMUL), "--grid", "132", "--assembled", "--consumers", "1"]
+    assert main([*asked, *(f"--argument={name}=8192" for name in "MNK")]) == 1
+    assert "Triton does not compile `matmul_persistent`: no such layout" in capsys.readouterr().err

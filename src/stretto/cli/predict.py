@@ -11,6 +11,8 @@ from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
     from stretto.api.predicting import Assemble, KernelPrediction, KernelRanking
+    from stretto.emit import Emitted
+    from stretto.predict.running import Assembled
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -62,7 +64,15 @@ def _assembler() -> Assemble:
 
     if not can_compile():
         raise StrettoError("--assembled needs Triton, but no GPU: pip install stretto[gpu]")
-    return compile_emitted
+
+    def assemble(emitted: Emitted) -> Assembled:
+        try:
+            return compile_emitted(emitted)
+        except Exception as error:  # Triton's own, of any kind
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            raise StrettoError(f"Triton does not compile `{emitted.name}`: {said}") from error
+
+    return assemble
 
 
 def _reply(
