@@ -408,6 +408,20 @@ def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None
     assert other.prediction.spills
 
 
+def test_where_agents_share_an_sm_the_mean_of_code_and_tiles_is_told() -> None:
+    def cycles(consumers: int, arithmetic: int) -> float:
+        told = stretto.predict(
+            MATMUL, H200, grid=(132,), arguments=SIZES, consumers=consumers, depth=3,
+            assemble=assembled_with(arithmetic),
+        )  # fmt: skip
+        return told.prediction.loops[0].cycles
+
+    # Code of which tiles know nothing: two agents issue it side by side, as fast as one.
+    one, two = (cycles(n, 2 * LONG) - cycles(n, LONG) for n in (1, 2))
+    assert one == pytest.approx(4 * LONG, rel=0.01)
+    assert two == pytest.approx(one / 2, rel=0.01)
+
+
 def test_a_ranking_goes_by_what_the_assembler_made_of_the_first() -> None:
     def first(slow: int) -> int:
         """Consumers of the first, where kernels of so many agents have long steps."""
@@ -416,7 +430,7 @@ def test_a_ranking_goes_by_what_the_assembler_made_of_the_first() -> None:
             return assembled_with(LONG if len(emitted.score) == slow else 1)(emitted)
 
         problems = [(MATMUL, (132,))]
-        found = stretto.rank(problems, H200, arguments=SIZES, depths=(3,), assemble=assemble).found
+        found = stretto.rank(problems, H200, arguments=SIZES, depths=(4,), assemble=assemble).found
         known = [one.prediction.loops[0].coded for one in found]
         assert known == sorted(known, reverse=True)
         assert {one.made.consumers for one in found if one.prediction.loops[0].coded} == {1, 2}

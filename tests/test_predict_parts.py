@@ -12,9 +12,10 @@ from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.emit.score import LoopScore
 from stretto.machine import load_machine
 from stretto.predict.blocks import LANES, Part, stretches
-from stretto.predict.copying import once, shared_rate
+from stretto.predict.copying import at_clock, loads, once, shared_rate, sources
 from stretto.predict.flow import product_of
 from stretto.predict.instructions import Product, Work, both
+from stretto.predict.numbers import Numbers
 from stretto.predict.running import Subject
 from stretto.predict.timings import timings_of
 from stretto.predict.whole import Watched, predict_whole, watch_whole
@@ -153,18 +154,50 @@ def test_factors_of_sums_in_the_same_step_cost_nothing() -> None:
 
 
 def test_shared_tiles_come_from_hbm_once_and_then_from_the_cache() -> None:
-    clock = TIMINGS.memory
-    rates = [shared_rate(n, TIMINGS, clock) for n in (1, 2, 4, 16)]
+    rates = [shared_rate(n, TIMINGS) for n in (1, 2, 4, 16)]
     assert rates[0] == TIMINGS.alone["hbm"]
     assert rates == sorted(rates)
     assert rates[-1] == TIMINGS.together
-    assert shared_rate(16, TIMINGS, clock, narrow=True) < TIMINGS.together
+    assert shared_rate(16, TIMINGS, narrow=True) < TIMINGS.together
 
 
-def test_a_slower_clock_gets_more_bytes_a_cycle_from_hbm_but_not_from_the_cache() -> None:
-    slow = TIMINGS.memory / 2
-    assert once(1, TIMINGS, slow) == 2 * once(1, TIMINGS, TIMINGS.memory)
-    assert shared_rate(16, TIMINGS, slow) == shared_rate(16, TIMINGS, TIMINGS.memory)
+def test_what_is_outside_of_the_sms_takes_as_long_whatever_their_clock_is() -> None:
+    slow = at_clock(TIMINGS, TIMINGS.memory / 2)
+    assert at_clock(TIMINGS, TIMINGS.memory) == TIMINGS
+    assert once(1, slow) == 2 * once(1, TIMINGS)
+    assert slow.apart == 2 * TIMINGS.apart
+    assert slow.costs.latency == {s: late / 2 for s, late in TIMINGS.costs.latency.items()}
+    # What several load at once goes through a port that has the clock of the SMs.
+    assert TIMINGS.together < slow.together < 2 * TIMINGS.together
+    assert slow.costs.port == TIMINGS.costs.port
+
+
+def sources_of(blocks: int, turns: int, different: int) -> set[str]:
+    """Where the keys and values of attention come from, of so many different heads at a time."""
+    one = made()
+    assert one.kernel is not None
+    groups = [group for score in one.emitted.score for group in loads(score.parts)]
+    copies = [(loop, beat.operation) for loop, beats in groups for beat in beats if beat.operation]
+    shared = dict.fromkeys((op for _, op in copies), TIMINGS.sms / different)
+
+    def numbers(block: int) -> Numbers:
+        raise AssertionError(f"it is said how many share, and nobody asks of block {block}")
+
+    _, found = sources(
+        one.kernel, one.emitted.score, lambda _: 1e9, lambda _: turns, TIMINGS, blocks, numbers,
+        TIMINGS.memory, shared,
+    )  # fmt: skip
+    return {found[op].partition(",")[0] for loop, op in copies if loop is not None}
+
+
+def test_blocks_that_follow_others_find_what_those_beside_them_load() -> None:
+    sms, long = TIMINGS.sms, 1 << 12
+    assert sources_of(sms, long, different=2) == {"hbm"}
+    assert sources_of(8 * sms, long, different=2) == {"l2"}
+    # Nobody else loads what each block has of its own.
+    assert sources_of(8 * sms, long, different=sms) == {"hbm"}
+    # What fits into the cache stays there.
+    assert sources_of(sms, 16, different=2) == {"l2"}
 
 
 # Blocks -------------------------------------------------------------------------------------------

@@ -126,8 +126,17 @@ def configurations():
             for ring in (1, 2, 4):
                 for source in ("l2", "hbm"):
                     found.append({"kind": "copies", "rows": rows, "columns": columns, "walk": walk,
-                                  "share": share, "ring": ring, "source": source,
-                                  "parts": 1})  # fmt: skip
+                                  "share": share, "ring": ring, "source": source})  # fmt: skip
+    # How much is walked over again and again from the cache; copies of SMs that are slowed down.
+    for megabytes in range(32, 84, 4):
+        tiles = round(megabytes * 2**20 / (64 * 128 * 2 * 33))
+        found.append({"kind": "walked", "rows": 64, "columns": 128, "walk": "down", "share": 4,
+                      "ring": 1, "tiles": tiles, "bytes": tiles * 64 * 128 * 2 * 33})  # fmt: skip
+    for share, ring, tiles in ((1, 1, 4), (1, 4, 4), (4, 4, 4), (4, 1, 256), (4, 4, 256)):
+        for pause in (0, 256, 1024, 4096, None):
+            found.append({"kind": "heated", "rows": 128, "columns": 64, "walk": "down",
+                          "share": share, "ring": ring, "tiles": tiles,
+                          "pause": pause})  # fmt: skip
     # As products of matrices load them: eight rows of tiles, as many columns as make all SMs.
     for a, b, columns in PAIRS:
         for ring in (1, 2, 3, 4, 6):
@@ -141,6 +150,11 @@ def configurations():
         for ring in (4, 6):
             found.append({"kind": "tiles", "a": 128, "b": 128, "columns": 64, "ring": ring,
                           "pace": 512, "lag": 1, "skew": skew})  # fmt: skip
+    # The same for long: blocks that nothing holds back fall out of step.
+    for a, b in ((128, 64), (64, 128), (128, 128), (64, 64)):
+        for ring in (4, 6):
+            found.append({"kind": "tiles", "a": a, "b": b, "columns": 64, "ring": ring, "pace": 0,
+                          "lag": 1, "skew": 0, "trips": LONG_WALK})  # fmt: skip
     # Copies out.
     for n in (64, 128, 256):
         for how in ("smem", "tma", "direct"):
@@ -225,11 +239,12 @@ def repeated(configuration):
             constants = {"TILES": tiles, "ROWS": c["rows"], "COLUMNS": c["columns"],
                          "WHAT": c["what"]}  # fmt: skip
             return kernels.copy_single, constants, {"num_warps": 1}
-        case "copies":
-            constants = {"SHARE": c["share"], "WALK": c["walk"], "TILES": TILES[c["source"]],
-                         "ROWS": c["rows"], "COLUMNS": c["columns"], "PARTS": c["parts"],
-                         "RING": c["ring"]}  # fmt: skip
-            return kernels.copies, constants, {"num_warps": 1}
+        case "copies" | "walked" | "heated":
+            constants = {"SHARE": c["share"], "WALK": c["walk"], "RING": c["ring"],
+                         "TILES": walked_over(c)}  # fmt: skip
+            if c["kind"] != "heated":
+                return kernels.copies, constants, {"num_warps": 1}
+            return kernels.heated, constants | {"PAUSE": c["pause"] or 0}, {"num_warps": 4}
         case "store":
             return kernels.stores, {"HOW": c["how"], "N": c["n"]}, {"num_warps": c["warps"]}
         case "barrier":
@@ -243,13 +258,26 @@ def repeated(configuration):
 
 TILES = {"l2": 4, "hbm": 128}
 """Tiles that each group of blocks walks over before it begins anew."""
+
+
+def walked_over(c):
+    """How many that are."""
+    return c["tiles"] if "tiles" in c else TILES[c["source"]]
+
+
 WALKS = 4
 """How often tiles are walked over, the first time without a count."""
+LONG_WALK = 4096
+"""Tiles of a run that is long enough for blocks to fall out of step."""
 LONG = 256 * 2000
 """Cycles for which products run beside arithmetic that is measured."""
+HEAT, COPYING, HEATED = 1 << 23, 1500, 10
+"""Cycles for which products heat the SMs, of a copy at most, and how often that is done."""
+HEATING = 4 * 64 * 256 * 64 // 2048
+"""Cycles of products between pauses."""
 TILES_WALKED, ROWS = 128, 8
 """The same of tiles as a product of matrices loads them, and their rows at a time."""
-TWO_AGENTS = ("product", "products", "arithmetic", "alternate", "mixed", "ahead")
+TWO_AGENTS = ("product", "products", "arithmetic", "alternate", "mixed", "ahead", "heated")
 """Kinds whose kernels take the trips of a first and of a second agent."""
 kept = {}
 
@@ -273,20 +301,19 @@ def tensors(c, sms):
 
     sink = keep("sink", lambda: torch.rand(1 << 24, device="cuda") * 0.5)
     big = keep("big", lambda: torch.zeros(1 << 30, dtype=torch.float16, device="cuda"))
-    if c["kind"] in ("copy", "copies"):
-        rows, columns, tiles = c["rows"], c["columns"], TILES[c["source"]]
+    if c["kind"] in ("copy", "copies", "walked", "heated"):
+        rows, columns, tiles = c["rows"], c["columns"], walked_over(c)
         if c.get("walk") == "across":
             shape = (rows * 132, columns * tiles)
         else:
             shape = (rows * 132 * tiles, columns)
-        made = described(big[: shape[0] * shape[1]].view(shape), (rows, columns))
-        if c["kind"] == "copy":
-            return {"a_desc": made}, 1 if c["blocks"] == "one" else sms
-        other = described(big[-shape[0] * shape[1] :].view(shape), (rows, columns))
-        return {"a_desc": made, "b_desc": other}, sms
+        made = {"a_desc": described(big[: shape[0] * shape[1]].view(shape), (rows, columns))}
+        given = {"sink": sink} if c["kind"] == "heated" else {}
+        return made | given, 1 if c.get("blocks") == "one" else sms
     if c["kind"] == "tiles":
         span = c["columns"] * TILES_WALKED
-        passed = -(-sms // ROWS) * c["b"] * (WALKS + 1)
+        passes = c.get("trips", WALKS * TILES_WALKED) // TILES_WALKED + 1
+        passed = -(-sms // ROWS) * c["b"] * passes
         a = big[: ROWS * c["a"] * span].view(ROWS * c["a"], span)
         b = big[-passed * span :].view(passed, span)
         return {
@@ -354,6 +381,37 @@ def slope(c, blocks, short, long, names, who=0, **more):
     return {"cycles": cycles, "low": low, "high": high, "mean": mean, "mhz": mhz}
 
 
+def drifted(c, blocks):
+    """Cycles a trip of a long run: the median of three."""
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    runs = [launched(blocks, kernel, given, constants, options, trips=c["trips"]) for _ in range(4)]
+    told = sorted(middle(found[:, 0] / found[:, 1]) for found in runs[1:])
+    cycles, low, high = told[1]
+    last = runs[-1]
+    mhz = float((last[:, 6] - last[:, 4]).sum() / (last[:, 7] - last[:, 5]).sum() * 1e3)
+    return {"cycles": cycles, "low": low, "high": high, "mhz": round(mhz)}
+
+
+def heated(c, blocks):
+    """Cycles a trip of one long run, after others that have warmed the GPU up."""
+    import torch
+
+    kernel, constants, options = repeated(c)
+    given, _ = tensors(c, SMS)
+    pause = c["pause"]
+    products = 0 if pause is None else HEAT // (HEATING + pause)
+    told = {"first_trips": HEAT // COPYING, "second_trips": products}
+    out = keep(("out", blocks), lambda: torch.zeros(blocks * 16, dtype=torch.int64, device="cuda"))
+    for _ in range(HEATED):
+        kernel[(blocks,)](out=out, **told, **given, **constants, **options)
+    found = launched(blocks, kernel, given, constants, options, **told)
+    cycles, low, high = middle(found[:, 0] / found[:, 1])
+    mhz = float((found[:, 6] - found[:, 4]).sum() / (found[:, 7] - found[:, 5]).sum() * 1e3)
+    busy = float(HEATING * products / found[:, 2].max()) if products else 0.0
+    return {"cycles": cycles, "low": low, "high": high, "mhz": round(mhz), "busy": round(busy, 2)}
+
+
 SMS = 132
 
 
@@ -403,11 +461,17 @@ def run(c):
                 for name, who in (("second", 1), ("issue", 4), ("second_issue", 5))
             }
             return slope(c, blocks, 32, 128, ["trips"]) | more
+        case "tiles" if "trips" in c:
+            return drifted(c, blocks)
         case "tiles":
             return slope(c, blocks, TILES_WALKED, WALKS * TILES_WALKED, ["trips"])
         case "copies":
             trips = 96 if c["source"] == "hbm" else 256
             return slope(c, blocks, trips // 3, trips, ["trips"])
+        case "walked":
+            return slope(c, blocks, c["tiles"], WALKS * c["tiles"], ["trips"])
+        case "heated":
+            return heated(c, blocks)
         case "fetch" | "keep" | "hold" | "put" | "meeting":
             return slope(c, blocks, *micro_threads.trips(c), ["trips"])
         case "works":

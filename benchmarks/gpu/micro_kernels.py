@@ -292,56 +292,55 @@ def pair(
 
 
 @gluon.jit
-def copies(
-    out,
-    a_desc,
-    b_desc,
-    trips,
-    SHARE: gl.constexpr,
-    WALK: gl.constexpr,
-    TILES: gl.constexpr,
-    ROWS: gl.constexpr,
-    COLUMNS: gl.constexpr,
-    PARTS: gl.constexpr,
-    RING: gl.constexpr,
-    num_warps: gl.constexpr,
-):
-    """RING loads in flight all the time; blocks in groups of SHARE load the same tiles. WALK
-    `across`: along rows that are long; `down`: from row to row. With two PARTS, the second is
-    shared by those that share no first."""
-    a_tile = gl.allocate_shared_memory(gl.float16, [RING, ROWS, COLUMNS], a_desc.layout)
-    b_tile = gl.allocate_shared_memory(gl.float16, [RING, ROWS, COLUMNS], b_desc.layout)
+def ring_of(desc, RING: gl.constexpr):
+    """Slots for tiles, and a barrier for each."""
+    rows: gl.constexpr = desc.block_type.shape[0]
+    columns: gl.constexpr = desc.block_type.shape[1]
+    slots = gl.allocate_shared_memory(gl.float16, [RING, rows, columns], desc.layout)
     full = gl.allocate_shared_memory(gl.int64, [RING, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(RING):
         mbarrier.init(full.index(i), count=1)
     fence_async_shared()
-    a_group = gl.program_id(0) // SHARE
-    b_group = gl.program_id(0) % SHARE
-    bytes: gl.constexpr = a_desc.block_type.nbytes * PARTS
+    return slots, full
+
+
+@gluon.jit
+def load_tile(desc, slots, full, slot, group, tile, WALK: gl.constexpr, TILES: gl.constexpr):
+    """One tile of a group of blocks. WALK `across`: along rows that are long; `down`: from row to
+    row."""
+    rows: gl.constexpr = desc.block_type.shape[0]
+    columns: gl.constexpr = desc.block_type.shape[1]
+    mbarrier.expect(full.index(slot), desc.block_type.nbytes)
+    if WALK == "across":
+        at = [group * rows, tile * columns]
+    else:
+        at = [(group * TILES + tile) * rows, 0]
+    tma_load(desc, at, full.index(slot), slots.index(slot))
+
+
+@gluon.jit
+def load_tiles(
+    out,
+    desc,
+    slots,
+    full,
+    trips,
+    SHARE: gl.constexpr,
+    WALK: gl.constexpr,
+    TILES: gl.constexpr,
+    RING: gl.constexpr,
+):
+    """RING loads in flight all the time; blocks in groups of SHARE load the same tiles."""
+    group = gl.program_id(0) // SHARE
     for i in range(RING):
-        mbarrier.expect(full.index(i), bytes)
-        if WALK == "across":
-            tma_load(a_desc, [a_group * ROWS, i * COLUMNS], full.index(i), a_tile.index(i))
-        else:
-            tma_load(a_desc, [((a_group * TILES) + i) * ROWS, 0], full.index(i), a_tile.index(i))
-        if PARTS == 2:
-            tma_load(b_desc, [b_group * ROWS, i * COLUMNS], full.index(i), b_tile.index(i))
+        load_tile(desc, slots, full, i, group, i % TILES, WALK, TILES)
     slot = 0
     phase = 0
     stamp(out, 4)
     begin = clock()
     for i in range(trips):
         mbarrier.wait(full.index(slot), phase)
-        mbarrier.expect(full.index(slot), bytes)
-        j = (i + RING) % TILES
-        if WALK == "across":
-            tma_load(a_desc, [a_group * ROWS, j * COLUMNS], full.index(slot), a_tile.index(slot))
-        else:
-            tma_load(
-                a_desc, [((a_group * TILES) + j) * ROWS, 0], full.index(slot), a_tile.index(slot)
-            )
-        if PARTS == 2:
-            tma_load(b_desc, [b_group * ROWS, j * COLUMNS], full.index(slot), b_tile.index(slot))
+        load_tile(desc, slots, full, slot, group, (i + RING) % TILES, WALK, TILES)
         slot += 1
         phase = gl.where(slot == RING, phase ^ 1, phase)
         slot = gl.where(slot == RING, 0, slot)
@@ -353,6 +352,78 @@ def copies(
         phase = gl.where(slot == RING, phase ^ 1, phase)
         slot = gl.where(slot == RING, 0, slot)
     tell(out, 0, begin, end, trips)
+
+
+@gluon.jit
+def copies(
+    out,
+    a_desc,
+    trips,
+    SHARE: gl.constexpr,
+    WALK: gl.constexpr,
+    TILES: gl.constexpr,
+    RING: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """Nothing but loads."""
+    slots, full = ring_of(a_desc, RING)
+    load_tiles(out, a_desc, slots, full, trips, SHARE, WALK, TILES, RING)
+
+
+@gluon.jit
+def heat(out, sink, a_tile, b_tile, trips, PAUSE: gl.constexpr):
+    """Products of numbers that differ, which take the most power, four in a row."""
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 256, 16])
+    total = gl.zeros([64, 256], gl.float32, layout)
+    begin = clock()
+    for i in range(trips):
+        for j in gl.static_range(4):
+            total = warpgroup_mma(a_tile, b_tile, total, is_async=True)
+        total = warpgroup_mma_wait(0, deps=(total,))
+        due = clock() + PAUSE
+        while clock() < due:
+            pass
+    tell(out, 1, begin, clock(), trips)
+    rows = gl.arange(0, 64, gl.SliceLayout(1, layout))[:, None]
+    gl.store(sink + rows * 256 + gl.arange(0, 256, gl.SliceLayout(0, layout))[None, :], total)
+
+
+@gluon.jit
+def heated(
+    out,
+    sink,
+    a_desc,
+    first_trips,
+    second_trips,
+    SHARE: gl.constexpr,
+    WALK: gl.constexpr,
+    TILES: gl.constexpr,
+    RING: gl.constexpr,
+    PAUSE: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    """Loads beside products of another agent, which slow the SMs down."""
+    slots, full = ring_of(a_desc, RING)
+    smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)
+    wide: gl.constexpr = gl.NVMMASharedLayout.get_default_for([64, 256], gl.float16)
+    filled: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [num_warps, 1], [1, 0])
+    rows = gl.arange(0, 64, gl.SliceLayout(1, filled))[:, None]
+    a_at = rows * 64 + gl.arange(0, 64, gl.SliceLayout(0, filled))[None, :]
+    b_at = rows * 256 + gl.arange(0, 256, gl.SliceLayout(0, filled))[None, :]
+    a_tile = gl.allocate_shared_memory(gl.float16, [64, 64], smem)
+    b_tile = gl.allocate_shared_memory(gl.float16, [64, 256], wide)
+    a_tile.store((gl.load(sink + 65536 + a_at) - 0.25).to(gl.float16))
+    b_tile.store((gl.load(sink + 131072 + b_at) - 0.25).to(gl.float16))
+    fence_async_shared()
+    gl.thread_barrier()
+    gl.warp_specialize(
+        [
+            (heat, (out, sink, a_tile, b_tile, second_trips, PAUSE)),
+            (load_tiles, (out, a_desc, slots, full, first_trips, SHARE, WALK, TILES, RING)),
+        ],
+        [1],
+        [40],
+    )
 
 
 @gluon.jit

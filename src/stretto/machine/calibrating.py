@@ -26,6 +26,8 @@ TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6),
 """Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
 NARROW = (128, 128, 32, 6)
 """Tiles of half the columns."""
+DRIFTED, LONG = ((128, 64), (64, 128), (128, 128), (64, 64)), 4096
+"""Rows of the tiles of both factors, and trips after which blocks are out of step."""
 READ = "64, 96, 128"
 """Bytes of shared memory that the products beside which lanes meet read in a cycle."""
 NARROWEST = 32
@@ -79,6 +81,11 @@ class Results:
     def cycles(self, **wanted: object) -> float:
         """Cycles of that row."""
         return float(self.row(**wanted)["cycles"])
+
+    def measured(self, kind: str) -> list[Mapping[str, Any]]:
+        """All rows of a kind that were measured."""
+        self.row(kind=kind)
+        return [row for row in self._rows if row["kind"] == kind and "error" not in row]
 
 
 def timings_from(results: Results) -> dict[str, Figure]:
@@ -148,7 +155,7 @@ def _copies(results: Results) -> dict[str, Figure]:
     }
 
     def alone(source: str, columns: int = 128, walk: str = "down") -> float:
-        shape = {"rows": 128, "columns": columns, "walk": walk, "parts": 1, "share": 1}
+        shape = {"rows": 128, "columns": columns, "walk": walk, "share": 1}
         return 128 * columns * 2 / min(
             results.cycles(kind="copies", **shape, source=source, ring=ring) for ring in (2, 4)
         )  # fmt: skip
@@ -156,6 +163,14 @@ def _copies(results: Results) -> dict[str, Figure]:
     def shared(a: int, b: int, columns: int, ring: int, **more: int) -> float:
         shape = {"a": a, "b": b, "columns": columns, "ring": ring, "pace": 0} | more
         return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape)
+
+    def drifted(a: int, b: int) -> float:
+        shape = {"a": a, "b": b, "columns": 64, "ring": 6, "lag": 1, "trips": LONG}
+        return a * 128 / (results.cycles(kind="tiles", **shape) - b * 128 / port)
+
+    def outside(**shape: int) -> float:
+        cool, hot = (results.row(kind="heated", **shape, pause=pause) for pause in (None, 0))
+        return (1 - hot["cycles"] / cool["cycles"]) / (1 - hot["mhz"] / cool["mhz"])
 
     fastest = max(shared(*tiles) for tiles in TILES)
     narrow = max(shared(*NARROW), shared(*NARROW, lag=1)) / fastest
@@ -173,6 +188,21 @@ def _copies(results: Results) -> dict[str, Figure]:
             f"{sms} tiles that several load at once, while they are in step",
             "tiles, the fastest of all shapes",
         ),
+        "copy_rate_apart": (
+            _whole(median(drifted(a, b) for a, b in DRIFTED) * HUNDREDTHS),
+            f"{sms} tiles that others load too, once they are out of step",
+            "tiles of long runs, ring of 6, less what neighbours share",
+        ),
+        "copy_outside": (
+            _whole(min(1.0, outside(share=4, ring=4, tiles=4)) * HUNDREDTHS),
+            "hundredths of the time of such tiles, while in step, that no clock of the SMs changes",
+            "heated, products without a pause and none",
+        ),
+        "copy_cached": (
+            _whole(_cached(results)),
+            "bytes that are found in L2 when they are walked over again and again",
+            "walked, less than half way to HBM",
+        ),
         "copy_narrow": (
             _whole(narrow * HUNDREDTHS, apart * HUNDREDTHS),
             "hundredths of a rate for tiles of rows of 64 bytes: that several load, and others",
@@ -181,7 +211,7 @@ def _copies(results: Results) -> dict[str, Figure]:
     }
     found["copy_clock"] = (
         _whole(results.row(kind="copies", rows=128, columns=128, walk="down", ring=4)["mhz"]),
-        "MHz of the SMs while rates were measured: HBM has a clock of its own",
+        "MHz of the SMs while copies were measured: memory and L2 have clocks of their own",
         "copies",
     )
     for source, first in latency.items():
@@ -196,6 +226,13 @@ def _copies(results: Results) -> dict[str, Figure]:
             "copies, the best ring",
         )
     return found
+
+
+def _cached(results: Results) -> int:
+    """Bytes of the largest walk that takes less than half of what HBM takes more than L2."""
+    walks = sorted((int(row["bytes"]), float(row["cycles"])) for row in results.measured("walked"))
+    half = (walks[0][1] + walks[-1][1]) / 2
+    return max(size for size, cycles in walks if cycles < half)
 
 
 def _products(results: Results) -> dict[str, Figure]:

@@ -16,6 +16,8 @@ from stretto.predict.instructions import Costs
 from stretto.predict.numbers import Number, Numbers
 from stretto.predict.timings import MANY, Timings
 
+WAVES = 2
+"""Blocks of an SM of which most are not its first."""
 WIDE = 128
 """Bytes of a row from which on it is loaded as fast as memory goes."""
 
@@ -50,6 +52,7 @@ def sources(
     goes round in a block. `shared` keeps by how many blocks a copy is shared, for another of the
     same kernel and grid.
     """
+    timings = at_clock(timings, clock)
     costs = timings.costs
     found: dict[Operation, str] = {}
     latency, rates = dict(costs.latency), dict(costs.rate)
@@ -57,22 +60,19 @@ def sources(
     known = {} if shared is None else shared
     every = [beat.operation for _, beats in groups for beat in beats if beat.operation]
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, known)
-    # What is behind HBM's own clock takes as many nanoseconds whatever that of the SMs is; what
-    # fits into the cache is found there.
-    source, cached = "l2", costs.latency["l2"]
-    late = cached
-    if timings.l2 < sum(
+    # What fits into the cache is found there. So is what others load too by most blocks where many
+    # follow others on their SMs: those are out of step, and one of them comes first.
+    fits = timings.cached >= sum(
         beat.bytes * turns(loop) * blocks / known[beat.operation]
         for loop, beats in groups
         for beat in beats
         if loop is not None and beat.operation
-    ):
-        source, late = "hbm", cached + (costs.latency["hbm"] - cached) * clock / timings.memory
+    )
+    follow = blocks > WAVES * timings.sms
     for loop, beats in groups:
         copies = [(beat.operation, beat.bytes) for beat in beats if beat.operation]
         rate = {
-            op: shared_rate(known[op], timings, clock, narrow=row_bytes(op) < WIDE)
-            for op, _ in copies
+            op: shared_rate(known[op], timings, narrow=row_bytes(op) < WIDE) for op, _ in copies
         }
         # Blocks whose copies are the longest run as fast as they can, and so fall out of step: then
         # only those share a tile that stand side by side.
@@ -80,27 +80,49 @@ def sources(
             beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
             for op, _ in copies:
                 some, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
-                apart = costs.port * some if op in beside else timings.alone["l2"] * alone
-                rate[op] = min(apart, once(known[op], timings, clock))
+                apart = costs.port * some if op in beside else timings.apart * alone
+                rate[op] = min(apart, once(known[op], timings))
         for op, _ in copies:
+            source = "l2" if fits or (follow and known[op] > 1) else "hbm"
             name = f"{source}, shared by {known[op]:.0f} at {rate[op]:.1f}"
-            found[op], latency[name], rates[name] = name, late, rate[op]
+            found[op], latency[name], rates[name] = name, costs.latency[source], rate[op]
     return replace(costs, latency=latency, rate=rates), found
 
 
-def shared_rate(sharing: float, timings: Timings, clock: float, *, narrow: bool = False) -> float:
+def at_clock(timings: Timings, clock: float) -> Timings:
+    """Copies at a clock of the SMs.
+
+    What is outside of them has clocks of its own, and takes as many nanoseconds whatever theirs is.
+    What several load at once is held up by their own port as well.
+    """
+    slow = clock / timings.memory
+    partly = 1 + (slow - 1) * timings.outside
+    return replace(
+        timings,
+        costs=replace(
+            timings.costs,
+            latency={source: late * slow for source, late in timings.costs.latency.items()},
+            rate={source: rate / slow for source, rate in timings.costs.rate.items()},
+        ),
+        alone={source: rate / slow for source, rate in timings.alone.items()},
+        together=timings.together / partly,
+        apart=timings.apart / slow,
+    )
+
+
+def shared_rate(sharing: float, timings: Timings, *, narrow: bool = False) -> float:
     """Bytes a cycle of a copy that so many blocks share, while they are in step.
 
-    What they share comes from HBM once, at its own clock, and then from the cache.
+    What they share comes from HBM once, and then from the cache.
     """
     some = min(1.0, (sharing - 1) / (MANY - 1))
     cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
-    return min(cached * (timings.narrow[0] if narrow else 1.0), once(sharing, timings, clock))
+    return min(cached * (timings.narrow[0] if narrow else 1.0), once(sharing, timings))
 
 
-def once(sharing: float, timings: Timings, clock: float) -> float:
+def once(sharing: float, timings: Timings) -> float:
     """Bytes a cycle of what comes from HBM once for so many blocks."""
-    return timings.alone["hbm"] * timings.memory / clock * max(1.0, sharing)
+    return timings.alone["hbm"] * max(1.0, sharing)
 
 
 def row_bytes(operation: Operation) -> int:

@@ -17,7 +17,7 @@ from stretto.kernel.types import Buffer
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.predict.blocks import part_of
-from stretto.predict.copying import share, shared_rate
+from stretto.predict.copying import at_clock, share, shared_rate
 from stretto.predict.flow import MULTIPLY, tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
@@ -42,8 +42,9 @@ def floor_of(
 
     `shared` is that of `predict_whole`, filled here.
     """
-    timings = timings_of(machine)
-    mhz = clock or timings.clock
+    measured = timings_of(machine)
+    mhz = clock or measured.clock
+    timings = at_clock(measured, mhz)
     x, y, z = (*grid, 1, 1)[:3]
     blocks = x * y * z
     maker = {result: op for op in kernel.walk() for result in op.results}
@@ -58,7 +59,7 @@ def floor_of(
     held: list[tuple[list[Operation], tuple[float, ...], float, float]] = []
     for op, loop in loops:
         bytes = sum(n for _, n in _copies(op))
-        copied = sum(n / shared_rate(shared[c], timings, mhz) for c, n in _copies(op))
+        copied = sum(n / shared_rate(shared[c], timings) for c, n in _copies(op))
         # So many trips are on their way before the memory's rate is felt; a loop that is run for
         # too few of them is predicted as if it never were.
         ahead = timings.costs.queue / bytes if bytes else 0.0

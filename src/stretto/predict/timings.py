@@ -17,9 +17,9 @@ from stretto.predict.instructions import Costs
 REQUIRED = (
     "wait", "arrive", "settle", "wake", "expect", "copy_issue", "copy_clock", "copy_port",
     "copy_queue", "copy_latency_l2", "copy_latency_hbm", "copy_rate_l2", "copy_rate_hbm",
-    "copy_rate_shared", "copy_narrow", "product_issue", "product_latency", "beside", "special",
-    "elements", "meeting", "further", "read", "lag", "pipes", "sms", "clock", "launch", "block",
-    "store", "threads", "registers", "l2",
+    "copy_rate_shared", "copy_rate_apart", "copy_outside", "copy_cached", "copy_narrow",
+    "product_issue", "product_latency", "beside", "special", "elements", "meeting", "further",
+    "read", "lag", "pipes", "sms", "clock", "launch", "block", "store", "threads", "registers",
 )  # fmt: skip
 HUNDREDTHS = 100
 
@@ -36,7 +36,7 @@ class Timings:
     """Of a product: cycles, and cycles for each of n × k of it."""
     sms: int
     memory: float
-    """MHz of the SMs at which bytes a cycle were measured."""
+    """MHz of the SMs at which copies were measured."""
     clock: float
     """MHz while all SMs multiply."""
     launch: float
@@ -47,11 +47,16 @@ class Timings:
     """Of a copy out: until it has read shared memory, and bytes a cycle."""
     threads: int
     registers: int
-    l2: int
+    cached: int
+    """Bytes that are found in L2 again."""
     alone: dict[str, float]
     """Bytes a cycle by where they come from, of tiles that no other block loads."""
     together: float
     """Bytes a cycle of tiles that blocks in step share."""
+    outside: float
+    """Part of their time that passes outside of the SMs."""
+    apart: float
+    """Bytes a cycle of tiles that blocks share which fell out of step."""
     narrow: tuple[float, float]
     """Part of what shared tiles have, for those whose rows have 64 bytes; and of what tiles have
     that no other block loads."""
@@ -119,8 +124,10 @@ def timings_of(machine: Machine) -> Timings:
         (figures["store"][0], figures["store"][1]),
         int(figures["threads"][0]),
         int(figures["registers"][0]),
-        int(figures["l2"][0]),
+        int(figures["copy_cached"][0]),
         alone,
         figures["copy_rate_shared"][0] / HUNDREDTHS,
+        figures["copy_outside"][0] / HUNDREDTHS,
+        figures["copy_rate_apart"][0] / HUNDREDTHS,
         (figures["copy_narrow"][0] / HUNDREDTHS, figures["copy_narrow"][1] / HUNDREDTHS),
     )

@@ -51,6 +51,8 @@ ASSUMED = 8
 """Trips of a loop of which nobody tells."""
 FIRST = 0
 """The loop in which kernels read clocks."""
+COPIES_AND_ONE = 2
+"""Agents of a kernel in which only one does more than to copy."""
 
 Trips = tuple[int, ...]
 
@@ -179,8 +181,16 @@ class _Whole:
         return found
 
     def _pace(self, outcome: Outcome, loop: int) -> float:
-        """Cycles of a step: by machine code, or else by what agents do, tile by tile."""
-        return self._coded.get(loop) or pace(outcome, loop)
+        """Cycles of a step: by machine code, or else by what agents do, tile by tile.
+
+        How several agents share an SM neither tells for sure, and each is off in a way of its own:
+        there the mean is told.
+        """
+        coded, tiles = self._coded.get(loop), pace(outcome, loop)
+        if coded is None:
+            return tiles
+        alone = self._resident == 1 and len(self._subject.emitted.score) <= COPIES_AND_ONE
+        return coded if alone else (coded + tiles) / 2
 
     def _require_trips(self, given: Mapping[str, object]) -> None:
         numbers = self._numbers(0)
