@@ -9,8 +9,8 @@ cdef i64 POOL, SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 @cython.final
 cdef class Moving:
-    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
+    cdef readonly i64 n, ii, fitted, arcs, segs, movers, groups, rooms, spaces, tried, pushed
+    cdef i64 every, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
     cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef i64[::1] pool
