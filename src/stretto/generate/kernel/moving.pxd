@@ -104,6 +104,7 @@ cdef class Moving:
     cdef void count_registers(self) noexcept
     cdef i64 at_summit(self) noexcept
     cdef bint moved(self) noexcept
+    cdef bint follows(self, i64 most) noexcept
     cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept
