@@ -77,7 +77,7 @@ def improve(
     rows = rows_of(problem, placement, core)
     board = rows.board()
     if len(board.room_bytes) > LARGE:
-        return placement
+        return placement if shorter is None else shorter(placement)
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))

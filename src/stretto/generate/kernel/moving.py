@@ -53,7 +53,7 @@ DEEPEST = 160
 """Collisions that are parted on one way."""
 BLAME = 1 << 20
 """What a way apart weighs over how often the two were parted in vain."""
-PLAIN = 6
+PLAIN = 10
 """The part of its looks that go in order at first, which most placements take."""
 SHARES = 5
 """Times that parting begins anew, with what it has learned of whom to part first."""
