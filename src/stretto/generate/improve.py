@@ -58,6 +58,9 @@ POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
 EACH = {"quick": 10, "normal": 60, "thorough": 600}
 """Moves of `polish` for each that holds something, by effort: nobody else is moved."""
+PLENTY = 3
+"""The part of these moves that is made where fewer stages cannot be, there is no ring, and half the
+registers are free: nobody would lose by one more."""
 AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
@@ -94,6 +97,9 @@ def improve(
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
     polish = _polish(moving, board, effort)
+    roomy = not problem.rotating and 2 * moving.worth().registers <= board.registers
+    if roomy and shorter is not None:
+        polish //= PLENTY
     if problem.pinned or (shorter is None and moving.fitted <= SMALL):
         first = moving.starts()
         found = [first, *_leaner(problem, moving, first, moves)]
