@@ -433,7 +433,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "fusion: one group": {BY_HAND: "two groups"},
     "fusion: starts": {BY_HAND: "start"},
     "fusion: nesting": {BY_HAND: "nesting", ACCEPTS: 93},
-    "fusion: paths": {BY_HAND: "path", ACCEPTS: 134},
+    "fusion: paths": {BY_HAND: "path", ACCEPTS: 156},
     "fusion: contraction": {BY_HAND: "contraction"},
     "order: origin": {BY_HAND: "late origin", ACCEPTS: 1},
     "order: ranks": {BY_HAND: "order"},

@@ -31,7 +31,9 @@ from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.machine import Budget, Machine, Slot
+from stretto.problem import apply
 from stretto.problem.paths import earliest, heights
+from stretto.resources import has_row_words
 from stretto.solution import Schedule
 from stretto.solution.views import analyse, storage_uses
 from stretto.verify import verify
@@ -296,6 +298,28 @@ def test_tightening_never_takes_more(generated: Generated, more: int) -> None:
         problem.loop, problem.machine, Schedule(ii, problem.starts_by_name(placement.whole()))
     )
     assert verify(problem.loop, problem.machine, analysis) == ()
+
+
+@given(problems(), st.integers(0, 6))
+def test_what_stands_beside_an_operation_is_what_the_table_has(
+    generated: Generated, more: int
+) -> None:
+    problem = compiled(generated)
+    ii = mii(problem) + more
+    placement = refine(problem, ii).placement
+    assume(placement is not None)
+    assert placement is not None
+    table = apply(problem, ii, placement.starts)
+    for i, vector in enumerate(problem.vectors):
+        beside = Partial.of(problem, ii, placement.starts, (), "rau").beside(i)
+        assert beside.legal_starts(vector) == table.legal_starts(vector)
+        if table.conflict(vector, 0) is not None:
+            assert str(beside.conflict(vector, 0)) == str(table.conflict(vector, 0))
+    if has_row_words(problem.machine):
+        rows = tuple(
+            Partial.of(problem, ii, placement.starts, (), "rau").row(cycle) for cycle in range(ii)
+        )
+        assert rows == table.rows()
 
 
 def test_a_partial_copy_is_its_own() -> None:

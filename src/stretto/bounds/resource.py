@@ -21,23 +21,17 @@ _Groups = list[tuple[Sequence[int], int]]
 
 def resource_bound(problem: Compiled) -> Witness:
     """Largest ``ceil(Σ occupancy × duration / capacity)`` over the slots; ties by slot id."""
-    machine = problem.machine
     fusing = any(key is not None for key in problem.fusion.keys)
     groups_of = _fused_groups if fusing else _single_groups
-    best, chosen = Witness("none"), _Groups()
+    best, witness, chosen = (0, 0), Witness("none"), _Groups()
     for slot, (capacity, holds) in problem.holds.on("slot").items():
         groups = groups_of(problem, _filled(holds))
-        total = sum(amount for _, amount in groups)
-        found = Witness("slot", slot, total, capacity, slot_id=machine.slot(slot).id)
-        if _beats(found, best):
+        total, number = sum([amount for _, amount in groups]), problem.machine.slot(slot).id
+        found = (-(-total // capacity), -number)
+        if found > best:
             best, chosen = found, groups
-    return replace(best, parts=_parts(problem, chosen))
-
-
-def _beats(found: Witness, best: Witness) -> bool:
-    if best.slot_id is None or found.slot_id is None or found.bound > best.bound:
-        return True
-    return found.bound == best.bound and found.slot_id < best.slot_id
+            witness = Witness("slot", slot, total, capacity, slot_id=number)
+    return replace(witness, parts=_parts(problem, chosen))
 
 
 def _filled(holds: Iterable[Hold]) -> dict[int, int]:

@@ -46,11 +46,11 @@ FEW_ROUNDS, SOON = 2, 1_500
 gives up so soon: random loops of 30 and of 100 operations come to no more stages so, in 0.7 of the
 time."""
 LOOKS = 80_000
-"""Dependences that may be looked at to part what collides, before `fit` tries: most numbers of
-stages that cannot be are refuted after ten looks at all of them."""
+"""Dependences, or holds beyond one each, that may be looked at to part what collides, before `fit`
+tries: most numbers of stages that cannot be are refuted after ten looks at all of them."""
 FEW_ARCS = 128
-"""Dependences above which parting seldom comes to an end: it is given ever less, and no plan waits
-for it."""
+"""Dependences, or holds beyond one each, above which parting seldom comes to an end: it is given
+ever less. No plan waits for it above so many dependences."""
 SEED = 837_832
 """Of the sequence that chooses moves. Any is right; of eight that were tried, this one and two
 others reach the fewest stages of attention forward, attention backward and layer norm alike."""
@@ -58,6 +58,9 @@ POLISH = {"quick": 100, "normal": 600, "thorough": 6_000}
 """Moves of `polish`, at most, by effort."""
 EACH = {"quick": 10, "normal": 60, "thorough": 600}
 """Moves of `polish` for each that holds something, by effort: nobody else is moved."""
+PLENTY = 3
+"""The part of these moves that is made where fewer stages cannot be, there is no ring, and half the
+registers are free: nobody would lose by one more."""
 AGAIN = {"quick": 0, "normal": 1, "thorough": 30}
 """Times that what spills is sought anew, by effort."""
 
@@ -77,7 +80,7 @@ def improve(
     rows = rows_of(problem, placement, core)
     board = rows.board()
     if len(board.room_bytes) > LARGE:
-        return placement
+        return placement if shorter is None else shorter(placement)
     moving = Moving(board)
     moving.seed = SEED
     moving.take(rows.starts(placement))
@@ -94,6 +97,9 @@ def improve(
     effort = problem.options.effort
     moves = WORK[effort] // _work(board)
     polish = _polish(moving, board, effort)
+    roomy = not problem.rotating and 2 * moving.worth().registers <= board.registers
+    if roomy and shorter is not None:
+        polish //= PLENTY
     if problem.pinned or (shorter is None and moving.fitted <= SMALL):
         first = moving.starts()
         found = [first, *_leaner(problem, moving, first, moves)]
@@ -216,8 +222,8 @@ def _rest_of_cost(placement: Partial) -> tuple[int, int]:
 
 def _looks_of(moving: Moving) -> int:
     """Looks that a number of stages is worth to part what collides; each looks at all."""
-    arcs = 1 + moving.arcs
-    return LOOKS // arcs if arcs <= FEW_ARCS else LOOKS * FEW_ARCS**2 // arcs**3
+    size = 1 + max(moving.arcs, moving.segs - moving.fitted)
+    return LOOKS // size if size <= FEW_ARCS else LOOKS * FEW_ARCS**2 // size**3
 
 
 def _parted(moving: Moving, found: list[list[int]]) -> bool:

@@ -259,8 +259,6 @@ class _Hunt:
         plans = self.problem.wants("rau") and not self.problem.pinned
         if self.problem.wants(IMPROVE):
             heart = self.refiner.heart(self.best)
-            if plans:
-                self.best = self.refiner.tightened(self.best)
             self.best = improve(self.problem, self.best, heart, self.shorter if plans else None)
         elif plans:
             self.best = self.shorter(self.best)

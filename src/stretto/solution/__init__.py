@@ -50,6 +50,7 @@ class Part:
     """For a step of a recurrence: iterations crossed to the next operation."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Witness:
     """Why a bound holds: ``bound = ceil(total / capacity)``, part by part.
@@ -78,6 +79,7 @@ class Witness:
         return max(1, -(-self.total // self.capacity))
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Four lower bounds on the II, each with its witness."""
@@ -98,12 +100,14 @@ class Bounds:
     @property
     def mii(self) -> int:
         """The largest of the four: no schedule has a smaller II."""
-        return max(self[name].bound for name in BOUND_NAMES)
+        four = (self.resource, self.recurrence, self.fine, self.dependence)
+        return max([witness.bound for witness in four])
 
     @property
     def limiter(self) -> BoundName:
         """The bound that is the MII; the first in order when several are."""
-        return next(name for name in BOUND_NAMES if self[name].bound == self.mii)
+        mii = self.mii
+        return next(name for name in BOUND_NAMES if self[name].bound == mii)
 
     @property
     def witness(self) -> Witness:
@@ -152,6 +156,7 @@ class StorageUse:
     ring_depth: int
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class SpaceUse:
     """Bytes of a memory space that a schedule needs."""
@@ -289,6 +294,7 @@ class Refusal:
         return self.through or self.ii
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class ScheduleAnalysis:
     """A schedule, or the reasons there is none."""

@@ -286,6 +286,7 @@ SHOWN = 6
 """Holders that a message names before it says how many more there are."""
 
 
+@quickly
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A slot's capacity or a pool's cap, with the words of its rule."""

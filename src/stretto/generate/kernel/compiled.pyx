@@ -800,6 +800,16 @@ cdef class Seats:
                 high = middle
         return low
 
+    cdef int _from(self, i64 c, i64 begin) noexcept nogil:
+        """The first entry of a lane that begins at a cycle or later; each half without a branch."""
+        cdef int rest = self.lane_size[c], half
+        cdef Held *at = self.lane[c]
+        while rest > 1:
+            half = rest >> 1
+            at += half * (at[half - 1].begin < begin)
+            rest -= half
+        return <int>(at - self.lane[c]) + (rest == 1 and at.begin < begin)
+
     cdef void _enter(self, i64 c, i64 begin, i64 segment) noexcept nogil:
         cdef int at = self._place(c, begin, segment)
         cdef Held *lane = self.lane[c]
@@ -1116,7 +1126,9 @@ cdef class Seats:
         cdef i64 cost = 2 * self._visited(op, wrap(start, self.ii))
         if cost > best_cost[0]:
             return
-        found = self._in_the_way(op, start)
+        found = self._in_the_way(op, start, best_cost[0] - cost)
+        if found < 0:
+            return
         for i in range(found):
             cost += 1 + self.blame[self.offer_leave[i]]
         if cost < best_cost[0] or (cost == best_cost[0] and start < best[0]):
@@ -1126,8 +1138,11 @@ cdef class Seats:
             for i in range(found):
                 self.best_leave[i] = self.offer_leave[i]
 
-    cdef int _in_the_way(self, int op, i64 start) noexcept nogil:
-        """Who would have to leave; with capacities above 1, the lightest first."""
+    cdef int _in_the_way(self, int op, i64 start, i64 most) noexcept nogil:
+        """Who would have to leave; with capacities above 1, the lightest first.
+
+        -1: they cost more than so much, which is all that anybody wants to know.
+        """
         cdef int leave = 0, count, i, j
         cdef i64 s, c, load, other
         cdef bint gone
@@ -1155,6 +1170,9 @@ cdef class Seats:
                 if i == 0 or self.rivals[i].op != self.rivals[i - 1].op:
                     self.offer_leave[leave] = self.rivals[i].op
                     leave += 1
+                    most -= 1 + self.rivals[i].blame
+                    if most < 0:
+                        return -1
                 load -= self.rivals[i].amount
                 if load <= self.limits[c]:
                     break
@@ -1179,33 +1197,24 @@ cdef class Seats:
         cdef i64 ii = self.ii, reach = self.longest[c], first, last
         cdef int found = 0
         if length + reach > ii:
-            return self._touching(c, 0, self.lane_size[c], begin, length, 0)
+            return self._touching(c, 0, ii, begin, length, 0)
         first = begin - reach + 1
         last = begin + length
         if first < 0:
-            found = self._touching(
-                c, self._place(c, first + ii, -1), self.lane_size[c], begin, length, found
-            )
-        found = self._touching(
-            c,
-            self._place(c, max(first, 0), -1),
-            self._place(c, min(last, ii), -1),
-            begin,
-            length,
-            found,
-        )
+            found = self._touching(c, self._from(c, first + ii), ii, begin, length, found)
+        found = self._touching(c, self._from(c, max(first, 0)), last, begin, length, found)
         if last > ii:
-            found = self._touching(c, 0, self._place(c, last - ii, -1), begin, length, found)
+            found = self._touching(c, 0, last - ii, begin, length, found)
         return found
 
     cdef int _touching(
-        self, i64 c, int first, int last, i64 begin, i64 length, int found
+        self, i64 c, int first, i64 until, i64 begin, i64 length, int found
     ) noexcept nogil:
-        cdef int i
+        """Those of them from an entry on that begin until a cycle, behind so many found before."""
         cdef i64 gap
-        cdef Held *held
-        for i in range(first, last):
-            held = self.lane[c] + i
+        cdef Held *held = self.lane[c] + first
+        cdef Held *end = self.lane[c] + self.lane_size[c]
+        while held < end and held.begin < until:
             gap = held.begin - begin
             if gap < 0:
                 gap += self.ii
@@ -1214,6 +1223,7 @@ cdef class Seats:
                 self.rivals[found].blame = self.blame[self.rivals[found].op]
                 self.rivals[found].amount = self.seg_amount[held.segment]
                 found += 1
+            held += 1
         return found
 
     cdef int _crowder(self, int op, i64 start) noexcept nogil:
@@ -1244,7 +1254,7 @@ cdef class Seats:
 
     cdef int _lighter_in(self, i64 c, i64 low, i64 high, i64 cycle, int best) noexcept nogil:
         """The same of those that begin in a stretch, and of one known."""
-        cdef Held *held = self.lane[c] + self._place(c, low, -1)
+        cdef Held *held = self.lane[c] + self._from(c, low)
         cdef Held *end = self.lane[c] + self.lane_size[c]
         cdef i64 gap
         cdef int op
@@ -1441,7 +1451,9 @@ cdef class Seats:
                 cost += 1 + self.blame[i]
         if cost > best_cost[0]:
             return
-        found = self._in_the_way(op, start)
+        found = self._in_the_way(op, start, best_cost[0] - cost)
+        if found < 0:
+            return
         for i in range(found):
             cost += 1 + self.blame[self.offer_leave[i]]
         if cost < best_cost[0] or (cost == best_cost[0] and start < best[0]):

@@ -144,6 +144,26 @@ class Core:
         return tuple(any(self.problem.pending[i] for i in ops) for ops in self.nodes)
 
     @cached_property
+    def density(self) -> tuple[int, ...]:
+        """How much a node holds of what is scarce: cycles, weighed by how full the column is."""
+        held = [0] * len(self.limits)
+        for claims in self.claims:
+            for column, _, duration, amount in claims:
+                held[column] += duration * amount
+        load = [
+            total // limit if limit else total
+            for total, limit in zip(held, self.limits, strict=True)
+        ]
+        fullest = max(load, default=0) or 1
+        return tuple(
+            sum(
+                duration * amount * 100 * load[column] // fullest
+                for column, _, duration, amount in claims
+            )
+            for claims in self.claims
+        )
+
+    @cached_property
     def _plain(self) -> tuple[int, tuple[tuple[Segment, ...], ...]]:
         """The claims as they are, and the first II at which they need no winding; 0: none."""
         enough = 1

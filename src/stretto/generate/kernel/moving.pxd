@@ -9,8 +9,8 @@ cdef i64 POOL, SWAPS, GAPS, PICKS, CLOSE, CUTS
 
 @cython.final
 cdef class Moving:
-    cdef readonly i64 n, ii, fitted, arcs, movers, groups, rooms, spaces, tried, pushed
-    cdef i64 every, segs, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
+    cdef readonly i64 n, ii, fitted, arcs, segs, movers, groups, rooms, spaces, tried, pushed
+    cdef i64 every, turns, begun, posted, looks, summit, upmost, source, target, nearest, farthest
     cdef bint sure, deep, plainly, ruled, cells, pinned
     cdef i64 always, unit, registers, most, pushes, logged, foremost, columns, head, waiting, heavy, lack
     cdef i64[::1] pool
@@ -104,6 +104,7 @@ cdef class Moving:
     cdef void count_registers(self) noexcept
     cdef i64 at_summit(self) noexcept
     cdef bint moved(self) noexcept
+    cdef bint follows(self, i64 most) noexcept
     cdef bint passes(self, i64 most) noexcept
     cdef i64 pressure(self, i64 space, i64 base) noexcept
     cdef i64 highest(self, i64 count) noexcept

@@ -53,7 +53,7 @@ DEEPEST = 160
 """Collisions that are parted on one way."""
 BLAME = 1 << 20
 """What a way apart weighs over how often the two were parted in vain."""
-PLAIN = 6
+PLAIN = 10
 """The part of its looks that go in order at first, which most placements take."""
 SHARES = 5
 """Times that parting begins anew, with what it has learned of whom to part first."""
@@ -1178,8 +1178,9 @@ class Moving:
             need = self.early[node] + self.succ_gain[a]
             if need <= self.early[other]:
                 continue
-            if self.keeps[other]:
-                need += self.wrap(self.cycle[other] - need)
+            if self.keeps[other]:  # most need no more than the next stage
+                later = self.early[other] + self.ii
+                need = later if need <= later else need + self.wrap(self.cycle[other] - need)
             self.early[other] = need
             if self.place[other] <= behind:
                 self.enlist(other)
@@ -1218,10 +1219,10 @@ class Moving:
             for a in range(self.succ_at[node], self.succ_at[node + 1]):
                 high = min(high, self.start[self.succ_op[a]] - self.succ_gain[a])
             now = self.start[node]
+            if high <= now or (self.keeps[node] and high < now + self.ii):
+                continue
             if self.keeps[node]:
                 high -= self.wrap(high - now)
-            if high <= now:
-                continue
             before = self.lives_of(node)
             self.start[node] = high
             if self.lives_of(node) > before:
@@ -1393,18 +1394,25 @@ class Moving:
             self.now[i] = self.start[i]
         for k in range(moves):
             self.tried += 1
-            if self.nudge() and self.moved() and self.derive():
-                self.settle()
-                if self.passes(max(current, self.history[k % HISTORY])):
+            if self.nudge() and self.moved():
+                if self.follows(max(current, self.history[k % HISTORY])):
                     current = self.energy()
                     for i in range(self.n):
                         self.now[i] = self.start[i]
                     self.keep()
                     self.logged = 0
+                else:
+                    for i in range(self.n):
+                        self.start[i] = self.now[i]
             self.undo()
-            for i in range(self.n):
-                self.start[i] = self.now[i]
             self.history[k % HISTORY] = current
+
+    def follows(self, most: int) -> bool:
+        """Whether starts follow from the cycles, and have no more energy than that."""
+        if not self.derive():
+            return False
+        self.settle()
+        return self.passes(most)
 
     def moved(self) -> bool:
         """Whether the last move put anyone into another cycle: the starts follow from cycles."""

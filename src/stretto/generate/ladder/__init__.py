@@ -65,7 +65,7 @@ def refusal_for(
     stage = max(0, low) // ii if stage is None else stage
     rows: dict[int, int] = {}
     if has_row_words(problem.machine):
-        rows = {c.cycle: partial.table.row(c.cycle) for c in conflicts}
+        rows = {c.cycle: partial.row(c.cycle) for c in conflicts}
     return Refusal(
         ii,
         reason,
@@ -99,10 +99,13 @@ def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
 
 def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:
     """Conflicts at some starts of the window; none if it is empty or there is a seat in it."""
-    problem, table = partial.problem, partial.table
+    problem = partial.problem
     vector = problem.vectors[i]
     high = min(high, low + partial.ii - 1)
-    if high < low or table.earliest(vector, low, high) is not None:
+    if high < low:
+        return []
+    table = partial.beside(i)
+    if table.earliest(vector, low, high) is not None:
         return []
     step = max(1, (high - low + 1) // _SAMPLES)
     found = (table.conflict(vector, s, problem.names[i]) for s in range(low, high + 1, step))

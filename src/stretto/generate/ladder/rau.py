@@ -412,7 +412,7 @@ def _plans(core: Core, seats: Seats) -> Iterator[_Plan]:
     if seats.packable:
         yield _packed(height, few)
     yield _weighed(height, core, TEXTBOOK)
-    hard = _density(core)
+    hard = core.density
     if seats.packable:
         yield _packed(hard, few)
         yield _packed(hard, few, tight=True)
@@ -438,25 +438,6 @@ def _shaken(priority: Sequence[int], turn: int) -> Sequence[int]:
     return [
         value * (80 + (i * 2654435761 + turn * 40503) % 65521 % 41) // 100
         for i, value in enumerate(priority)
-    ]
-
-
-def _density(core: Core) -> Sequence[int]:
-    """How much a node holds of what is scarce: cycles, weighed by how full the column is."""
-    held = [0] * len(core.limits)
-    for claims in core.claims:
-        for column, _, duration, amount in claims:
-            held[column] += duration * amount
-    load = [
-        total // limit if limit else total for total, limit in zip(held, core.limits, strict=True)
-    ]
-    fullest = max(load, default=0) or 1
-    return [
-        sum(
-            duration * amount * 100 * load[column] // fullest
-            for column, _, duration, amount in claims
-        )
-        for claims in core.claims
     ]
 
 

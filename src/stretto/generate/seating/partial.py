@@ -66,6 +66,31 @@ class Partial:
             self._table = apply(self.problem, self.ii, self.starts, self.fused.values())
         return self._table
 
+    def beside(self, i: int) -> ReservationTable:
+        """What the seated hold of all that an operation wants any of."""
+        if self._table is not None or self.fused:
+            return self.table
+        wanted = {claim[0] for claim in self.problem.claims[i]}
+        meeting = [
+            None if wanted.isdisjoint([claim[0] for claim in claims]) else start
+            for start, claims in zip(self.starts, self.problem.claims, strict=True)
+        ]
+        return apply(self.problem, self.ii, meeting)
+
+    def row(self, cycle: int) -> int:
+        """The row word of a cycle, as the table has it: the slots that have any holder."""
+        if self._table is not None or self.fused:
+            return self.table.row(cycle)
+        problem, ii = self.problem, self.ii
+        held = {
+            use.slot
+            for start, vector in zip(self.starts, problem.vectors, strict=True)
+            if start is not None
+            for use in vector.uses
+            if use.occupancy and (cycle - start - use.offset) % ii < use.duration
+        }
+        return sum([1 << (slot.id - 1) for slot in problem.machine.slots if slot.name in held])
+
     @classmethod
     def of_core(
         cls, problem: Problem, ii: int, core: Core, starts: Sequence[int | None], rung: str
