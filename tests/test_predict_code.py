@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -65,9 +66,21 @@ def issue(
     *,
     waits: tuple[int, ...] = (),
     made: int | None = None,
-    **more: float | bool | str,
+    **more: Any,
 ) -> Issue:
-    return replace(Issue(kind, stall, waits, made, None), **more)  # pyright: ignore[reportArgumentType]
+    return replace(Issue(kind, stall, waits, made, None), **more)
+
+
+def instruction(
+    name: str,
+    operands: str = "",
+    made: int | None = None,
+    *,
+    guarded: bool = False,
+    stall: int = 1,
+    waits: tuple[int, ...] = (),
+) -> Instruction:
+    return Instruction(name, operands, guarded, stall, waits, made, None)
 
 
 def steps_of(
@@ -97,13 +110,11 @@ def test_a_listing_has_instructions_with_their_timing() -> None:
 
 
 def test_only_innermost_loops_are_told() -> None:
-    def one(name: str, operands: str = "", *, guarded: bool = False) -> Instruction:
-        return Instruction(name, operands, guarded, 1, (), None, None)
-
-    code = (one("NOP"), one("FADD"), one("BRA", "`(.L_x_2)", guarded=True),
-            one("BRA", "`(.L_x_1)", guarded=True), one("BRA", "`(.L_x_1)"))  # fmt: skip
+    inner = (instruction("FADD"), instruction("BRA", "`(.L_x_2)", guarded=True))
+    outer = (instruction("BRA", "`(.L_x_1)", guarded=True), instruction("BRA", "`(.L_x_1)"))
+    code = (instruction("NOP"), *inner, *outer)
     listing = Listing(code, {".L_x_1": 0, ".L_x_2": 1})
-    assert listing.loops() == [code[1:3]]
+    assert listing.loops() == [inner]
 
 
 @pytest.mark.parametrize(
@@ -114,10 +125,7 @@ def test_only_innermost_loops_are_told() -> None:
      ("SYNCS.PHASECHK.TRANS64.TRYWAIT", Kind.FULL), ("SYNCS.ARRIVE.TRANS64", Kind.ARRIVE)],
 )  # fmt: skip
 def test_each_instruction_is_of_a_kind(name: str, kind: Kind) -> None:
-    assert (
-        kind_of(Instruction(name, "", guarded=False, stall=1, waits=(), made=None, read=None))
-        is kind
-    )
+    assert kind_of(instruction(name)) is kind
 
 
 def written(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> str:
@@ -269,20 +277,15 @@ def score(depth_of_compute: int = 1) -> list[AgentScore]:
 
 def code_of(place: str = "0x0", *, waits: int = 1) -> Listing:
     """A step of the agent, once for each way of its loop: singly, and steady."""
-
-    def one(name: str, operands: str = "", made: int | None = None, **more: object) -> Instruction:
-        given: dict[str, object] = {"guarded": False, "stall": 1, "waits": (), **more}
-        return Instruction(name, operands, made=made, read=None, **given)  # pyright: ignore[reportArgumentType]
-
     step = [
-        one("BAR.SYNC", f"{place}, 0x80"),
-        *[one("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1)] * waits,
-        one("HGMMA.64x128x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,)),
-        one("WARPGROUP.DEPBAR.LE", "gsb0, 0x0"),
-        *[one("FMNMX", stall=4)] * 100,
-        one("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"),
+        instruction("BAR.SYNC", f"{place}, 0x80"),
+        *[instruction("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1)] * waits,
+        instruction("HGMMA.64x128x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,)),
+        instruction("WARPGROUP.DEPBAR.LE", "gsb0, 0x0"),
+        *[instruction("FMNMX", stall=4)] * 100,
+        instruction("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"),
     ]
-    back = [one("BRA", f"`(.L_x_{n})", guarded=True) for n in (1, 2)]
+    back = [instruction("BRA", f"`(.L_x_{n})", guarded=True) for n in (1, 2)]
     code = (*step, back[0], *step, back[1])
     return Listing(code, {".L_x_1": 0, ".L_x_2": len(step) + 1})
 
@@ -355,21 +358,22 @@ LONG = 500
 def assembled_with(arithmetic: int, spilled: int = 0) -> Callable[[Emitted], Compiled]:
     """An assembler that writes what a score says, with so much arithmetic in each step."""
 
-    def one(name: str, operands: str = "", made: int | None = None, **more: object) -> Instruction:
-        given: dict[str, object] = {"guarded": False, "stall": 1, "waits": (), **more}
-        return Instruction(name, operands, made=made, read=None, **given)  # pyright: ignore[reportArgumentType]
-
     def step(beats: Sequence[Beat], place: int) -> list[Instruction]:
-        found = [one("BAR.SYNC", f"{place:#x}, 0x80"), *[one("FMNMX", stall=4)] * arithmetic]
+        found = [
+            instruction("BAR.SYNC", f"{place:#x}, 0x80"),
+            *[instruction("FMNMX", stall=4)] * arithmetic,
+        ]
         for beat in beats:
             if beat.kind == "full":
-                found.append(one("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1))
+                found.append(instruction("SYNCS.PHASECHK.TRYWAIT", "P2, [UR4]", 1))
             elif beat.kind == "arrive":
-                found.append(one("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"))
+                found.append(instruction("SYNCS.ARRIVE.TRANS64", "RZ, [UR4], RZ"))
             elif beat.kind == "product":
-                found.append(one("HGMMA.64x256x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,)))
+                found.append(
+                    instruction("HGMMA.64x256x16.F32", "R24, gdesc[UR4], R24, gsb0", waits=(1,))
+                )
             elif beat.kind == "settle":
-                found.append(one("WARPGROUP.DEPBAR.LE", f"gsb0, {beat.left:#x}"))
+                found.append(instruction("WARPGROUP.DEPBAR.LE", f"gsb0, {beat.left:#x}"))
         return found
 
     def assemble(emitted: Emitted) -> Compiled:
@@ -381,7 +385,7 @@ def assembled_with(arithmetic: int, spilled: int = 0) -> Callable[[Emitted], Com
                     label = f".L_x_{len(labels)}"
                     labels[label] = len(code)
                     code += step(beats, place)
-                    code.append(one("BRA", f"`({label})", guarded=True))
+                    code.append(instruction("BRA", f"`({label})", guarded=True))
         return Compiled(spilled, (), 0, 168, written(code, labels))
 
     return assemble

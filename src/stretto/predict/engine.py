@@ -23,6 +23,7 @@ from stretto.predict.instructions import (
     Free,
     Full,
     Instruction,
+    Landing,
     Product,
     Settle,
     Step,
@@ -130,8 +131,7 @@ class _Run:
         """Whose product was issued last."""
         self._queue: deque[tuple[float, float]] = deque()
         """Products that are not done: when they will be, and bytes a cycle."""
-        self._copied = 0.0
-        self._landed = 0.0
+        self._landing = Landing(costs)
 
     def run(self) -> Outcome:
         agents = self._agents
@@ -250,12 +250,8 @@ class _Run:
     def _copy(self, agent: _Agent, copy: Copy) -> bool:
         costs = self._costs
         ready = self._takes(agent, costs.expect + costs.copy_issue, "issue")
-        # Bytes come at no more than the memory's rate, and one tile after the other.
-        rate, late = costs.rate[copy.source], costs.latency[copy.source]
-        begin = max(agent.until, self._copied - costs.queue / rate)
-        self._copied = max(agent.until, self._copied) + copy.bytes / rate
-        self._landed = max(begin + late, self._landed) + copy.bytes / costs.port
-        self._rings[copy.ring].full[copy.turn] = self._landed
+        there = self._landing.lands(agent.until, copy.bytes, copy.source)
+        self._rings[copy.ring].full[copy.turn] = there
         return ready
 
     def _product(self, agent: _Agent, product: Product) -> bool:

@@ -155,3 +155,23 @@ class Costs:
     meeting: tuple[tuple[float, float], ...]
     """Cycles more that lanes take to be brought together while a product runs that reads so many
     bytes of shared memory in a cycle: bytes and cycles, rising."""
+
+
+@dataclass
+class Landing:
+    """Copies of an SM: bytes come at the memory's rate at most, and one tile after the other."""
+
+    costs: Costs
+    copied: float = 0.0
+    """When the memory has sent all that was asked for."""
+    landed: float = 0.0
+    """When the last tile was there."""
+
+    def lands(self, issued: float, bytes: float, source: str) -> float:
+        """When a tile is there that is asked for now."""
+        costs = self.costs
+        rate = costs.rate[source]
+        begin = max(issued, self.copied - costs.queue / rate)
+        self.copied = max(issued, self.copied) + bytes / rate
+        self.landed = max(begin + costs.latency[source], self.landed) + bytes / costs.port
+        return self.landed

@@ -17,7 +17,7 @@ from stretto.predict.code.costs import CodeCosts
 from stretto.predict.code.listing import Listing
 from stretto.predict.code.steps import AgentCode, agents_in
 from stretto.predict.code.warps import Scheduler
-from stretto.predict.instructions import Costs
+from stretto.predict.instructions import Costs, Landing
 
 TRIPS = 32
 """Steps that are run."""
@@ -116,11 +116,10 @@ class _Block:
     freed: dict[tuple[str, int], list[float]] = field(
         default_factory=dict[tuple[str, int], list[float]]
     )
-    copied: float = 0.0
-    landed: float = 0.0
 
     def __post_init__(self) -> None:
         self.chance = Random(0)
+        self.landing = Landing(self.costs)
         self.copying = [_Copying(loop.kernel) for loop in self.loops]
         self.readers: dict[str, int] = {}
         for agent in self.agents:
@@ -160,12 +159,9 @@ class _Block:
     def _copy(self, one: _Copying, beat: Beat, tile: tuple[str, int]) -> None:
         costs = self.costs
         source = self.sources.get(beat.operation, "hbm") if beat.operation else "hbm"
-        rate, late = costs.rate[source], costs.latency[source]
         one.at += costs.expect + costs.copy_issue
-        begin = max(one.at, self.copied - costs.queue / rate)
-        self.copied = max(one.at, self.copied) + beat.bytes / rate
-        self.landed = max(begin + late, self.landed) + beat.bytes / costs.port
-        self.full[tile] = self.landed + self.chance.uniform(-1.0, 1.0) * self.spread
+        there = self.landing.lands(one.at, beat.bytes, source)
+        self.full[tile] = there + self.chance.uniform(-1.0, 1.0) * self.spread
 
 
 @dataclass
