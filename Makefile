@@ -71,6 +71,7 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 
 $(GPU)/.ready: tests/gpu/requirements.txt
 	$(PYTHON) -m venv $(GPU)

@@ -3,7 +3,8 @@
     PYTHONPATH=src python benchmarks/gpu/tuned.py -o tuned.jsonl      (on the GPU; two minutes)
 
 Each kernel is a process of its own; while one compiles another measures, never two at a time. Every
-choice is then asked for once more by another process, which is to find it without a ranking.
+choice is then asked for once more by another process, which is to find it without a ranking, and
+which times all of them in turns: a card that is warm is slower by a tenth.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import fcntl
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ HEADS, LENGTH, SIZE, NORM = 16, 8192, 8192, (16384, 8192)
 MOST = {"layer_norm": 64}
 """Configurations of a kernel that are measured to tell the best of all."""
 SEVERAL = 24
+ROUNDS = 7
 TILES = {
     "attention_d128": {"BLOCK_M": [64, 128], "BLOCK_N": [64, 128], "D": [128], "CAUSAL": [False]},
     "attention_d64": {"BLOCK_M": [64, 128], "BLOCK_N": [64, 128], "D": [64], "CAUSAL": [False]},
@@ -87,7 +90,8 @@ def alone(file):
 
 
 def chosen(name, how, lock, until):
-    """One kernel, its configuration chosen in one way: what was taken, and how long that took."""
+    """One kernel, its configuration chosen in one way: what was taken, how long that took, and how
+    it is launched."""
     import torch
 
     import triton
@@ -128,33 +132,46 @@ def chosen(name, how, lock, until):
             [one["of"], one["consumers"], one["rings"], one["seconds"]]
             for one in document["ranking"]["predictions"]
         ]
-    return row
+    return row, lambda: tuned[grid](*args)
 
 
 def family(name, lock, until):
-    """All ways of one kernel, then each again by another process."""
+    """All ways of one kernel, and then in turns."""
     every = f"measure:{MOST.get(name, SEVERAL)}"
+    calls = {}
     for how in (every, "measure:8", "model"):
         try:
-            row = chosen(name, how, lock, until)
+            row, calls[how] = chosen(name, how, lock, until)
         except Exception as failed:
             row = {"kernel": name, "tune": how, "error": f"{type(failed).__name__}: {failed}"}
         print(json.dumps(row), flush=True)
+    print(json.dumps({"kernel": name, "in_turns_ms": in_turns(calls, lock)}), flush=True)
+
+
+def in_turns(calls, lock):
+    """Milliseconds of each, one after the other and then again: medians."""
+    import triton
+
+    times = {how: [] for how in calls}
+    with alone(lock):
+        for _ in range(ROUNDS):
+            for how, call in calls.items():
+                times[how].append(
+                    triton.testing.do_bench(call, warmup=10, rep=30, return_mode="median")
+                )
+    return {how: round(statistics.median(of), 4) for how, of in times.items()}
 
 
 def told(rows):
-    """What the model loses, by kernel."""
+    """What the model loses, by kernel: the last time that all ran in turns."""
     for name in TILES:
-        by = {row["tune"]: row for row in rows if row["kernel"] == name and "ms" in row}
-        if "model" not in by or len(by) < 3:
-            yield f"{name}: {len(by)} of 3 ways ran"
+        turns = [row["in_turns_ms"] for row in rows if row["kernel"] == name and "tune" not in row]
+        if not turns or "model" not in turns[-1]:
+            yield f"{name}: not all ways ran"
             continue
-        every = next(row for how, row in by.items() if how not in ("model", "measure:8"))
-        times = [ms for ms in every.get("measured_ms", []) if ms is not None]
-        best = min(times, default=every["ms"])
-        for how in ("model", "measure:8"):
-            took, behind = by[how]["ms"], by[how]["ms"] / best - 1
-            yield f"{name}: {how} {took:.4f} ms, {behind:+.1%} of the best of {len(times)}"
+        best = min(turns[-1].values())
+        for how, took in turns[-1].items():
+            yield f"{name}: {how} {took:.4f} ms, {took / best - 1:+.1%}"
 
 
 def main():
@@ -192,8 +209,7 @@ def main():
                         file.write(line + "\n")
                         file.flush()
                         rows.append(json.loads(line))
-    first = [row for row in rows if not row.get("remembered")]
-    print(*told(first), sep="\n")
+    print(*told(rows), sep="\n")
     again = [row["first_launch_s"] for row in rows if row.get("remembered")]
     if again:
         print(f"{len(again)} choices remembered by another process, first launches in at most "
