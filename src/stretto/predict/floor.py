@@ -21,7 +21,7 @@ from stretto.predict.copying import at_clock, out_of_step, share, shared_rate
 from stretto.predict.flow import MULTIPLY, tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
-from stretto.predict.timings import Timings, timings_of
+from stretto.predict.timings import Timings, clock_of, timings_of
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import OPCODES, opcode
 
@@ -43,7 +43,7 @@ def floor_of(
     `shared` is that of `predict_whole`, filled here.
     """
     measured = timings_of(machine)
-    mhz = clock or measured.clock
+    mhz = clock_of(measured, clock)
     timings = at_clock(measured, mhz)
     x, y, z = (*grid, 1, 1)[:3]
     blocks = x * y * z

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
+from stretto.limits import FASTEST, SLOWEST
 from stretto.machine import Machine
 from stretto.predict.blocks import Pipes
 from stretto.predict.instructions import Costs
@@ -70,6 +71,14 @@ ELEMENTS = 8192
 """Of the tile for which it was measured how long adding and comparing take."""
 SLOTS = 8.0
 """Cycles that an instruction takes of the special function units, and one to be issued."""
+
+
+def clock_of(timings: Timings, given: float | None) -> float:
+    """MHz that are asked for, or else of the machine; StrettoError where no SM has such a clock."""
+    clock = timings.clock if given is None else given
+    if not SLOWEST <= clock <= FASTEST:
+        raise StrettoError(f"a clock of {clock:g} MHz; give one of {SLOWEST} to {FASTEST:,} MHz")
+    return clock
 
 
 def timings_of(machine: Machine) -> Timings:
