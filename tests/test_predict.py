@@ -349,3 +349,20 @@ def test_a_machine_without_timings_is_refused() -> None:
     bare = replace(H200, timings=())
     with pytest.raises(StrettoError, match="states no timings"):
         stretto.predict(GEMM, bare, grid=(132,), arguments=SIZES, consumers=2, depth=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("wait", (82,), "timings.wait has 1 values; it takes 2"),
+        ("meeting", (1, 2), "timings.meeting has 2 values; it takes 4"),
+        ("sms", (0,), "timings.sms has 0 in it; give a number above 0"),
+        ("copy_clock", (0,), "timings.copy_clock has 0 in it"),
+        ("copy_rate_apart", (0,), "timings.copy_rate_apart has 0 in it"),
+        ("pipes", (98, 99), "timings.pipes names slots by their ids; it has"),
+    ],
+)
+def test_timings_that_cannot_be_are_refused(name: str, values: tuple[int, ...], told: str) -> None:
+    every = (replace(f, values=values) if f.name == name else f for f in H200.timings)
+    with pytest.raises(StrettoError, match=told):
+        timings_of(replace(H200, timings=tuple(every)))
