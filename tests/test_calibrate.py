@@ -68,3 +68,43 @@ def test_results_that_do_not_tell_enough_say_what_is_missing(
     found = Run(capsys, "machines", "--calibrate", str(file))
     assert found.code == 1
     assert told in found.err
+
+
+def changed(tmp_path: Path, kind: str, **fields: object) -> str:
+    """The shipped results, with other fields in all rows of a kind."""
+    rows = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    rows = [row | fields if row["kind"] == kind else row for row in rows]
+    file = tmp_path / "results.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "told"),
+    [
+        ("turn", {"cycles": None}, "turn has null as its `cycles`; expected a number"),
+        ("turn", {"cycles": "fast"}, 'turn has "fast" as its `cycles`; expected a number'),
+        ("turn", {"cycles": float("nan")}, "turn has nan as its `cycles`; expected a number below"),
+        ("copies", {"cycles": 0}, "copies has 0 as its `cycles`; expected a number above 0"),
+        ("copies", {"mhz": None}, "copies has null as its `mhz`; expected a number"),
+        ("copy", {"cycles": 100}, "copy tells nothing beside those that it is compared with"),
+        ("copies", {"cycles": 1e14}, "make `copy_rate_l2` 0, which has to be above"),
+        ("heated", {"mhz": 1500}, "heated ran at 1500 MHz and at 1500 without products"),
+        ("heated", {"mhz": None}, "heated has null as its `mhz`; expected a number"),
+        (
+            "walked",
+            {"cycles": 400},
+            "walked of 400 cycles is the largest, and the smallest has 400",
+        ),
+        ("walked", {"bytes": "all"}, 'walked has "all" as its `bytes`; expected a number'),
+        ("info", {"sms": 0}, "info has 0 as its `sms`; expected a number above 0"),
+        ("info", {"gpu": 'a "card"'}, "as its `gpu`; expected letters, digits and dots"),
+    ],
+)
+def test_results_that_make_no_sense_are_refused_with_their_line(
+    capsys: Capture, tmp_path: Path, kind: str, fields: dict[str, object], told: str
+) -> None:
+    found = Run(capsys, "machines", "--calibrate", changed(tmp_path, kind, **fields))
+    assert found.code == 1
+    assert "results.jsonl" in found.err
+    assert told in found.err

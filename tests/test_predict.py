@@ -319,6 +319,11 @@ def test_a_faster_clock_is_faster_and_waits_for_memory_in_more_cycles(capsys: Ca
         ((GEMM, "--grid", "132", "--argument", "M"), "is not of the form NAME=N"),
         ((GEMM, "--grid", "132", "--argument", "M=many"), "neither a number nor a shape"),
         ((GEMM, "--grid", "132", "--argument", "M=x"), "'x' is neither a number nor a shape"),
+        ((GEMM, "--grid", "132", "--argument", "M=nan"), "neither a number nor a shape"),
+        ((GEMM, "--grid", "132", "--argument", "M=1e400"), "neither a number nor a shape"),
+        ((GEMM, "--grid", "132", *sizes(), "--clock", "1e308"), "give one of 1 to 100,000 MHz"),
+        ((GEMM, "--grid", "132", *sizes(), "--clock", "1e-300"), "give one of 1 to 100,000 MHz"),
+        ((GEMM, "--grid", "2147483647", *sizes()), "give a grid of at most 131,072"),
         ((GEMM, "--grid", "132", "--machine", "blackwell"), "does not say who issues what"),
     ],
 )
@@ -331,7 +336,33 @@ def test_what_cannot_be_predicted_says_why(
     assert "Traceback" not in found.err
 
 
+def test_blocks_that_are_all_the_same_may_be_as_many_as_one_likes() -> None:
+    product = str(EXAMPLES / "matmul_descriptors.ttir")
+    few, many = (
+        stretto.predict(product, "h200", grid=(n,), arguments=SIZES).prediction
+        for n in (132 * 1000, 132 * 10_000_000)
+    )
+    assert many.cycles == pytest.approx(10_000 * few.cycles, rel=0.01)
+
+
 def test_a_machine_without_timings_is_refused() -> None:
     bare = replace(H200, timings=())
     with pytest.raises(StrettoError, match="states no timings"):
         stretto.predict(GEMM, bare, grid=(132,), arguments=SIZES, consumers=2, depth=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("wait", (82,), "timings.wait has 1 values; it takes 2"),
+        ("meeting", (1, 2), "timings.meeting has 2 values; it takes 4"),
+        ("sms", (0,), "timings.sms has 0 in it; give a number above 0"),
+        ("copy_clock", (0,), "timings.copy_clock has 0 in it"),
+        ("copy_rate_apart", (0,), "timings.copy_rate_apart has 0 in it"),
+        ("pipes", (98, 99), "timings.pipes names slots by their ids; it has"),
+    ],
+)
+def test_timings_that_cannot_be_are_refused(name: str, values: tuple[int, ...], told: str) -> None:
+    every = (replace(f, values=values) if f.name == name else f for f in H200.timings)
+    with pytest.raises(StrettoError, match=told):
+        timings_of(replace(H200, timings=tuple(every)))

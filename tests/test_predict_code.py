@@ -22,7 +22,7 @@ from stretto.machine import load_machine
 from stretto.predict.code.costs import CodeCosts, Kind, code_costs
 from stretto.predict.code.listing import Instruction, Listing, read_listing
 from stretto.predict.code.pacing import paced
-from stretto.predict.code.steps import AgentCode, Issue, agents_in, kind_of
+from stretto.predict.code.steps import AgentCode, Issue, agents_in, issued, kind_of
 from stretto.predict.code.warps import Scheduler
 from stretto.predict.timings import timings_of
 
@@ -107,6 +107,19 @@ def test_a_listing_has_instructions_with_their_timing() -> None:
     assert branch.guarded
     assert listing.labels == {".L_x_1": 0}
     assert listing.loops() == [listing.instructions[:3]]
+
+
+@given(st.integers(0, 2**23 - 1))
+def test_whatever_a_listing_says_of_barriers_a_scheduler_can_issue(control: int) -> None:
+    word = f"/* 0x{control << 41:016x} */"
+    listing = read_listing(TEXT.replace("/* 0x002fca0007800000 */", word))
+    (loop,) = listing.loops()
+    assert steps_of(issued(loop))[0] > 0
+
+
+def test_a_product_of_no_columns_is_none_that_is_known() -> None:
+    product = instruction("HGMMA.64x0x16.F32", "R24, R2, R24, gsb0")
+    assert steps_of(issued([product])) == steps_of(issued([replace(product, name="HGMMA")]))
 
 
 def test_only_innermost_loops_are_told() -> None:

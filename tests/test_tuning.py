@@ -301,6 +301,23 @@ def test_no_depth_goes_below_the_floor(
         assert 0.3 * least < floor <= least
 
 
+@pytest.mark.parametrize("clock", [300.0, 1000.0, 3000.0, 6000.0])
+def test_no_clock_brings_a_kernel_below_its_floor(clock: float) -> None:
+    """Not even one at which copies take the longest, and blocks fall out of step."""
+    product = str(EXAMPLES / "matmul_persistent.ttir")
+    emitter = Emitter(product, "h200")
+    given = {"M": 8192, "N": 8192, "K": 8192}
+    for count in emitter.counts:
+        ready = emitter.lowered(count)
+        loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
+        floor = floor_of(ready.kernel, loops, emitter.machine, (132,), given, clock, {})
+        found = stretto.rank(
+            [(product, (132,))], "h200", arguments=given, clock=clock, consumers=[count]
+        )
+        least = found.best.prediction.seconds
+        assert 0.8 * least < floor <= least
+
+
 def test_arithmetic_counts_in_the_floor() -> None:
     """Products of 512 cycles an iteration leave a part of the pipes to the softmax."""
     emitter = Emitter(str(EXAMPLES / "attention_forward_d64.ttir"), "h200")

@@ -55,6 +55,11 @@ FRAMES_KEPT = 64
 KERNEL_OPERATIONS = 50_000
 """What a kernel of bytecode may become: what follows a branch may have to be written twice."""
 
+BLOCKS_WALKED = 1 << 17
+"""Blocks of a prediction whose loops go round differently often: each of them is looked at."""
+SLOWEST, FASTEST = 1, 100_000
+"""MHz that a prediction is made for."""
+
 FAULTS_TOLD = 20
 """Faults of one loop that are told; the others are counted."""
 NAMES_TOLD = 12

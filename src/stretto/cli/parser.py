@@ -149,10 +149,13 @@ def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
     try:
         if "x" in value:
             return name, tuple(positive(part) for part in value.split("x"))
-        return name, int(value) if value.lstrip("-").isdecimal() else float(value)
+        number = int(value) if value.lstrip("-").isdecimal() else float(value)
+        if not -inf < number < inf:
+            raise ValueError(number)
     except (ValueError, argparse.ArgumentTypeError):
         told = f"{value!r} is neither a number nor a shape such as 4096x128"
         raise argparse.ArgumentTypeError(told) from None
+    return name, number
 
 
 def agents(text: str) -> list[tuple[str, str]]:

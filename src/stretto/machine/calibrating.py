@@ -10,7 +10,9 @@ extends.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, cast
 
@@ -47,8 +49,55 @@ SCHEDULERS = 4
 STEPS = 8
 """Operations in a row of the program `rows`, each of which waits for the one before."""
 
+AGAIN = "measure again with benchmarks/gpu/micro.py, all of it"
+LARGEST = 1e15
+"""Of what is measured: far above any, and every sum of some is finite."""
+RATES = ("copy_port", "copy_rate", "copy_clock", "copy_cached", "read", "load_rate", "load_clock")
+"""Beginnings of figures that are divided by."""
+PLAIN = re.compile(r"[\w .,:+()/-]{1,100}")
+"""What names and versions are made of."""
+
 Figure = tuple[tuple[int, ...], str, str]
 """Values, meaning, source."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a results file, and where it stands."""
+
+    file: str
+    line: int
+    told: Mapping[str, Any]
+
+    def number(self, name: str) -> float:
+        """What was measured: a finite number."""
+        value: object = self.told.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.fail(f"has {json.dumps(value)[:40]} as its `{name}`", "expected a number")
+        if not abs(value) < LARGEST:  # NaN is not either
+            told = f"has {value:g} as its `{name}`"
+            raise self.fail(told, f"expected a number below {LARGEST:g}")
+        return float(value)
+
+    def amount(self, name: str) -> float:
+        """The same, above 0."""
+        value = self.number(name)
+        if value <= 0:
+            raise self.fail(f"has {value:g} as its `{name}`", "expected a number above 0")
+        return value
+
+    def text(self, name: str) -> str:
+        """What was said, in one line that needs no quotes to be escaped."""
+        value = self.told.get(name)
+        if not isinstance(value, str) or not PLAIN.fullmatch(value):
+            told = f"has {json.dumps(value)[:40]} as its `{name}`"
+            raise self.fail(told, "expected letters, digits and dots")
+        return value
+
+    def fail(self, message: str, hint: str = AGAIN) -> DocumentError:
+        """An error that names this row."""
+        kind = str(self.told.get("kind"))[:40]
+        return DocumentError(self.file, f"line {self.line}", f"{kind} {message}", hint)
 
 
 class Results:
@@ -56,42 +105,58 @@ class Results:
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[Row] = []
+        self._asked: Row | None = None
+        """The row that was asked for last."""
         for number, line in enumerate(text.splitlines(), 1):
             try:
                 row: Any = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise DocumentError(file, f"line {number}", "is not JSON") from None
             if not isinstance(row, dict) or "kind" not in row:
                 raise DocumentError(file, f"line {number}", "is no row of micro.py")
-            self._rows.append(cast("Mapping[str, Any]", row))
+            self._rows.append(Row(file, number, cast("Mapping[str, Any]", row)))
 
-    def row(self, **wanted: object) -> Mapping[str, Any]:
+    def row(self, **wanted: object) -> Row:
         """The row that measured this."""
-        for row in self._rows:
-            if all(row.get(name) == value for name, value in wanted.items()):
-                if "error" in row:
-                    told = " ".join(f"{name} {value}" for name, value in wanted.items())
-                    raise DocumentError(self._file, "", f"{told} failed: {row['error']}")
-                return row
         told = " ".join(f"{name} {value}" for name, value in wanted.items())
-        hint = "measure again with benchmarks/gpu/micro.py, all of it"
-        raise DocumentError(self._file, "", f"has no row of {told}", hint)
+        for row in self._rows:
+            if all(row.told.get(name) == value for name, value in wanted.items()):
+                if "error" in row.told:
+                    raise DocumentError(self._file, "", f"{told} failed: {row.told['error']}")
+                self._asked = row
+                return row
+        raise DocumentError(self._file, "", f"has no row of {told}", AGAIN)
 
     def cycles(self, **wanted: object) -> float:
         """Cycles of that row."""
-        return float(self.row(**wanted)["cycles"])
+        return self.row(**wanted).amount("cycles")
 
-    def measured(self, kind: str) -> list[Mapping[str, Any]]:
+    def measured(self, kind: str) -> list[Row]:
         """All rows of a kind that were measured."""
         self.row(kind=kind)
-        return [row for row in self._rows if row["kind"] == kind and "error" not in row]
+        return [row for row in self._rows if row.told["kind"] == kind and "error" not in row.told]
+
+    def tell(self, figures: Callable[[Results], dict[str, Figure]]) -> dict[str, Figure]:
+        """Figures that are read off these rows; DocumentError where these make no sense."""
+        try:
+            found = figures(self)
+        except (ArithmeticError, ValueError):
+            told = "tells nothing beside those that it is compared with: they are too much alike"
+            raise (self._asked or Row(self._file, 1, {})).fail(told) from None
+        for name, (values, _, source) in found.items():
+            if name.startswith(RATES) and not all(values):
+                told = f"rows of {source} make `{name}` 0, which has to be above"
+                raise DocumentError(self._file, "", told, AGAIN)
+        return found
 
 
 def timings_from(results: Results) -> dict[str, Figure]:
     """The timings that microbenchmarks tell."""
-    own = {**_barriers(results), **_copies(results), **_products(results), **_beside(results)}
-    return {**own, **_code(results), **loads_from(results)}
+    found: dict[str, Figure] = {}
+    for figures in (_barriers, _copies, _products, _beside, _code, loads_from):
+        found |= results.tell(figures)
+    return found
 
 
 def _barriers(results: Results) -> dict[str, Figure]:
@@ -170,7 +235,13 @@ def _copies(results: Results) -> dict[str, Figure]:
 
     def outside(**shape: int) -> float:
         cool, hot = (results.row(kind="heated", **shape, pause=pause) for pause in (None, 0))
-        return (1 - hot["cycles"] / cool["cycles"]) / (1 - hot["mhz"] / cool["mhz"])
+        slower = 1 - hot.amount("mhz") / cool.amount("mhz")
+        if slower <= 0:
+            told = (
+                f"ran at {hot.number('mhz'):g} MHz and at {cool.number('mhz'):g} without products"
+            )
+            raise hot.fail(f"{told}: their clock has to fall")
+        return (1 - hot.amount("cycles") / cool.amount("cycles")) / slower
 
     fastest = max(shared(*tiles) for tiles in TILES)
     narrow = max(shared(*NARROW), shared(*NARROW, lag=1)) / fastest
@@ -210,7 +281,9 @@ def _copies(results: Results) -> dict[str, Figure]:
         ),
     }
     found["copy_clock"] = (
-        _whole(results.row(kind="copies", rows=128, columns=128, walk="down", ring=4)["mhz"]),
+        _whole(
+            results.row(kind="copies", rows=128, columns=128, walk="down", ring=4).amount("mhz")
+        ),
         "MHz of the SMs while copies were measured: memory and L2 have clocks of their own",
         "copies",
     )
@@ -230,9 +303,13 @@ def _copies(results: Results) -> dict[str, Figure]:
 
 def _cached(results: Results) -> int:
     """Bytes of the largest walk that takes less than half of what HBM takes more than L2."""
-    walks = sorted((int(row["bytes"]), float(row["cycles"])) for row in results.measured("walked"))
-    half = (walks[0][1] + walks[-1][1]) / 2
-    return max(size for size, cycles in walks if cycles < half)
+    rows = sorted(results.measured("walked"), key=lambda row: row.amount("bytes"))
+    small, large = (row.amount("cycles") for row in (rows[0], rows[-1]))
+    if small >= large:
+        told = f"of {large:g} cycles is the largest, and the smallest has {small:g}"
+        raise rows[-1].fail(f"{told}: walk over less than L2 has, and over more")
+    half = (small + large) / 2
+    return int(max(row.number("bytes") for row in rows if row.amount("cycles") < half))
 
 
 def _products(results: Results) -> dict[str, Figure]:
@@ -272,8 +349,8 @@ def _products(results: Results) -> dict[str, Figure]:
             "from the beginning of a block to that of its agents",
             "launch starting",
         ),
-        "sms": ((int(info["sms"]),), "SMs", "the driver"),
-        "l2": ((int(info["l2_bytes"]),), "bytes of the L2 cache", "the driver"),
+        "sms": ((int(info.amount("sms")),), "SMs", "the driver"),
+        "l2": ((int(info.amount("l2_bytes")),), "bytes of the L2 cache", "the driver"),
     }
 
 
@@ -335,7 +412,7 @@ def _code(results: Results) -> dict[str, Figure]:
 
     def beside(op: str, n: int, what: str = "cycles") -> float:
         shape = {"op": op, "n": n, "d": 128, "beside": "products", "p": 128, "k": 128}
-        return float(results.row(kind="arithmetic", registers=1, **shape)[what])
+        return results.row(kind="arithmetic", registers=1, **shape).number(what)
 
     def more(by: Callable[[str, int], float], op: str, instructions: int = 32) -> float:
         return (by(op, 128) - by(op, 64)) / instructions * HUNDREDTHS
@@ -389,7 +466,8 @@ def _whole(*numbers: float) -> tuple[int, ...]:
 def measured_on(results: Results) -> str:
     """When and on what."""
     info = results.row(kind="info")
-    return f"on {info['date']} on an {info['gpu']} with {info['sms']} SMs, Triton {info['triton']}"
+    when, gpu, triton = map(info.text, ("date", "gpu", "triton"))
+    return f"on {when} on an {gpu} with {info.amount('sms'):.0f} SMs, Triton {triton}"
 
 
 def sections(figures: Mapping[str, Figure]) -> list[str]:

@@ -97,16 +97,18 @@ def loads_from(results: Results) -> dict[str, Figure]:
         "keep, between fetch l1 and l2 of 16 warps",
     )
     rows = {warps: results.row(kind="follow", warps=warps) for warps in (1, 4, 8, 16)}
-    single = float(rows[1]["block"]) + float(rows[1]["cycles"])
+    single = rows[1].number("block") + rows[1].number("cycles")
     found["follow"] = (
-        (round(median(float(rows[n]["cycles"]) for n in (4, 8, 16))), round(single / LANES)),
+        (round(median(rows[n].number("cycles") for n in (4, 8, 16))), round(single / LANES)),
         "from the end of a block to the next in its place; and for each block of an SM, at least",
         "follow",
     )
     found |= _gathered(results)
-    between = [results.cycles(kind="pass", warps=n, stores=0, spin=8000) for n in (4, 8, 16)]
-    crowded = float(results.row(kind="pass", warps=2, stores=0, spin=2000)["spin"])
-    crowded += results.cycles(kind="pass", warps=2, stores=0, spin=2000)
+    between = [
+        results.row(kind="pass", warps=n, stores=0, spin=8000).number("cycles") for n in (4, 8, 16)
+    ]
+    narrow = results.row(kind="pass", warps=2, stores=0, spin=2000)
+    crowded = narrow.number("spin") + narrow.number("cycles")
     found["pass"] = (
         (round(median(between)), round(crowded / LANES)),
         "the same where neither reads a clock of the whole GPU",
@@ -135,7 +137,7 @@ def _gathered(results: Results) -> dict[str, Figure]:
                 kind="gather", block=block, flight=FLIGHT, warps=warps, pause=pause, stores=1
             )
             moved = 2 * _bytes(warps, FLIGHT) // 2
-            found.append((moved / float(row["whole"]), float(row["cycles"]) - met))
+            found.append((moved / row.amount("whole"), row.number("cycles") - met))
         return _rising(sorted(found))
 
     some, fewer, more = (points(block) for block in (BLOCK, FEWER, MORE))
@@ -191,7 +193,7 @@ def _trip(results: Results, source: str, warps: int, flight: int) -> tuple[float
 
 
 def _mhz(results: Results, source: str) -> float:
-    return float(results.row(kind="fetch", source=source, warps=32, width=WIDE, flight=1)["mhz"])
+    return results.row(kind="fetch", source=source, warps=32, width=WIDE, flight=1).amount("mhz")
 
 
 def _rising(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

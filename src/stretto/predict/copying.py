@@ -6,7 +6,7 @@ block 1  A row 1, B column 0        the first of them goes to memory, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
@@ -77,11 +77,7 @@ def sources(
         # Blocks whose copies are the longest run as fast as they can, and so fall out of step: then
         # only those share a tile that stand side by side.
         if loop is not None and sum(n / rate[op] for op, n in copies) > held(loop):
-            beside = neighbours(kernel, [op for op, _ in copies], numbers_of, blocks)
-            for op, _ in copies:
-                some, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
-                apart = costs.port * some if op in beside else timings.apart * alone
-                rate[op] = min(apart, once(known[op], timings))
+            rate = out_of_step(kernel, [op for op, _ in copies], known, timings, numbers_of, blocks)
         for op, _ in copies:
             source = "l2" if fits or (follow and known[op] > 1) else "hbm"
             name = f"{source}, shared by {known[op]:.0f} at {rate[op]:.1f}"
@@ -118,6 +114,28 @@ def shared_rate(sharing: float, timings: Timings, *, narrow: bool = False) -> fl
     some = min(1.0, (sharing - 1) / (MANY - 1))
     cached = timings.alone["l2"] + (timings.together - timings.alone["l2"]) * some
     return min(cached * (timings.narrow[0] if narrow else 1.0), once(sharing, timings))
+
+
+def out_of_step(
+    kernel: Kernel,
+    copies: Sequence[Operation],
+    known: Mapping[Operation, float],
+    timings: Timings,
+    numbers_of: Callable[[int], Numbers],
+    blocks: int,
+) -> dict[Operation, float]:
+    """Bytes a cycle of copies of blocks that run as fast as they can; `known`: who shares them.
+
+    What neighbours share is held up by the SM's own port alone, so that this may be more than while
+    they are in step.
+    """
+    beside = neighbours(kernel, copies, numbers_of, blocks)
+    rate: dict[Operation, float] = {}
+    for op in copies:
+        some, alone = timings.narrow if row_bytes(op) < WIDE else (1.0, 1.0)
+        apart = timings.costs.port * some if op in beside else timings.apart * alone
+        rate[op] = min(apart, once(known[op], timings))
+    return rate
 
 
 def once(sharing: float, timings: Timings) -> float:

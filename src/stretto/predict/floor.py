@@ -17,11 +17,11 @@ from stretto.kernel.types import Buffer
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.predict.blocks import part_of
-from stretto.predict.copying import at_clock, share, shared_rate
+from stretto.predict.copying import at_clock, out_of_step, share, shared_rate
 from stretto.predict.flow import MULTIPLY, tensor_cycles
 from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
-from stretto.predict.timings import Timings, timings_of
+from stretto.predict.timings import Timings, clock_of, timings_of
 from stretto.resources.prepare import resolve
 from stretto.vocabulary.opcodes import OPCODES, opcode
 
@@ -43,7 +43,7 @@ def floor_of(
     `shared` is that of `predict_whole`, filled here.
     """
     measured = timings_of(machine)
-    mhz = clock or measured.clock
+    mhz = clock_of(measured, clock)
     timings = at_clock(measured, mhz)
     x, y, z = (*grid, 1, 1)[:3]
     blocks = x * y * z
@@ -59,7 +59,14 @@ def floor_of(
     held: list[tuple[list[Operation], tuple[float, ...], float, float]] = []
     for op, loop in loops:
         bytes = sum(n for _, n in _copies(op))
-        copied = sum(n / shared_rate(shared[c], timings) for c, n in _copies(op))
+        # Blocks are in step or not: what they have then may be more.
+        apart = out_of_step(
+            kernel, [c for c, _ in _copies(op)], shared, timings, numbers_of, blocks
+        )
+        copied = min(
+            sum(n / shared_rate(shared[c], timings) for c, n in _copies(op)),
+            sum(n / apart[c] for c, n in _copies(op)),
+        )
         # So many trips are on their way before the memory's rate is felt; a loop that is run for
         # too few of them is predicted as if it never were.
         ahead = timings.costs.queue / bytes if bytes else 0.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
+from stretto.limits import FASTEST, SLOWEST
 from stretto.machine import Machine
 from stretto.predict.blocks import Pipes
 from stretto.predict.instructions import Costs
@@ -21,6 +22,16 @@ REQUIRED = (
     "product_issue", "product_latency", "beside", "special", "elements", "meeting", "further",
     "read", "lag", "pipes", "sms", "clock", "launch", "block", "store", "threads", "registers",
 )  # fmt: skip
+SEVERAL = {
+    "wait": 2, "arrive": 2, "copy_narrow": 2, "product_issue": 2, "elements": 2, "meeting": 4,
+    "pipes": 2, "store": 2,
+}  # fmt: skip
+"""Figures of more than one value."""
+DIVIDED_BY = (
+    "copy_clock", "copy_port", "copy_rate_l2", "copy_rate_hbm", "copy_rate_shared",
+    "copy_rate_apart", "copy_narrow", "beside", "special", "read", "sms", "clock", "store",
+)  # fmt: skip
+"""Figures that have to be above 0."""
 HUNDREDTHS = 100
 
 
@@ -72,6 +83,14 @@ SLOTS = 8.0
 """Cycles that an instruction takes of the special function units, and one to be issued."""
 
 
+def clock_of(timings: Timings, given: float | None) -> float:
+    """MHz that are asked for, or else of the machine; StrettoError where no SM has such a clock."""
+    clock = timings.clock if given is None else given
+    if not SLOWEST <= clock <= FASTEST:
+        raise StrettoError(f"a clock of {clock:g} MHz; give one of {SLOWEST} to {FASTEST:,} MHz")
+    return clock
+
+
 def timings_of(machine: Machine) -> Timings:
     """The figures of a machine; StrettoError where it does not state them."""
     missing = [name for name in REQUIRED if machine.timing(name) is None]
@@ -79,6 +98,13 @@ def timings_of(machine: Machine) -> Timings:
         told = f"machine {machine.name} states no timings ({', '.join(missing[:3])}, ...)"
         raise StrettoError(f"{told}; predict for one that does, such as h200")
     figures = {figure.name: tuple(map(float, figure.values)) for figure in machine.timings}
+    for name in REQUIRED:
+        values, wanted = figures[name], SEVERAL.get(name, 1)
+        told = f"machine {machine.name}: timings.{name} has"
+        if len(values) != wanted:
+            raise StrettoError(f"{told} {len(values)} values; it takes {wanted}")
+        if name in DIVIDED_BY and not all(values):
+            raise StrettoError(f"{told} 0 in it; give a number above 0")
     latency = {source: figures[f"copy_latency_{source}"][0] for source in ("l2", "hbm")}
     alone = {s: figures[f"copy_rate_{s}"][0] / HUNDREDTHS for s in ("l2", "hbm")}
     wait, arrive = figures["wait"], figures["arrive"]
@@ -101,6 +127,9 @@ def timings_of(machine: Machine) -> Timings:
         meeting=tuple(zip(READ, figures["meeting"][1:], strict=True)),
     )
     slots = {slot.id: slot.name for slot in machine.slots}
+    if any(int(n) not in slots for n in figures["pipes"]):
+        told = f"machine {machine.name}: timings.pipes names slots by their ids"
+        raise StrettoError(f"{told}; it has {', '.join(map(str, slots))}")
     arithmetic, special = (slots[int(n)] for n in figures["pipes"])
     issue = figures["product_issue"]
     return Timings(

@@ -19,6 +19,7 @@ from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
+from stretto.limits import BLOCKS_WALKED
 from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.code.costs import code_costs
@@ -34,7 +35,7 @@ from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timeline import REDUCES
-from stretto.predict.timings import timings_of
+from stretto.predict.timings import clock_of, timings_of
 from stretto.predict.touching import accesses
 from stretto.vocabulary.spaces import STAGING
 
@@ -133,7 +134,7 @@ class _Whole:
         self._assumed = assumed
         self._machine = machine
         self._timings = timings_of(machine)
-        self._clock = clock or self._timings.clock
+        self._clock = clock_of(self._timings, clock)
         x, y, z = (*grid, 1, 1)[:3]
         self._grid: Grid = (x, y, z)
         self._blocks = x * y * z
@@ -367,16 +368,22 @@ class _Whole:
     def found(self) -> Prediction:
         last = self._blocks - 1
         same = len({self._trips(block) for block in (0, last // 3, last // 2, last)}) == 1
+        around = any(isinstance(loop, Around) for loop in self._loops)
+        if self._blocks > BLOCKS_WALKED and (around or not same):
+            told = f"{self._blocks:,} blocks, whose loops go round differently often"
+            raise StrettoError(f"{told}; give a grid of at most {BLOCKS_WALKED:,}")
         ordered = [self._trips(block) for block in range(1 if same else self._blocks)]
         lengths = {trips: self._timed(trips)[0] for trips in dict.fromkeys(ordered)}
-        each = [lengths[trips] for trips in ordered] * (self._blocks if same else 1)
         places = self._timings.sms * self._resident
-        busy = [0.0] * min(places, self._blocks)
-        heapify(busy)
         # Where threads load, a block's length has what passes until the next one begins.
         gap = self._memory.follow[0] if self._memory and self._threads is None else 0.0
-        for length in each:
-            heapreplace(busy, busy[0] + length + (gap if busy[0] else 0.0))
+        busy = [0.0] * min(places, self._blocks)
+        if same:
+            most, fewest = -(-self._blocks // places), max(1, self._blocks // places)
+            busy = [n * (lengths[ordered[0]] + gap) - gap for n in (fewest, most)]
+        heapify(busy)
+        for trips in () if same else ordered:
+            heapreplace(busy, busy[0] + lengths[trips] + (gap if busy[0] else 0.0))
         cycles = self._ended(max(busy), ordered[0]) if same else max(busy)
         middle = sorted(ordered)[len(ordered) // 2]
         length, outside, outcome = self._timed(middle)

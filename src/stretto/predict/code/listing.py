@@ -14,8 +14,6 @@ import re
 from dataclasses import dataclass
 
 BARRIERS = 6
-NONE = 7
-"""Stands for no barrier."""
 CONTROL = 41
 """Of the upper 64 bits: where what is said of timing begins."""
 
@@ -100,6 +98,7 @@ def _instruction(told: str, control: int) -> Instruction:
         guarded,
         max(1, control & 15),
         tuple(b for b in range(BARRIERS) if waits >> b & 1),
-        None if made == NONE else made,
-        None if read == NONE else read,
+        # 7 stands for no barrier.
+        made if made < BARRIERS else None,
+        read if read < BARRIERS else None,
     )

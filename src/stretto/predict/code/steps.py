@@ -20,7 +20,7 @@ from stretto.predict.code.listing import Instruction, Listing
 
 ROWS, DEEP = 64, 32
 """Of an instruction's product: rows, and bytes of a row of the left factor."""
-SHAPE = re.compile(r"[A-Z]+\.\d+x(\d+)x\d+")
+SHAPE = re.compile(r"[A-Z]+\.\d+x([1-9]\d*)x\d+")
 LEFT = re.compile(r"0x([0-9a-f]+)")
 STAGED = re.compile(r"R\d+, gdesc")
 """A product whose left factor is in shared memory too."""
