@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -134,9 +135,28 @@ def test_products_of_two_widths_share_what_is_held(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.ttir"
     kernel.write_text(text)
     source = Emitter(kernel, h200(10_000)).candidates(1, stages=(3,))[0].source
-    (read,) = [line for line in source.splitlines() if "q_read = " in line]
+    (read,) = [line for line in source.splitlines() if "    q_read = " in line]
     assert ".load(gl.DotOperandLayout(0, mma_" in read
     (named,) = [line for line in source.splitlines() if "convert_layout(q_read" in line]
     assert named.startswith("    q_read_factor = ")  # before the loop, of the same registers
     for trips in range(4):
         attention(source, trips, 64, 64)
+
+
+@pytest.mark.parametrize(("stages", "together"), [(1, False), (3, True)])
+def test_what_is_held_is_named_by_a_wait_that_no_other_product_outlives(
+    stages: int, together: bool
+) -> None:
+    """ptxas 12.8 would give its registers to the other product's factor, and not restore them."""
+    one = Emitter(shipped("triton/attention_forward_d64"), h200(10_000))
+    source = one.candidates(2, 2, stages=(stages,))[0].source
+    lines = source[source.index("# kernel") :].splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.lstrip().startswith("for step"))
+    deep = lines[begin].index("for") + 1
+    body = list(takewhile(lambda line: line[:deep].isspace(), lines[begin + 1 :]))
+    assert any("warpgroup_mma(q_0_read" in line for line in body)
+    waits = [line.strip() for line in body if "warpgroup_mma_wait(" in line]
+    named = [line for line in waits if "q_0_read" in line]
+    assert not named if together else len(named) == 1
+    for line in named:
+        assert line.startswith("scores_2, q_0_read = warpgroup_mma_wait(0, deps=(scores_2, q_0_")

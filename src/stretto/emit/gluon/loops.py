@@ -61,6 +61,8 @@ class Flight:
     variable: str
     keep: tuple[str, ...] = ()
     """Registers it still reads."""
+    outside: str = ""
+    """A left factor that no step changes, if it has such a one and was issued behind no other."""
     age: int = 0
     """Steps since it was issued."""
 
@@ -816,6 +818,7 @@ class LoopWriter:
         layout = a.layouts.of(result)
         variable = self._variable(result)
         keep: tuple[str, ...] = ()
+        outside = ""
         left = operation.operands[0]
         if isinstance(left.type, Buffer):
             first = self._shared(way, i, 0)
@@ -826,6 +829,8 @@ class LoopWriter:
                 first = f"{variable}_a"
                 a.say(f"{first} = {in_layout(shown, wanted)}")
                 keep = (first,)
+            elif not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way):
+                outside = first
         second = self._shared(way, i, 1)
         wires = self._wiring.wires[i.op]
         if not operation.integers("groups")[2]:
@@ -835,7 +840,25 @@ class LoopWriter:
         else:
             total = in_layout(self._operand(way, i, 2), layout)
         a.say(f"{variable} = warpgroup_mma({first}, {second}, {total}, is_async=True)")
-        way.pending.append(Flight(i.op, variable, keep))
+        way.pending.append(Flight(i.op, variable, keep, outside))
+
+    def _from_outside(self, i: Issue, number: int) -> bool:
+        """Whether an operand is the same in all steps."""
+        wire = self._wiring.wires[i.op][number]
+        if isinstance(wire, Taken):
+            return isinstance(i.operands[wire.position], LiveIn)
+        return isinstance(wire, Outer)
+
+    def _carries_a_factor(self, way: Way) -> bool:
+        """Whether a product of a step has its left factor from the step before, in registers."""
+        for i in self._issues:
+            wires = self._wiring.wires[i.op]
+            row = opcode(kind_of(self._wiring.operations[i.op]))
+            if row.accumulator is not None and isinstance(wires[0], Taken):
+                source = i.operands[wires[0].position]
+                if isinstance(source, Through | Direct) and self._steps_back(way, i, source.path):
+                    return True
+        return False
 
     def _awaited(self, i: Issue) -> str:
         """The product that an operation waits for."""
@@ -856,6 +879,10 @@ class LoopWriter:
         """Wait until a product is done; those before it are done as well."""
         done, way.pending = way.pending[: upto + 1], way.pending[upto + 1 :]
         names = list(dict.fromkeys(n for f in done for n in (f.variable, *f.keep)))
+        # Where no other product runs at the same time, ptxas 12.8 may give the registers of a
+        # factor that no step changes to that of the next product, and not restore them.
+        if len(done) == 1 and not way.pending and done[0].outside:
+            names.append(done[0].outside)
         listed = ", ".join(names)
         self._a.say(f"{listed} = warpgroup_mma_wait({len(way.pending)}, deps=({listed},))")
         for name in names:
