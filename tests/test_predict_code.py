@@ -21,6 +21,7 @@ from stretto.launching.compiling import Compiled
 from stretto.machine import load_machine
 from stretto.predict.code.costs import CodeCosts, Kind, code_costs
 from stretto.predict.code.listing import Instruction, Listing, read_listing
+from stretto.predict.code.overwriting import overwritten
 from stretto.predict.code.pacing import paced
 from stretto.predict.code.steps import AgentCode, Issue, agents_in, issued, kind_of
 from stretto.predict.code.warps import Scheduler
@@ -358,6 +359,46 @@ def test_copies_and_meetings_vary_and_are_the_same_each_time() -> None:
     machine = timings_of(H200).costs
     still = replace(costs(), spread=(0.0, 0.0))
     assert cycles(code_of(), 2) != paced(code_of(), score(), 0, {"k": 2}, {}, (still, machine))
+
+
+# Registers ------------------------------------------------------------------------------------
+
+
+def loop_of(*told: str) -> Listing:
+    """A loop of instructions, as they are written."""
+    code = [instruction(name, operands) for name, _, operands in (t.partition(" ") for t in told)]
+    return Listing((*code, instruction("BRA", "`(.L_x_1)", guarded=True)), {".L_x_1": 0})
+
+
+FIRST = "HGMMA.64x64x16.F32 R24, R88, gdesc[UR4], RZ, !UPT, gsb0"
+SECOND = "HGMMA.64x64x16.F32 R56, R88, gdesc[UR8].tnspB, R56, gsb0"
+PACKED = "F2FP.F16.F32.PACK_AB R88, R106, R19"
+
+
+@pytest.mark.parametrize(
+    ("loop", "wrong"),
+    [
+        # What is read before the loop is gone after the first step.
+        ((FIRST, "FMNMX R88, R28, R11, !PT", PACKED, SECOND), True),
+        ((FIRST, "SHFL.BFLY PT, R88, R13, 0x2, 0x1f", SECOND), True),
+        # It is restored, stands elsewhere, or is in shared memory.
+        (("MOV R88, R112", FIRST, PACKED, SECOND), False),
+        ((FIRST, PACKED.replace("R88", "R92"), SECOND.replace("R88", "R92")), False),
+        ((FIRST.replace("R88, gdesc", "gdesc"), PACKED, SECOND), False),
+        # A step has the factor of its second product from the step before.
+        ((SECOND, PACKED), False),
+        ((FIRST.replace("R88", "R120"), SECOND, "FADD R1, R88, R2", PACKED), False),
+        ((FIRST, "STS [R88], R88", SECOND.replace("R88", "R92")), False),
+    ],
+)
+def test_a_factor_that_an_assembler_overwrites_is_seen(loop: tuple[str, ...], wrong: bool) -> None:
+    assert overwritten(loop_of(*loop)) is wrong
+
+
+def test_a_kernel_whose_factor_is_overwritten_is_not_taken() -> None:
+    fine = Compiled(0, (), 0, 168)
+    assert fine.clean
+    assert not replace(fine, overwritten=True).clean
 
 
 # Whole kernels ----------------------------------------------------------------------------------

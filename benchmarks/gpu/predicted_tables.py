@@ -53,6 +53,19 @@ def others(rows):
     return table(head, lines) if found else ()
 
 
+def shipped(rows):
+    """A line for each kernel that ships."""
+    head = ["kernel that ships", "cycles an iteration", "µs"]
+    lines = []
+    for row in rows:
+        if row["family"] == "shipped":
+            name = row["name"].removeprefix("shipped_").replace("_", ": ", 1).replace("_", " ")
+            spills = f" (spills {row['spilled']} bytes)" if row["spilled"] else ""
+            times = f"{row['ms'] * 1e3:.0f} / {row['predicted_ms'] * 1e3:.0f}"
+            lines.append((f"{name}{spills}", [cell(row), times]))
+    return table(head, lines) if lines else ()
+
+
 def timed(row):
     """A configuration, and how long it took."""
     return row["name"], f"{row['ms']:.3f} ms"
@@ -80,5 +93,7 @@ def tables(rows, chosen):
     yield from swept(rows, "attention", "attention forward, tile and consumers")
     yield ""
     yield from others(rows)
+    if own := list(shipped(rows)):
+        yield from ("", *own)
     yield ""
     yield from ranked(chosen)

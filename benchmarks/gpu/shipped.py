@@ -170,8 +170,7 @@ def attention(name):
     who, what = split(name)
     d = width(name)
     causal, back = "causal" in name, "backward" in name
-    half = "bfloat16" if back or who == "cutile" else "float16"
-    p = measure.Attention(d, causal, HEADS, LENGTH, half)
+    p = measure.Attention(d, causal, HEADS, LENGTH, "bfloat16")
     tensors = [p.q, p.k, p.v, p.do]
     if who == "cutile":
         tensors = [p.heads_of(t) for t in tensors]

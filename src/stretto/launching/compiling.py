@@ -1,7 +1,7 @@
 """Compiles emitted source for a Hopper GPU, without one, and tells what the assembler says of it.
 
 source ──► Triton ──► PTX ──► ptxas -v      registers, spills, remarks of lost performance (C75xx)
-                      cubin ──► nvdisasm    machine code, by which loops are predicted
+                      cubin ──► nvdisasm    machine code: loops are predicted by it, and checked
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from stretto.emit import Emitted
+from stretto.predict.code.listing import read_listing
+from stretto.predict.code.overwriting import overwritten
 
 ARCHITECTURE = 90
 WARP = 32
+HELD = ".load(gl.DotOperandLayout(0"
+"""How the text reads a factor that all steps of a loop take."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,13 @@ class Compiled:
     """Of a thread."""
     listing: str = ""
     """Machine code, as nvdisasm prints it."""
+    overwritten: bool = False
+    """Whether a loop overwrites a factor that it still needs, and so is wrong."""
 
     @property
     def clean(self) -> bool:
         """Whether the kernel runs as it was scheduled."""
-        return not self.spilled and not self.remarks
+        return not self.spilled and not self.remarks and not self.overwritten
 
 
 def can_compile() -> bool:
@@ -92,7 +98,8 @@ def compile_emitted(emitted: Emitted) -> Compiled:
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
     listing = disassembled(kernel.asm["cubin"])
-    return Compiled(spilled, tuple(remarks), shared, registers, listing)
+    wrong = HELD in emitted.source and overwritten(read_listing(listing))
+    return Compiled(spilled, tuple(remarks), shared, registers, listing, wrong)
 
 
 def registers_of(emitted: Emitted) -> int:
