@@ -409,13 +409,15 @@ LONG = 500
 """Instructions of arithmetic that an assembler is made to have put into each step."""
 
 
-def assembled_with(arithmetic: int, spilled: int = 0) -> Callable[[Emitted], Compiled]:
+def assembled_with(
+    arithmetic: int, spilled: int = 0, name: str = "FMNMX"
+) -> Callable[[Emitted], Compiled]:
     """An assembler that writes what a score says, with so much arithmetic in each step."""
 
     def step(beats: Sequence[Beat], place: int) -> list[Instruction]:
         found = [
             instruction("BAR.SYNC", f"{place:#x}, 0x80"),
-            *[instruction("FMNMX", stall=4)] * arithmetic,
+            *[instruction(name, stall=4)] * arithmetic,
         ]
         for beat in beats:
             if beat.kind == "full":
@@ -467,13 +469,16 @@ def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None
 
 
 def test_where_agents_share_an_sm_the_mean_of_code_and_tiles_is_told() -> None:
-    def cycles(consumers: int, arithmetic: int) -> float:
+    def cycles(consumers: int, arithmetic: int, name: str = "FMNMX") -> float:
         told = stretto.predict(
             MATMUL, H200, grid=(132,), arguments=SIZES, consumers=consumers, depth=3,
-            assemble=assembled_with(arithmetic),
+            assemble=assembled_with(arithmetic, name=name),
         )  # fmt: skip
         return told.prediction.loops[0].cycles
 
+    # Moves of both agents are the assembler's own, of two cycles each, and stand beside tiles too.
+    moved = cycles(2, LONG, "MOV") - cycles(2, LONG)
+    assert moved == pytest.approx(2 * LONG * 2 / 2, rel=0.01)
     # Code of which tiles know nothing: two agents issue it side by side, as fast as one.
     one, two = (cycles(n, 2 * LONG) - cycles(n, LONG) for n in (1, 2))
     assert one == pytest.approx(4 * LONG, rel=0.01)

@@ -24,7 +24,7 @@ from stretto.machine import Machine
 from stretto.predict.bound import bound_of, units_of
 from stretto.predict.code.costs import code_costs
 from stretto.predict.code.listing import read_listing
-from stretto.predict.code.pacing import paced
+from stretto.predict.code.pacing import moving, paced
 from stretto.predict.copying import loads, sources
 from stretto.predict.engine import Outcome
 from stretto.predict.flow import Costing, products_of
@@ -163,6 +163,7 @@ class _Whole:
         )
         timings = replace(self._timings, costs=costs)
         self._costing = Costing(machine, timings, subject.programs, copies)
+        self._moving: dict[int, float] = {}
         self._coded = self._by_code()
 
     def _by_code(self) -> dict[int, float]:
@@ -172,10 +173,13 @@ class _Whole:
             return {}
         listing = read_listing(subject.assembled.listing)
         found: dict[int, float] = {}
+        score = subject.emitted.score
         for loop in self._loops:
             if isinstance(loop, LoopScore):
+                moves = moving(listing, score, loop.number, costs, self._resident)
+                self._moving[loop.number] = moves
                 cycles = paced(
-                    listing, subject.emitted.score, loop.number, subject.depths,
+                    listing, score, loop.number, subject.depths,
                     self._costing.sources, (costs, self._costing.timings.costs), self._resident,
                 )  # fmt: skip
                 found |= {} if cycles is None else {loop.number: cycles}
@@ -185,13 +189,13 @@ class _Whole:
         """Cycles of a step: by machine code, or else by what agents do, tile by tile.
 
         How several agents share an SM neither tells for sure, and each is off in a way of its own:
-        there the mean is told.
+        there the mean is told. To tiles is added what only the assembler knows of.
         """
         coded, tiles = self._coded.get(loop), pace(outcome, loop)
         if coded is None:
             return tiles
         alone = self._resident == 1 and len(self._subject.emitted.score) <= COPIES_AND_ONE
-        return coded if alone else (coded + tiles) / 2
+        return coded if alone else (coded + tiles + self._moving[loop]) / 2
 
     def _require_trips(self, given: Mapping[str, object]) -> None:
         numbers = self._numbers(0)

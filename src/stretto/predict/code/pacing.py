@@ -13,7 +13,7 @@ from statistics import mean
 
 from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.kernel import Operation
-from stretto.predict.code.costs import CodeCosts
+from stretto.predict.code.costs import CodeCosts, Kind
 from stretto.predict.code.listing import Listing
 from stretto.predict.code.steps import AgentCode, agents_in
 from stretto.predict.code.warps import Scheduler
@@ -61,6 +61,15 @@ def paced(
         if len(every) == 1:
             break
     return mean(found)
+
+
+def moving(
+    listing: Listing, scores: Sequence[AgentScore], number: int, costs: CodeCosts, resident: int = 1
+) -> float:
+    """Cycles of a step in which a scheduler copies registers, which only the assembler knows of."""
+    agents = agents_in(listing, scores, number) or []
+    moves = sum(agent.groups * agent.moves for agent in agents)
+    return moves * resident * costs.pipes[Kind.INTEGERS]
 
 
 def _pace(ends: Sequence[float]) -> float:

@@ -28,6 +28,7 @@ COMMIT, TRYWAIT, SETTLED = "gsb0", "TRYWAIT", "DEPBAR"
 EXPECTED = ("full", "arrive", "product")
 """What is looked for in machine code; waits for products that are done are left out there."""
 QUIET = ("work", "settle")
+MOVES = ("MOV", "IMAD.MOV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class AgentCode:
     issues: tuple[Issue, ...]
     arrives: tuple[tuple[str, int], ...]
     """Rings that it hands back in a step, and of which stage."""
+    moves: int = 0
+    """Instructions that copy registers."""
 
 
 def agents_in(
@@ -148,7 +151,9 @@ def _agent(score: AgentScore, loop: LoopScore, code: Sequence[Instruction]) -> A
             issue = _issue(one, ring=beat.thing, stage=beat.stage)
         issues.append(issue)
     arrives = tuple((b.thing, b.stage) for b in loop.kernel if b.kind == "arrive")
-    return AgentCode(score.agent, max(1, score.warps // 4), loop.first, tuple(issues), arrives)
+    moves = sum(one.name.startswith(MOVES) for one in code)
+    groups = max(1, score.warps // 4)
+    return AgentCode(score.agent, groups, loop.first, tuple(issues), arrives, moves)
 
 
 def issued(code: Sequence[Instruction]) -> tuple[Issue, ...]:
