@@ -18,6 +18,8 @@ COLOURS = {
     "attention_d64": ("#fd8d3c", "attention D 64"),
     "causal": ("#756bb1", "causal attention"),
     "backward": ("#31a354", "attention backward"),
+    "shipped": ("#8c6d31", "kernels that ship"),
+    "open": ("#e377c2", "attention, two stages"),
     "norm": ("#969696", "layer norm (a lower bound)"),
 }
 
