@@ -1,4 +1,4 @@
-"""Measures what one SM does in how many cycles, on the GPU that is there; about two minutes.
+"""Measures what one SM does in how many cycles, on the GPU that is there; about three minutes.
 
     python benchmarks/gpu/micro.py -o results.jsonl [--only TEXT]
     stretto machines --calibrate results.jsonl -o my-gpu.toml
@@ -323,7 +323,9 @@ def tensors(c, sms):
     if c["kind"] == "store":
         shape = (16 * c["warps"] * sms, c["n"])
         tile = (16 * c["warps"], c["n"])
-        made = described(big[: shape[0] * shape[1]].view(shape), tile)
+        # Not where threads find addresses to follow later.
+        written = keep("written", lambda: torch.zeros(1 << 23, dtype=torch.float16, device="cuda"))
+        made = described(written[: shape[0] * shape[1]].view(shape), tile)
         return {"sink": sink, "c_desc": made}, sms
     if c["kind"] in micro_threads.KERNELS:
         numbers = big.view(torch.int32)

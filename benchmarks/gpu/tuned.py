@@ -1,6 +1,6 @@
 """Configurations chosen at the launch: the model's first, the best of the first 8, the best of all.
 
-    PYTHONPATH=src python benchmarks/gpu/tuned.py -o tuned.jsonl      (on the GPU; two minutes)
+    PYTHONPATH=src python benchmarks/gpu/tuned.py -o tuned.jsonl      (on the GPU; six minutes)
 
 Each kernel is a process of its own; while one compiles another measures, never two at a time. Every
 choice is then asked for once more by another process, which is to find it without a ranking, and

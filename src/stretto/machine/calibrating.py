@@ -26,6 +26,7 @@ PIPES = (("multiply", 64), ("subtract", 64), ("higher", 128))
 TILES = ((128, 128, 64, 4), (64, 64, 64, 6), (128, 64, 64, 4), (64, 128, 64, 6), (256, 128, 64, 2),
          (128, 256, 64, 3), (64, 256, 64, 4))  # fmt: skip
 """Rows of tiles that the programs `tiles` load, their columns, and how many are on their way."""
+LOADING = "hundredths of bytes a cycle of an SM, all SMs loading"
 NARROW = (128, 128, 32, 6)
 """Tiles of half the columns."""
 DRIFTED, LONG = ((128, 64), (64, 128), (128, 128), (64, 64)), 4096
@@ -225,6 +226,44 @@ def _copies(results: Results) -> dict[str, Figure]:
             results.cycles(kind="copies", **shape, source=source, ring=ring) for ring in (2, 4)
         )  # fmt: skip
 
+    apart = alone("l2", 32, "across") / alone("l2", 64, "across")
+    found: dict[str, Figure] = {
+        "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
+        "copy_port": (
+            _whole(port),
+            "bytes a cycle that an SM takes in at most",
+            "copy latency, 32 KB less 4 KB",
+        ),
+        "copy_cached": (
+            _whole(_cached(results)),
+            "bytes that are found in L2 when they are walked over again and again",
+            "walked, less than half way to HBM",
+        ),
+    }
+    found["copy_clock"] = (
+        _whole(
+            results.row(kind="copies", rows=128, columns=128, walk="down", ring=4).amount("mhz")
+        ),
+        "MHz of the SMs while copies were measured: memory and L2 have clocks of their own",
+        "copies",
+    )
+    for source, first in latency.items():
+        found[f"copy_latency_{source}"] = (
+            _whole(first),
+            f"until the first byte of a copy from {source.upper()}",
+            "copy latency of one SM, less the bytes",
+        )
+        found[f"copy_rate_{source}"] = (
+            _whole(alone(source) * HUNDREDTHS),
+            f"{LOADING} tiles of their own from {source.upper()}",
+            "copies, the best ring",
+        )
+    return found | _shared_copies(results, port, apart)
+
+
+def _shared_copies(results: Results, port: float, narrow_alone: float) -> dict[str, Figure]:
+    """Of tiles that several blocks load."""
+
     def shared(a: int, b: int, columns: int, ring: int, **more: int) -> float:
         shape = {"a": a, "b": b, "columns": columns, "ring": ring, "pace": 0} | more
         return (a + b) * columns * 2 / results.cycles(kind="tiles", **shape)
@@ -245,23 +284,15 @@ def _copies(results: Results) -> dict[str, Figure]:
 
     fastest = max(shared(*tiles) for tiles in TILES)
     narrow = max(shared(*NARROW), shared(*NARROW, lag=1)) / fastest
-    apart = alone("l2", 32, "across") / alone("l2", 64, "across")
-    sms = "hundredths of bytes a cycle of an SM, all SMs loading"
-    found: dict[str, Figure] = {
-        "copy_issue": (_whole(copy(128, 64, "issue", "l2")), "a copy is issued", "copy issue"),
-        "copy_port": (
-            _whole(port),
-            "bytes a cycle that an SM takes in at most",
-            "copy latency, 32 KB less 4 KB",
-        ),
+    return {
         "copy_rate_shared": (
             _whole(fastest * HUNDREDTHS),
-            f"{sms} tiles that several load at once, while they are in step",
+            f"{LOADING} tiles that several load at once, while they are in step",
             "tiles, the fastest of all shapes",
         ),
         "copy_rate_apart": (
             _whole(median(drifted(a, b) for a, b in DRIFTED) * HUNDREDTHS),
-            f"{sms} tiles that others load too, once they are out of step",
+            f"{LOADING} tiles that others load too, once they are out of step",
             "tiles of long runs, ring of 6, less what neighbours share",
         ),
         "copy_outside": (
@@ -269,36 +300,12 @@ def _copies(results: Results) -> dict[str, Figure]:
             "hundredths of the time of such tiles, while in step, that no clock of the SMs changes",
             "heated, products without a pause and none",
         ),
-        "copy_cached": (
-            _whole(_cached(results)),
-            "bytes that are found in L2 when they are walked over again and again",
-            "walked, less than half way to HBM",
-        ),
         "copy_narrow": (
-            _whole(narrow * HUNDREDTHS, apart * HUNDREDTHS),
+            _whole(narrow * HUNDREDTHS, narrow_alone * HUNDREDTHS),
             "hundredths of a rate for tiles of rows of 64 bytes: that several load, and others",
             "tiles of 32 columns beside the fastest; copies of 32 columns beside 64",
         ),
     }
-    found["copy_clock"] = (
-        _whole(
-            results.row(kind="copies", rows=128, columns=128, walk="down", ring=4).amount("mhz")
-        ),
-        "MHz of the SMs while copies were measured: memory and L2 have clocks of their own",
-        "copies",
-    )
-    for source, first in latency.items():
-        found[f"copy_latency_{source}"] = (
-            _whole(first),
-            f"until the first byte of a copy from {source.upper()}",
-            "copy latency of one SM, less the bytes",
-        )
-        found[f"copy_rate_{source}"] = (
-            _whole(alone(source) * HUNDREDTHS),
-            f"{sms} tiles of their own from {source.upper()}",
-            "copies, the best ring",
-        )
-    return found
 
 
 def _cached(results: Results) -> int:
