@@ -160,3 +160,46 @@ def test_what_is_held_is_named_by_a_wait_that_no_other_product_outlives(
     assert not named if together else len(named) == 1
     for line in named:
         assert line.startswith("scores_2, q_0_read = warpgroup_mma_wait(0, deps=(scores_2, q_0_")
+
+
+def steady(source: str, agent: str) -> list[str]:
+    """Lines of the steady loop of an agent."""
+    lines = source[source.index(f"def {agent}(") :].splitlines()
+    lines = lines[next(n for n, line in enumerate(lines) if "# kernel" in line) :]
+    begin = next(n for n, line in enumerate(lines) if line.lstrip().startswith("for step"))
+    deep = lines[begin].index("for") + 1
+    return [line.strip() for line in takewhile(lambda x: x[:deep].isspace(), lines[begin + 1 :])]
+
+
+def named_by_waits(body: list[str], held: str) -> tuple[list[bool], list[bool]]:
+    """For each wait of a product of what is held, in the second of two steps: whether the wait
+    names it, and whether nothing else was in flight with that product."""
+    flying: list[list[bool]] = []
+    named: list[bool] = []
+    alone: list[bool] = []
+    for step in range(2):
+        for line in body:
+            if "= warpgroup_mma(" in line:
+                for other in flying:
+                    other[1] = False
+                flying.append([f"warpgroup_mma({held}," in line, not flying])
+            elif "= warpgroup_mma_wait(" in line:
+                left = int(line.partition("warpgroup_mma_wait(")[2].partition(",")[0])
+                done, flying = flying[: len(flying) - left], flying[len(flying) - left :]
+                if step and any(one[0] for one in done):
+                    named.append(held in line)
+                    alone.append(len(done) == 1 and done[0][1])
+    return named, alone
+
+
+def test_what_is_held_is_named_where_its_product_runs_alone_and_only_there() -> None:
+    seen: set[bool] = set()
+    for depth in (1, 2):
+        for one in Emitter(shipped("triton/attention_forward_d64")).candidates(1, depth):
+            body = steady(one.source, "compute_agent")
+            if any("_a = gl.convert_layout(" in line and "__1" in line for line in body):
+                continue  # the other factor comes from the step before, and is in registers too
+            named, alone = named_by_waits(body, "q_read")
+            assert named == alone
+            seen |= set(alone)
+    assert seen == {True, False}
