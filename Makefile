@@ -6,6 +6,8 @@ DASK := .venv/dask
 GPU := .venv/gpu
 DOCS := .venv/docs
 NODE_MODULES := viewer/node_modules/.ready
+# A schedule of ours that the verifier refuses is an error in whatever is run from here.
+export STRETTO_REFUSED := error
 # Every command that a test starts would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)

@@ -40,8 +40,18 @@ def disagreements(
         *_storages(line, machine, analysis),
         *_fusion(line, machine, analysis),
         *_units(line, machine, analysis),
-        *over(loop, machine, ii, analysis.starts),
+        *_registers(loop, machine, analysis),
     ]
+
+
+def _registers(loop: Loop, machine: Machine, analysis: ScheduleAnalysis) -> list[str]:
+    """What lives fits, or as many registers more are stated as it takes, and not one less."""
+    assert analysis.ii is not None
+    spilled = analysis.spilled
+    told = over(loop, machine, analysis.ii, analysis.starts, spilled)
+    if spilled and not over(loop, machine, analysis.ii, analysis.starts, spilled - 1):
+        told.append(f"{spilled} registers are said to spill; fewer do")
+    return told
 
 
 def timeline(loop: Loop, analysis: ScheduleAnalysis) -> Timeline:

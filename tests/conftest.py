@@ -7,6 +7,8 @@ from collections.abc import Iterator
 # Before anybody loads NumPy: the threads of its products spin while they wait, and take the core
 # from the other worker of the tests.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# An error that nobody foresaw fails its test by a traceback, here and in what tests start.
+os.environ["STRETTO_TRACEBACK"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +26,7 @@ def _caches_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("STRETTO_CACHE", raising=False)
+        patch.setenv("STRETTO_REFUSED", "error")  # a schedule that is refused is a bug
         yield
 
 

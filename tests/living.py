@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from stretto.loop import Loop, Op, Value
 from stretto.machine import Machine
@@ -39,8 +40,15 @@ def room(loop: Loop, machine: Machine, name: str) -> int | None:
     return 4 * 32 * warps * (agent.registers - agent.addresses)
 
 
-def over(loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int]) -> list[str]:
-    """Every cycle and replica in which more lives than there is room for."""
+def over(
+    loop: Loop, machine: Machine, ii: int, starts: Mapping[str, int], spilled: int = 0
+) -> list[str]:
+    """Every cycle and replica in which more lives than there is room for; with more registers."""
+    agents = tuple(
+        replace(a, registers=a.registers + spilled) if a.registers is not None else a
+        for a in machine.agents
+    )
+    machine = replace(machine, agents=agents) if spilled else machine
     told: list[str] = []
     for (name, cycle), load in sorted(alive(loop, machine, ii, starts).items()):
         most = room(loop, machine, name)

@@ -28,6 +28,7 @@ from mutation import (
 )
 from stretto.materialize import Mode
 from stretto.simulate import simulate_program
+from stretto.simulate.needs import Known
 
 UNNOTICED = "a fault that goes unnoticed"
 UNNAMED = "a fault that loses its name"
@@ -118,7 +119,8 @@ def _values(*abouts: str) -> Patch:
 def _all_knowing(original: Callable[..., None], args: tuple[Any, ...]) -> None:
     """A check whose agent knows everything, whatever made it wait."""
     act = args[-1]
-    known = [act.trip_count] * len(act.known)
+    known = Known(len(act.known.last))
+    known.last[:] = [act.trip_count] * len(known.last)
     original(*args[:-1], replace(act, known=known))
 
 
@@ -169,7 +171,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "hand-over": {UNNOTICED: "0, unspecialized, no Acquire of op0"},
     "slots: iteration": {UNNAMED: "1, specialized, op5 in stage -1, 1 iteration"},
     "slots: unwritten": {UNNAMED: "1, specialized, op5 in stage -1, 1 iteration"},
-    "slots: overwritten": {UNNAMED: "2, unspecialized, Advance of op1 twice"},
+    "slots: overwritten": {UNNAMED: "5, specialized, Advance of op4 twice"},
     "beside": {UNNAMED: "an operand of the next iteration"},
     "pipes: writes": {UNNOTICED: "4, specialized, around op1, exchanged"},
     "pipes: commits": {UNNOTICED: "a commit too soon, unspecialized"},

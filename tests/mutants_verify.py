@@ -399,7 +399,7 @@ _FOUND: dict[str, dict[str, Case]] = {
     "dependence: one cycle": {ACCEPTS: "a knot of a ring"},
     "dependence: one cycle, rings": {ACCEPTS: "a knot of a ring"},
     "dependence: one cycle, values": {ACCEPTS: "a knot of a value"},
-    "reads: implied": {ACCEPTS: 2, REFUSES: 2},
+    "reads: implied": {ACCEPTS: 2, REFUSES: 4},
     "reads: views": {REFUSES: 2},
     "reads: carried": {BY_HAND: "carried over", REFUSES: 4},
     "orders of one iteration: storages": {REFUSES: 8},

@@ -53,8 +53,20 @@ def rich_problem(seed: int) -> Rich:
     rng = random.Random(f"rich {seed}")
     while True:
         rich = _Draft(f"rich{seed}", random.Random(f"rich {seed} {rng.random()}")).finish()
+        rich = replace(rich, loop=_without_stale(rich.loop))
         if check(rich.loop, rich.machine) == ():
             return rich
+
+
+def _without_stale(loop: Loop) -> Loop:
+    """Without operands that their fixed storage holds no more."""
+    faults = [fault.place for fault in check(loop) if fault.code == "overwritten"]
+    stale = {(place.op, place.field) for place in faults}
+    ops = list(loop.ops)
+    for i, op in enumerate(ops):
+        kept = [o for j, o in enumerate(op.operands) if (i, ("operands", j)) not in stale]
+        ops[i] = replace(op, operands=tuple(kept))
+    return replace(loop, ops=tuple(ops))
 
 
 def rich_agents(seed: int) -> Rich:

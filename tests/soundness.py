@@ -5,6 +5,7 @@
                      └─ start or II changed ──► verifier = oracle     legal or not, both ways
 
     .venv/bin/python tests/soundness.py --loops 20000 --workers 2 --seed 0
+    .venv/bin/python tests/soundness.py --agents --loops 20000       loops like those of kernels
 
 Prints a table of counts and every disagreement with its seed; exit code 1 where there is any.
 `examine(seed)` is one loop of it; the test suite calls the same.
@@ -13,16 +14,19 @@ Prints a table of counts and every disagreement with its seed; exit code 1 where
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 import stretto
 from absolute import disagreements, timeline
+from agent_loops import agent_problem
 from interpreter import misread
 from rich_loops import Rich, features, rich_agents, rich_problem
 from stretto.deadline import OverdueError
@@ -49,6 +53,8 @@ SECONDS = 2.0
 AGENTS = ("tma", "mma", "simt")
 TOLD = 0.2
 """Share of the refused changes that are carried out as well."""
+NORMAL = 0.03
+"""Share of the loops with agents that are worth more than a quick search."""
 ATTACKED = 0.05
 """Share of the loops that are not proved whose bound is attacked as well."""
 STEPS = 60
@@ -85,18 +91,22 @@ class Outcome:
         self.findings += other.findings
 
 
-def examine(seed: int) -> Outcome:
-    """One loop, all the way; nothing is raised."""
-    return _Examination(seed).run()
+def examine(seed: int, agents: bool = False) -> Outcome:
+    """One loop, all the way; nothing is raised. `agents`: as kernels are lowered to."""
+    return _Examination(seed, agents).run()
 
 
 class _Examination:
     """One loop, its schedule and all that is asked of it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, agents: bool) -> None:
         self.seed = seed
         self.rng = random.Random(f"soundness {seed}")
-        self.rich: Rich = rich_agents(seed) if seed % 4 == 3 else rich_problem(seed)
+        if agents:
+            self.rich: Rich = agent_problem(seed)
+        else:
+            self.rich = rich_agents(seed) if seed % 4 == 3 else rich_problem(seed)
+        self.effort = "normal" if not agents or self.rng.random() < NORMAL else "quick"
         self.loop: Loop = self.rich.loop
         self.machine: Machine = self.rich.machine.with_slots(self.loop.slots)
         self.outcome = Outcome()
@@ -130,6 +140,7 @@ class _Examination:
         counts["schedules"] += 1
         counts["serial schedules"] += analysis.generator == "serial"
         counts["fused schedules"] += bool(analysis.fused)
+        counts["spilling schedules"] += bool(analysis.spilled)
         counts["rings of several copies"] += any(s.ring_depth > 1 for s in analysis.storages)
         if proved:
             assert analysis.proof is not None
@@ -151,6 +162,7 @@ class _Examination:
                 fuse=self.rich.fuse,
                 max_stages=self.rich.max_stages,
                 prove=proved,
+                effort=self.effort,
                 time_limit=SECONDS if proved else None,
             )
         except InfeasibleError:
@@ -158,6 +170,7 @@ class _Examination:
         except OverdueError:  # a slow machine is no finding
             return None
         except IllegalScheduleError as error:
+            self.outcome.counts["refused by the verifier"] += 1
             rules = sorted({violation.rule for violation in error.violations})
             self._find(f"illegal schedule of {error.generator}: {', '.join(rules)}", error)
             return None
@@ -367,20 +380,21 @@ class _Examination:
 # The script ---------------------------------------------------------------------------------
 
 
-def _chunk(seeds: range) -> Outcome:
+def _chunk(seeds: range, agents: bool) -> Outcome:
+    os.environ["STRETTO_REFUSED"] = "error"  # a schedule that the verifier refuses is a finding
     outcome = Outcome()
     for seed in seeds:
-        outcome.add(examine(seed))
+        outcome.add(examine(seed, agents))
     return outcome
 
 
-def _all(first: int, loops: int, workers: int) -> Outcome:
+def _all(first: int, loops: int, workers: int, agents: bool) -> Outcome:
     chunks = [
         range(at, min(at + CHUNK, first + loops)) for at in range(first, first + loops, CHUNK)
     ]
     outcome = Outcome()
     with ProcessPoolExecutor(workers) as pool:
-        for part in pool.map(_chunk, chunks):
+        for part in pool.map(partial(_chunk, agents=agents), chunks):
             outcome.add(part)
             if sys.stderr.isatty():
                 done, found = outcome.counts["loops"], len(outcome.findings)
@@ -402,9 +416,10 @@ def main() -> int:
     parser.add_argument("--loops", type=int, default=2000, help="how many (default: 2000)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
+    parser.add_argument("--agents", action="store_true", help="loops as kernels are lowered to")
     asked = parser.parse_args()
     began = perf_counter()
-    outcome = _all(asked.seed, asked.loops, asked.workers)
+    outcome = _all(asked.seed, asked.loops, asked.workers, asked.agents)
     seconds = perf_counter() - began
     causes = Counter(finding.cause for finding in outcome.findings)
     for finding in sorted(outcome.findings, key=lambda f: (f.cause, f.seed)):

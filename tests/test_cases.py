@@ -19,6 +19,7 @@ CASES = Path(__file__).parent / "cases"
 MACHINES = {
     "instant": "one_byte.toml",
     "one_of_two": None,
+    "before_pin": None,
     "huge_holds": None,
     "used_before_made": None,
 }
@@ -108,6 +109,17 @@ def test_a_capped_ring_is_a_reason_of_its_own(capsys: pytest.CaptureFixture[str]
     (change,) = told["relaxations"]
     assert change["change"] == "a ring of 3 for `t` instead of 2"
     assert change["ii"] == 4
+
+
+def test_a_pinned_order_is_given_up_not_shortened(capsys: pytest.CaptureFixture[str]) -> None:
+    """`a` starts before `b`, which is ready 3 cycles before the next `a`; `b` holds `u` for 2."""
+    told = answer(capsys, "explain", "before_pin", "--pin", "a=before:b")
+    assert told["best"] == {"ii": 4, "optimal": True, "lower_bound": 4}
+    changes = {change["change"]: change["ii"] for change in told["relaxations"]}
+    assert changes == {
+        "`a` not pinned to start before `b`": 2,
+        "1 cycle less latency of `b` -> `a` (3 -> 2)": 3,
+    }
 
 
 def test_bounds_and_explanation_agree(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from dataclasses import replace
 
 import pytest
@@ -416,6 +417,87 @@ def test_storage_accesses_are_checked(machine: Machine) -> None:
     early = replace(change(0, reads=(Access("m"),)), storages=(Storage("m", "smem", 4),))
     early = replace(early, ops=(early.ops[0], replace(early.ops[1], writes=("m",))))
     assert codes(early, machine) == ["read-before-write"]
+
+
+def in_place(*ops: Op, bytes: int = 4, type: TileType | None = None) -> Loop:
+    """Operations whose results, where they write `m`, live there."""
+    home = {name: "m" if op.writes else None for op in ops for name in op.results}
+    values = tuple(Value(name, type if there else None, there) for name, there in home.items())
+    return Loop("l", ops, values, (Storage("m", "smem", bytes, fixed=True),))
+
+
+def test_an_operand_that_its_fixed_storage_holds_no_more_is_refused(machine: Machine) -> None:
+    update = op("w", results=("x",), operands=(Operand("x", 1),), writes=("m",))
+    before, after, far = (op(f"r{d}", operands=(Operand("x", d),)) for d in (1, 0, 2))
+    late = op("late", operands=(Operand("x", 1),))
+    assert codes(in_place(update), machine) == []
+    assert codes(in_place(before, update, after), machine) == []
+    assert codes(in_place(update, late), machine) == ["overwritten"]
+    assert codes(in_place(far, update), machine) == ["overwritten"]
+    (fault,) = check(in_place(update, late), machine)
+    assert fault.message == (
+        "`late` uses `x` at distance 1, which lives in fixed storage `m`; "
+        "by then `w` has overwritten it"
+    )
+    assert fault.place.path == "$.ops[1].operands[0]"
+
+
+def test_others_overwrite_a_fixed_storage_too_where_they_fill_it(machine: Machine) -> None:
+    first = op("first", results=("x",), writes=("m",))
+    second = op("second", results=("y",), writes=("m",))
+    stale = op("stale", operands=(Operand("x"),))
+    fresh = op("fresh", operands=(Operand("y"),))
+    assert codes(in_place(first, second, fresh), machine) == []
+    assert codes(in_place(first, second, stale), machine) == ["overwritten"]
+    carried = replace(stale, operands=(Operand("x", 1),))
+    assert codes(in_place(carried, first), machine) == []
+    assert codes(in_place(carried, first, second), machine) == ["overwritten"]
+    half, whole = TileType((4,), "i8"), TileType((8,), "i8")
+    assert codes(in_place(first, second, stale, bytes=8, type=half), machine) == []
+    assert codes(in_place(first, second, stale, bytes=8, type=whole), machine) == ["overwritten"]
+
+
+def test_views_of_what_was_overwritten_are_refused(machine: Machine) -> None:
+    write = op("w", results=("x",), writes=("m",))
+    view = Op("v", "test", (Operand("x", 1),), ("y",), uses=(), latency=0)
+    read = op("r", operands=(Operand("y"),))
+    loop = in_place(write, view, read)
+    values = (*loop.values[:1], Value("y", None, "m", "x"))
+    assert codes(replace(loop, values=values), machine) == ["overwritten"]
+
+
+@given(st.randoms(use_true_random=False))
+def test_an_operand_is_refused_where_sequential_execution_finds_another_value(
+    rng: random.Random,
+) -> None:
+    """Execute, one operation after the other, and note who wrote last."""
+    count = rng.randint(1, 5)
+    writing = [rng.random() < 0.6 for _ in range(count)]
+    ops = [
+        op(
+            f"o{i}",
+            results=(f"v{i}",),
+            writes=("m",) if writing[i] else (),
+            operands=tuple(
+                Operand(f"v{source}", rng.randint(0 if source < i else 1, 2))
+                for source in rng.sample(range(count), rng.randint(0, min(2, count)))
+            ),
+        )
+        for i in range(count)
+    ]
+    stale: set[tuple[int, int]] = set()
+    last: tuple[int, int] | None = None
+    for iteration in range(8):
+        for i, one in enumerate(ops):
+            for j, operand in enumerate(one.operands):
+                source = int(operand.value[1:])
+                named = (source, iteration - operand.distance)
+                if writing[source] and named[1] >= 0 and named != last:
+                    stale.add((i, j))
+            if writing[i]:
+                last = (i, iteration)
+    faults = [fault for fault in check(in_place(*ops)) if fault.code == "overwritten"]
+    assert {(f.place.op, f.place.field[1]) for f in faults} == stale
 
 
 def test_lifted_budget_is_not_checked() -> None:

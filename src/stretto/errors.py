@@ -12,10 +12,15 @@ Each carries its facts as attributes, so that text and JSON are two views of the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import islice
+from pathlib import PurePath
 
 from stretto.limits import NAMES_TOLD
+
+MOST_TOLD = 300
+"""Characters of an error that nobody foresaw."""
 
 
 def listed(names: Iterable[str], between: str = ", ") -> str:
@@ -32,6 +37,23 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
     close = get_close_matches(name[:60], sorted(known), n=1)
     return f"did you mean `{close[0]}`?" if close else otherwise
+
+
+TRACEBACK = "STRETTO_TRACEBACK"
+"""Set in the environment, an error that nobody foresaw is a traceback: for tests, and for us."""
+
+
+def unforeseen(error: Exception, file: str) -> str:
+    """What to say of an error that is no StrettoError, and so a bug; raised again for TRACEBACK."""
+    if os.environ.get(TRACEBACK):
+        raise error
+    from traceback import extract_tb  # noqa: PLC0415 - where there is a bug
+
+    told = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+    frames = extract_tb(error.__traceback__)
+    where = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    hint = f"please report it with the input ({TRACEBACK}=1 shows the way to it)"
+    return f"{file}: error: {told[:MOST_TOLD]}{where}; this is a bug of Stretto, {hint}"
 
 
 class StrettoError(Exception):

@@ -16,6 +16,8 @@ MACHINE_BYTES = 1024 * 1024
 """A machine file; those that ship take some 30,000."""
 STORE_BYTES = 2 * 1024 * 1024 * 1024
 """The store of answers: more than a million small loops."""
+ANSWER_BYTES = 4 * 1024 * 1024
+"""One answer in the store, packed; unpacked it is a document as others are."""
 
 NUMBER_DIGITS = 1000
 """Digits of a number; up to here, whatever is computed from it can be printed."""

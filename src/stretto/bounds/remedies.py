@@ -239,10 +239,15 @@ def _shorter(problem: _Problem, part: Part, slots: tuple[str, ...], what: str) -
         less, after = _least(longest - 1, lambda k: _held_less(problem, part, slots, longest - k))
         who = " and ".join(f"`{name}`" for name in part.ops)
         holds = "holds" if len(part.ops) == 1 else "together hold"
-        text = f"{who} {holds} {what} {_cycles(less)} less ({longest} -> {longest - less})"
+        text = f"{who} {holds} {what} {_figure(problem, less)} less ({longest} -> {longest - less})"
         numbers = (longest, longest - less)
         target = ", ".join(slots)
-        yield _remedy("duration", target, numbers, "cycles", text, after, part.ops)
+        unit = problem.machine.unit
+        yield _remedy("duration", target, numbers, unit, text, after, part.ops)
+
+
+def _figure(problem: _Problem, amount: int) -> str:
+    return counted(amount, problem.machine.unit.removesuffix("s"))
 
 
 def _durations(loop: Loop, part: Part, slots: Collection[str]) -> list[int]:
@@ -311,10 +316,6 @@ def _least(most: int, change: Callable[[int], _Problem]) -> tuple[int, Bounds]:
     return high, found
 
 
-def _cycles(count: int) -> str:
-    return f"{count} cycle" if count == 1 else f"{count} cycles"
-
-
 # Recurrences ----------------------------------------------------------------------------------
 
 
@@ -330,9 +331,10 @@ def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
 
     less, after = _least(latency, sooner)
     way = f"`{src}` -> `{dst}`"
-    text = f"{_cycles(less)} less latency of {way} ({latency} -> {latency - less})"
+    text = f"{_figure(problem, less)} less latency of {way} ({latency} -> {latency - less})"
     numbers = (latency, latency - less)
-    yield _remedy("latency", f"{src} -> {dst}", numbers, "cycles", text, after, (src, dst))
+    unit = problem.machine.unit
+    yield _remedy("latency", f"{src} -> {dst}", numbers, unit, text, after, (src, dst))
     carried = [(part.distance, a, b) for part, a, b in steps if part.distance]
     options = [(*_farther(problem, witness.total, n, a, b), n, a, b) for n, a, b in carried]
     more, after, distance, src, dst = min(options, key=lambda option: option[1].mii)

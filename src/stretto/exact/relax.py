@@ -2,7 +2,7 @@
 
     slot, pool  the fewest units more
     depth       one stage more
-    dependence  the least k by which its latency must fall
+    dependence  the least k by which its latency must fall; or the pin that asks for it
     ring        one copy more, where it is capped
     storage     the least b bytes by which one storage must shrink
     registers   the fewest more for each thread
@@ -109,6 +109,8 @@ def _changes(case: Case, reason: Reason, ii: int) -> Iterator[Change]:
             yield _freed(case, reason)
         case "dependence":
             yield _sooner(case, reason)
+            if _pins_order(case, reason):
+                yield _unordered(case, reason)
         case "registers":
             yield _wider(case, reason)
         case "ring":
@@ -178,8 +180,25 @@ def _with_op(case: Case, op: Op, constraint: Constraint) -> Case:
     return case.changed(loop=replace(case.loop, ops=ops))
 
 
+def _pins_order(case: Case, reason: Reason) -> bool:
+    """Whether a pin asks for the order of a dependence, which then cannot fall below a cycle."""
+    _, _, d = case.edges[reason.number]
+    return d.distance == 0 and d.dst in case.loop.op(d.src).constraint.before
+
+
+def _unordered(case: Case, reason: Reason) -> Change:
+    _, _, d = case.edges[reason.number]
+    op = case.loop.op(d.src)
+    left = tuple(name for name in op.constraint.before if name != d.dst)
+    free = _with_op(case, op, replace(op.constraint, before=left))
+    return Change(
+        reason, 1, lambda _: free, lambda _: f"`{d.src}` not pinned to start before `{d.dst}`"
+    )
+
+
 def _sooner(case: Case, reason: Reason) -> Change:
     _, _, d = case.edges[reason.number]
+    most = d.latency - 1 if _pins_order(case, reason) else d.latency
     together = [k for k, stands in enumerate(case.bundles) if stands == reason.number]
 
     def apply(k: int) -> Case:
@@ -187,11 +206,11 @@ def _sooner(case: Case, reason: Reason) -> Change:
         return replace(case, latencies=tuple(sooner))
 
     def tell(k: int) -> str:
-        cycles = "1 cycle" if k == 1 else f"{k} cycles"
+        figure = counted(k, case.machine.unit.removesuffix("s"))
         way = f"`{d.src}` -> `{d.dst}`"
-        return f"{cycles} less latency of {way} ({d.latency} -> {d.latency - k})"
+        return f"{figure} less latency of {way} ({d.latency} -> {d.latency - k})"
 
-    return Change(reason, d.latency, apply, tell)
+    return Change(reason, most, apply, tell)
 
 
 def _wider(case: Case, reason: Reason) -> Change:

@@ -26,6 +26,10 @@ from stretto.exact.reasons import Reason, brief
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.solution import Objective, Refusal, Schedule
 
+NEAR = 1000
+"""`shorten` ends where what was found is within one part in so many of what was not."""
+UNDECIDED = 4
+"""IIs that it may leave undecided."""
 FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
 STREAK = 3
@@ -82,6 +86,39 @@ def optimize(
         search.clock.stopped,
         limited,
     )
+
+
+def shorten(
+    case: Case, lower: int, best: int, each: Limits, stages: int | None = None
+) -> Schedule | None:
+    """A schedule of a smaller II than the best, by halves; None: the solver was found to have none.
+
+        MII 1425                                    1809, the best
+         ├──────────────── 1617 ✗ ───────────────────┤
+                            ├──────── 1713 ✓ ────────┤
+                            ├─ 1665 ✗ ─┤
+
+    `each` is what one II may cost, and UNDECIDED of them all; `stages` how many are enough. Nothing
+    is claimed of IIs at which none was found.
+    """
+    found: Schedule | None = None
+    ii = low = lower
+    spent = 0.0
+    while low < best and spent < UNDECIDED * each.work:
+        clock = Clock(each, case.deadline)
+        contracted = stages is None and case.contractible
+        outcome = solve(Model(case, ii, stages=stages, contracted=contracted), clock)
+        spent += clock.work
+        if clock.stopped:
+            raise KeyboardInterrupt
+        if outcome.solution is not None:
+            found, best = case.schedule(outcome.solution), ii
+        else:
+            low = ii + 1
+        if best - low <= low // NEAR:
+            break
+        ii = (low + best) // 2
+    return found
 
 
 @dataclass(slots=True)

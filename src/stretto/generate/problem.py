@@ -27,6 +27,9 @@ RUNGS = (
 """The strategy ladder, in order. `clear` seats nothing itself."""
 IMPROVE = "improve"
 """What moves a complete placement to a better one at the same II, after the ladder."""
+RETRIES = "retries"
+"""What comes after a search that does not meet the bound: without limits, in fewer stages, by the
+solver."""
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 
@@ -40,6 +43,7 @@ PARTS = (
     *(f"cost:{component}" for component in COSTS),
     *(f"gate:{gate}" for gate in RECOVERIES),
     IMPROVE,
+    RETRIES,
 )
 """What may be left out, to see what it is worth."""
 
@@ -71,8 +75,6 @@ class Options:
     """Fail instead of warning when a constraint cannot be honoured."""
     without: frozenset[str] = field(default_factory=frozenset[str])
     """Parts (``rau``, ``arm:fuse``, ``cost:spill``) to leave out, to see what they are worth."""
-    quick: bool = False
-    """Look for an upper end only: somebody else will improve on it."""
     effort: str = "normal"
     """How much work a loop is worth: one of EFFORTS."""
     deadline: Deadline = NEVER

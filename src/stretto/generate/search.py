@@ -30,7 +30,7 @@ from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest
 from stretto.problem.registers import RULE
-from stretto.solution import Bounds, Refusal
+from stretto.solution import Bounds, Refusal, Schedule
 
 AT_THE_BOUND, QUICK, MIDDLE = 40, 16, 40
 """Steps for each operation of a try: at the bound, to find an upper end, between the two."""
@@ -86,9 +86,8 @@ def search(
             hunt.refuse(starved(problem, first, min(enough - 1, last())))
         if enough == first or enough <= last():
             hunt.gallop(enough)
-            if not problem.options.quick:
-                hunt.improve(enough)
-                hunt.fill(enough)
+            hunt.improve(enough)
+            hunt.fill(enough)
             hunt.lean()
     except KeyboardInterrupt:
         stopped = True
@@ -96,6 +95,18 @@ def search(
         overdue = True
     untried = TIME_OVER if overdue else WORK_OVER
     return Found(hunt.best, hunt.ii, hunt.account(first, hunt.end - 1, untried), stopped, overdue)
+
+
+def leaned(problem: Problem, schedule: Schedule) -> Schedule:
+    """A schedule from elsewhere, with fewer stages, bytes and registers where moves find that."""
+    starts = [schedule.starts[name] for name in problem.names]
+    fused = [[problem.index[name] for name in group] for group in schedule.fused]
+    hunt = _Hunt(
+        problem, lambda _: None, lambda: schedule.ii, Refiner(problem, schedule.ii), Work(0)
+    )
+    hunt.best = Partial.of(problem, schedule.ii, starts, fused, IMPROVE)
+    hunt.lean()
+    return hunt.best.schedule
 
 
 @dataclass(slots=True)

@@ -9,11 +9,13 @@ costs and a machine; the third its dependences, so it runs only when the others 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from stretto.errors import listed
 from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, STAGES, UNITS
+from stretto.loop.derive import behind_views
 from stretto.loop.loop import Fault, Loop, Place, topological_order
 from stretto.loop.parts import DEPENDENCE_KINDS, Access, Op
 from stretto.machine import Machine
@@ -32,6 +34,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
         *_words(loop),
         *_tiles(loop),
         *_accesses(loop),
+        *_overwritten(loop),
         *_stated(loop),
         *_wrong_numbers(loop),
         *_parents(loop),
@@ -236,6 +239,46 @@ def _beyond(op: Op, access: Access, depth: int) -> bool:
     lasts = not op.resolved or op.completion > 0
     rewritten = access.storage in op.writes and lasts
     return access.distance > depth or (access.distance == depth and rewritten)
+
+
+def _overwritten(loop: Loop) -> Iterator[Fault]:
+    """An operand in a fixed storage is what the storage holds: no later turn has replaced it."""
+    sizes = {storage.name: storage.bytes for storage in loop.storages if storage.fixed}
+    if sizes.keys().isdisjoint(loop.homes.values()):
+        return
+    fillers: defaultdict[str, list[int]] = defaultdict(list)
+    whole = {
+        value.name
+        for value in loop.values
+        if value.type is None or value.type.bytes >= sizes.get(value.storage or "", 0)
+    }
+    for i, op in enumerate(loop.ops):
+        for name in {loop.homes.get(result) for result in op.results if result in whole}:
+            if name in sizes and name in op.writes:
+                fillers[name].append(i)
+    views = loop.storage_views
+    named = {op.results[0]: views[op.name] for op in loop.ops if op.name in views}
+    for i, op in enumerate(loop.ops):
+        for j, operand in enumerate(op.operands if op.name not in views else ()):
+            name = loop.homes.get(operand.value, "")
+            value, back = behind_views(operand, named)
+            maker = loop.index.get(loop.producers.get(value, ""))
+            if name not in sizes or maker is None or name not in loop.ops[maker].writes:
+                continue
+            if back == 0 and maker >= i:
+                continue
+            # The next turns that write all of it: its maker's own, and that of any that fills it.
+            after = bisect_right(fillers[name], maker)
+            turns = [(1 - back, maker), *((-back, k) for k in fillers[name][after : after + 1])]
+            turns += [(1 - back, k) for k in fillers[name][:1]]
+            turn = min(turns)
+            if turn < (0, i):
+                message = (
+                    f"`{op.name}` uses `{operand.value}` at distance {operand.distance}, which "
+                    f"lives in fixed storage `{name}`; by then `{loop.ops[turn[1]].name}` has "
+                    "overwritten it"
+                )
+                yield Fault(loop.at("operands", j, op=i), "overwritten", message)
 
 
 def _stated(loop: Loop) -> Iterator[Fault]:

@@ -139,11 +139,8 @@ def _through_views(
     named = {op.results[0]: views[op.name] for op in ops if op.name in views}
     for op in ops:
         for operand in op.operands if op.name not in views else ():
-            at, distance, steps = operand.value, operand.distance, 0
-            while at in named and steps < len(ops):
-                distance += named[at].distance
-                at, steps = named[at].value, steps + 1
-            if steps and at in producer:
+            at, distance = behind_views(operand, named)
+            if operand.value in named and at in producer:
                 yield producer[at], op.name, distance, homes[operand.value]
 
 
@@ -294,17 +291,19 @@ def effective_reads(
         for operand in op.operands if op.name not in views else ():
             storage = home.get(operand.value)
             if storage is not None:
-                back = _instance(operand, named, len(ops)) if storage in rotating else 0
+                back = behind_views(operand, named)[1] if storage in rotating else 0
                 reads[Access(storage, back)] = None
         found[op.name] = tuple(reads)
     return found
 
 
-def _instance(operand: Operand, named: Mapping[str, Operand], most: int) -> int:
-    """Iterations back to the instance that an operand lives in, through the views on the way."""
-    back, steps = operand.distance, 0
-    at = named.get(operand.value)
-    while at is not None and steps < most:  # a view of itself, carried round, must end
-        back += at.distance
-        at, steps = named.get(at.value), steps + 1
-    return back
+def behind_views(operand: Operand, named: Mapping[str, Operand]) -> tuple[str, int]:
+    """What an operand is a name of, and how many iterations back, through the views on the way.
+
+    `named` has, by the name that each view gives, what it names.
+    """
+    value, back, steps = operand.value, operand.distance, 0
+    while value in named and steps < len(named):  # a view of itself, carried round, must end
+        back += named[value].distance
+        value, steps = named[value].value, steps + 1
+    return value, back

@@ -15,7 +15,7 @@ until somebody prints them: as a path into the document, or as a line and column
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from stretto.errors import StrettoError
 from stretto.limits import FAULTS_TOLD
@@ -39,6 +39,8 @@ class Loop:
     slots: tuple[str, ...] = ()
     """Exclusive slots of its own: an inner loop that must not overlap itself, say."""
     force_serial: bool = False
+    machine_why: str = field(default="", compare=False)
+    """Why it names its machine, where that was chosen for it when it was read."""
 
     def __getstate__(self) -> dict[str, object]:
         """Pickle the fields alone, not what was derived from them."""

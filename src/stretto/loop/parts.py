@@ -15,7 +15,7 @@ import functools
 import math
 import re
 import sys
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -315,6 +315,13 @@ class Constraint:
     def pinned(self) -> bool:
         """Whether it is told where to stand, rather than beside whom."""
         return not self.start is self.stage is self.cycle is None
+
+    @property
+    def unpinned(self) -> Constraint:
+        """What is left of it when it may stand anywhere, before or after anybody."""
+        if not self.pinned and not self.before:
+            return self
+        return replace(self, start=None, stage=None, cycle=None, before=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from stretto.errors import StrettoError
 from stretto.limits import CYCLES, UNITS
 from stretto.loop import (
     Demand,
@@ -33,12 +34,10 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Encoding, Machine, load_machine
+from stretto.machine.choice import ASKED, chosen_for_loop
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import SPACES
-
-DEFAULT_MACHINE = "blackwell"
-"""The machine of a loop that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,22 @@ class Prepared:
     """With the loop's own slots."""
     notes: tuple[Note, ...]
     """Lifted budgets, operations that fell to another encoding, and the like."""
+    machine_why: str = ASKED
+    """Why it is this machine."""
 
 
-def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
+def prepare(loop: Loop, machine: Machine | str | None = None, why: str = ASKED) -> Prepared:
     """Classify and check a loop; LoopError with every fault.
 
-    The machine is the one given, else the one the loop names, else `blackwell`.
+    The machine is the one given, `why` that one; else the one the loop names, else `blackwell`.
     """
-    if not isinstance(machine, Machine):
-        machine = load_machine(machine or loop.machine or DEFAULT_MACHINE)
+    if not isinstance(loop, Loop):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
+        told = f"a loop is wanted, and {type(loop).__name__} is given"
+        raise StrettoError(f"{told}; stretto.read(path) gives the loops of a file")
+    if machine is None:
+        machine, why = chosen_for_loop(loop.machine)
+        why = loop.machine_why or why
+    machine = load_machine(machine)
     resolved = resolve(loop, machine)
     faults = check(resolved.loop, machine)
     if faults:
@@ -67,7 +73,7 @@ def prepare(loop: Loop, machine: Machine | str | None = None) -> Prepared:
     lifted = [Note(Place(), text) for text in machine.notes]
     more = [*_partly_filled(resolved.loop), *_unlimited(resolved.loop, machine)]
     notes = (*lifted, *resolved.notes, *(Note(loop.at(), text) for text in more))
-    return Prepared(resolved.loop, full, notes)
+    return Prepared(resolved.loop, full, notes, why)
 
 
 def _partly_filled(loop: Loop) -> Iterator[str]:

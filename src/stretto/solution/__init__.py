@@ -14,7 +14,7 @@ What several reports say of a result stands here too, each phrase once:
     at_the_mii   II 15 is the MII, limited by slot tp_smem_wr
     the_mii      the MII is 15, limited by slot tp_smem_wr
     no_schedule  no schedule exists up to II 14
-    spilling     513 of 512 registers: it spills        (nothing where it does not)
+    spilling     513 of 512 registers: it spills 1      (nothing where it does not)
 
 Whole sentences are their reports' own; these are the parts they share.
 """
@@ -323,6 +323,8 @@ class ScheduleAnalysis:
     refused: tuple[Refusal, ...] = ()
     warnings: tuple[Note, ...] = ()
     """What is to be known of it: notes of the machine and of the loop, then those of the search."""
+    spilled: int = 0
+    """Registers of a thread beyond what its agent has, where no schedule keeps to those."""
     overdue: bool = False
     """Whether the time limit ended the search; no part of a document."""
     seconds: float = 0.0
@@ -421,7 +423,11 @@ def no_schedule(refused: Iterable[Refusal] = (), found: str = "was found") -> st
 
 def spilling(analysis: ScheduleAnalysis) -> str:
     """That a schedule needs more registers than there are; "" where it does not."""
+    if analysis.spilled:
+        more = counted(analysis.spilled, "register")
+        return f"spills: {more} of a thread more than its agent has"
     pressure = analysis.pressure
     if pressure is None or pressure.budget is None or pressure.peak <= pressure.budget:
         return ""
-    return f"{pressure.peak} of {pressure.budget} registers: it spills"
+    over = pressure.peak - pressure.budget
+    return f"{pressure.peak} of {pressure.budget} registers: it spills {over}"

@@ -45,6 +45,8 @@ _USE = tuple(f.name for f in fields(Use))
 
 DERIVED = (
     "machine_digest",
+    "machine_why",
+    "unit",
     "options",
     "spills",
     "prediction",
@@ -82,6 +84,7 @@ def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -
         "storages": [asdict(row) for row in analysis.storages],
         "memory": {row.space: {"used": row.used, "budget": row.budget} for row in analysis.memory},
         "pressure": None if analysis.pressure is None else asdict(analysis.pressure),
+        "spilled": analysis.spilled,
         "table": [row_to_json(row) for row in analysis.table],
         "refused": [_refusal_to_json(row) for row in analysis.refused],
         "warnings": texts(analysis.warnings),
@@ -213,6 +216,7 @@ def read_schedule(row: Cursor, loops: Mapping[str, Loop]) -> ScheduleAnalysis:
         rule=row.opt("rule", _string, ""),
         refused=row.opt("refused", each(_refusal), ()),
         warnings=tuple(Note(Place(name), text) for text in row.opt("warnings", each(_string), ())),
+        spilled=row.opt("spilled", Cursor.natural, 0),
         seconds=row.opt("seconds", Cursor.number, 0.0),
     )
     row.pass_over(*DERIVED)

@@ -9,16 +9,11 @@ verified.
 """
 
 from stretto.generate.problem import PARTS
-from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare
-from stretto.solve.scheduling import (
-    IllegalScheduleError,
-    Progress,
-    StoppedError,
-    schedule_prepared,
-)
+from stretto.resources.prepare import Prepared, prepare
+from stretto.solve.job import IllegalScheduleError
+from stretto.solve.scheduling import Progress, StoppedError, schedule_prepared
 
 __all__ = [
-    "DEFAULT_MACHINE",
     "PARTS",
     "IllegalScheduleError",
     "Prepared",

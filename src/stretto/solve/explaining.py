@@ -20,7 +20,8 @@ from stretto.loop import Loop
 from stretto.resources.prepare import Prepared
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
-from stretto.solve.scheduling import IllegalScheduleError, Progress, StoppedError, schedule_prepared
+from stretto.solve.job import IllegalScheduleError
+from stretto.solve.scheduling import Progress, StoppedError, schedule_prepared
 from stretto.verify import Violation, verify
 
 STORAGE_KINDS = ("memory", "anti", "output")

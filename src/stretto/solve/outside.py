@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from stretto.generate.outside import GeneratorTask, ask
 from stretto.solution import Refusal, ScheduleAnalysis
-from stretto.solve.scheduling import Job
+from stretto.solve.job import Job
 
 
-def asked(job: Job) -> tuple[ScheduleAnalysis, int]:
-    """What it found, and the last II that is worth a look after it."""
+def asked(job: Job) -> ScheduleAnalysis:
+    """What it found, verified."""
     problem, options, name = job.problem, job.problem.options, job.chosen.generator
     task = GeneratorTask(
         problem.loop,
@@ -27,8 +27,8 @@ def asked(job: Job) -> tuple[ScheduleAnalysis, int]:
     limit = options.max_ii or job.bounds.mii
     if isinstance(found, str):
         refusal = Refusal(limit, f"generator `{name}` found none: {found}")
-        return job.failure((refusal,)), limit
+        return job.failure((refusal,))
     if options.max_ii is not None and found.ii > options.max_ii:
         told = f"generator `{name}` has II {found.ii}; the largest II allowed is {limit}"
-        return job.failure((Refusal(limit, told),)), limit
-    return job.verified(job.chosen, found), options.max_ii or found.ii
+        return job.failure((Refusal(limit, told),))
+    return job.verified(job.chosen, found)

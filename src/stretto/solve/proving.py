@@ -19,7 +19,7 @@ from stretto.exact.interrupts import load_solver
 from stretto.generate import EXACT
 from stretto.loop import Note, Place
 from stretto.solution import Objective, Proof, Refusal, Schedule, ScheduleAnalysis, spilling
-from stretto.solve.scheduling import Job, lower_bound
+from stretto.solve.job import Job, lower_bound
 
 
 def proved(

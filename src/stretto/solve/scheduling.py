@@ -1,40 +1,36 @@
-"""`schedule_prepared(ready)`: bound, select, generate, prove, verify.
+"""`schedule_prepared(ready)`: bound, select, generate, shorten, prove, verify.
 
-starts from anywhere  ──►  Job.verified  ──►  ScheduleAnalysis, or a bug of ours found in time
+    nothing asked for      search ──► with fewer stages ──► by the solver        the smallest II
+    --max-stages N         that one, if it has so few; else the same with N
+    no register to spare   the same, whatever spills: marked so, and never optimal
+
+Whatever restricts a schedule is tried against the one that is found without it first, and fewer
+stages are tried wherever the bound is not met: so no option that the answer meets already makes the
+II larger, nor does a larger limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from stretto.bounds import bounds_of
-from stretto.deadline import GRACE, LATEST, Deadline, OverdueError
+from stretto.deadline import GRACE, LATEST, NEVER, OverdueError
 from stretto.errors import StrettoError
-from stretto.exact import II, Event, ProofOptions
+from stretto.exact import II, Event, Limits, ProofOptions
 from stretto.generate import EXACT, GENERATORS, SERIAL, Selection, select, too_many_uses
-from stretto.generate.problem import EFFORTS, PARTS, Options, Problem, for_search
+from stretto.generate.problem import EFFORTS, IMPROVE, PARTS, RETRIES, Options, for_search
 from stretto.loop import Note, Place
-from stretto.machine import SPACES
-from stretto.problem import apply, compile_loop
+from stretto.machine.machine import REGISTER_BYTES, Machine
+from stretto.problem import compile_loop
+from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared
-from stretto.solution import (
-    Bounds,
-    LateTable,
-    Objective,
-    Proof,
-    Refusal,
-    Schedule,
-    ScheduleAnalysis,
-    TableRow,
-    cause,
-    spilling,
-)
-from stretto.solution.views import analyse
-from stretto.verify import Violation, verify, verify_table
+from stretto.solution import Refusal, ScheduleAnalysis, cause, spilling
+from stretto.solve.job import IllegalScheduleError, Job, known
+from stretto.verify import verify
 
 if TYPE_CHECKING:
     from stretto.generate.ladder.serial import SerialResult
@@ -50,6 +46,18 @@ FINISHING = 4.0
 takes up to so many times what bounding and compiling the loop took; a search that has a time limit
 leaves that much of it."""
 OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
+CHAINED = 128
+"""Operations up to which fewer stages are tried where the bound is not met."""
+SOLVED = 64
+"""Operations up to which the solver is asked for a smaller II than the search finds."""
+TINY = 8
+"""Operations up to which it is asked whatever the loop has."""
+EACH = {"quick": 0.0, "normal": 0.1, "thorough": 2.0}
+"""Units of the solver's work for one II, by effort."""
+DEEPER = 1
+"""Stages beyond those of the best schedule that a smaller II may take."""
+LEFT_OUT = (frozenset({IMPROVE}), frozenset({IMPROVE, "rau"}))
+"""What is left out, in turn, where the verifier refuses what was found."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -58,25 +66,6 @@ class StoppedError(KeyboardInterrupt):
     def __init__(self, analysis: ScheduleAnalysis) -> None:
         self.analysis = analysis
         super().__init__(analysis)
-
-
-class IllegalScheduleError(StrettoError):
-    """A generator made a schedule that the verifier refuses: a bug of that generator."""
-
-    def __init__(self, loop: str, generator: str, violations: Sequence[Violation]) -> None:
-        self.generator = generator
-        self.violations = tuple(violations)
-        ours = generator in GENERATORS
-        whose = "; this is a bug of Stretto, please report it with the loop" if ours else ""
-        told = "".join(f"\n  {v.rule}: {v.message}" for v in self.violations)
-        super().__init__(
-            f"the {generator} generator made a schedule that is not legal{whose}{told}", loop
-        )
-
-    def __reduce__(
-        self,
-    ) -> tuple[type[IllegalScheduleError], tuple[str, str, tuple[Violation, ...]]]:
-        return IllegalScheduleError, (self.loop, self.generator, self.violations)
 
 
 def schedule_prepared(
@@ -96,21 +85,18 @@ def schedule_prepared(
     if generator == EXACT and proof is None:
         proof = ProofOptions()
     _check_options(options, proof)
-    loop, machine = ready.loop, ready.machine
-    chosen = select(loop, machine, generator=generator, serial_threshold=options.serial_threshold)
+    loop = ready.loop
+    chosen = select(
+        loop, ready.machine, generator=generator, serial_threshold=options.serial_threshold
+    )
     if options.strict and chosen.warnings:
         raise StrettoError(f"{'; '.join(chosen.warnings)} (strict)", loop.name)
     try:
-        patience = options.deadline.later(GRACE)
-        patience.check()
-        compiled = compile_loop(loop, machine, fuse=options.fuse, max_stages=options.max_stages)
-        bounds = bounds_of(compiled, patience)
-        quick = proof is not None
-        asked = options if options.quick == quick else replace(options, quick=quick)
-        problem = for_search(compiled, asked)
-        notes = (*ready.notes, *(Note(loop.at(), text) for text in chosen.warnings))
-        finishing = FINISHING * (perf_counter() - began)
-        analysis = _best_of(Job(problem, bounds, chosen, notes, finishing), proof, progress)
+        options.deadline.later(GRACE).check()
+        asked = _Asked(ready, chosen, options, progress)
+        analysis = _best_of(asked, proof)
+        if not analysis.success and not options.strict:
+            analysis = _spilled(asked, analysis)
         if analysis.success and any(op.constraint.wishes for op in loop.ops):
             from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
 
@@ -123,29 +109,6 @@ def schedule_prepared(
     if options.strict and spilling(analysis):
         raise StrettoError(f"{spilling(analysis)} (strict)", loop.name)
     return replace(analysis, seconds=perf_counter() - began)
-
-
-def _best_of(job: Job, proof: ProofOptions | None, progress: Progress | None) -> ScheduleAnalysis:
-    """Generate; and where a proof is asked for, prove, and generate with all effort if it fails."""
-    found = _generate(job, progress)
-    best = found.analysis
-    if job.problem.pinned and proof is None and not (best.proof and best.proof.optimal):
-        proof = ProofOptions(II)  # what is pinned may leave too little for moves to find it
-    if job.searches and any(job.problem.ahead) and proof is None and not best.success:
-        proof = ProofOptions(II)  # offsets may need a longer II than the serial one, where it ends
-    if proof is None or found.analysis.overdue:
-        return found.analysis
-    analysis = _prove(job, found, proof, progress)
-    if analysis.overdue or not _is_open(analysis) or not job.searches:
-        return analysis
-    options = replace(job.problem.options, quick=False)
-    thorough = replace(job, problem=replace(job.problem, options=options))
-    try:
-        more = _generate(thorough, progress).analysis
-    except OverdueError:  # before it had anything; what is proved stands
-        return _late(analysis)
-    better = _better(analysis, more)
-    return _late(better) if more.overdue and not better.overdue else better
 
 
 def _check_options(options: Options, proof: ProofOptions | None) -> None:
@@ -164,173 +127,272 @@ def _check_options(options: Options, proof: ProofOptions | None) -> None:
         goal_of(proof.objective)
 
 
-# Answering --------------------------------------------------------------------------------
+# What is asked ----------------------------------------------------------------------------
+
+Answers = dict[Options, ScheduleAnalysis]
+"""What was found for one loop, by the options that it was found under, their deadline aside."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What every answer about one loop is made from."""
+class _Asked:
+    """A loop, what chose its generator, and what is asked of its schedule."""
 
-    problem: Problem
-    bounds: Bounds
+    ready: Prepared
     chosen: Selection
-    notes: tuple[Note, ...]
-    finishing: float = 0.0
-    """Seconds to leave for analysing and verifying what a search finds."""
+    options: Options
+    progress: Progress | None
+    answers: Answers = field(default_factory=Answers)
 
-    @property
-    def searches(self) -> bool:
-        """Whether our search answers, which finds more where it is given more."""
-        return self.chosen.generator != SERIAL and self.chosen.generator in GENERATORS
-
-    @property
-    def search_until(self) -> Deadline:
-        """When a search is to end, so that there is time to verify what it found."""
-        return self.problem.deadline.later(-self.finishing)
-
-    def serially(
-        self, result: SerialResult, refused: tuple[Refusal, ...] = (), told: str = ""
-    ) -> ScheduleAnalysis:
-        """The serial schedule; `told`: why, where another generator was chosen."""
-        rule = self.chosen.rule + ("; fell back on the serial schedule" if told else "")
-        said = (*result.warnings, told) if told else result.warnings
-        return self.verified(
-            replace(self.chosen, generator=SERIAL, rule=rule),
-            self.problem.schedule(result.ii, result.starts),
-            refused=refused,
-            warnings=said,
+    def job(self) -> Job:
+        """The loop compiled for these options, with its bounds."""
+        began = perf_counter()
+        loop, options = self.ready.loop, self.options
+        compiled = compile_loop(
+            loop, self.ready.machine, fuse=options.fuse, max_stages=options.max_stages
         )
+        bounds = bounds_of(compiled, options.deadline.later(GRACE))
+        notes = (*self.ready.notes, *(Note(loop.at(), text) for text in self.chosen.warnings))
+        finishing = FINISHING * (perf_counter() - began)
+        return Job(for_search(compiled, options), bounds, self.chosen, notes, finishing)
 
-    def found(self, found: Found) -> ScheduleAnalysis:
-        """What the search found."""
-        placement = found.placement
-        assert placement is not None
-        names = self.problem.names
-        return self.verified(
-            self.chosen,
-            placement.schedule,
-            seated_by={names[i]: by for i, by in placement.seated_by.items()},
-            refused=found.refused,
+    def at_most(self, stages: int) -> _Asked:
+        """The same in so many stages."""
+        return replace(self, options=replace(self.options, max_stages=stages))
+
+    def freed(self) -> _Asked | None:
+        """The same without what restricts a schedule; None: nothing does."""
+        ops = tuple(replace(op, constraint=op.constraint.unpinned) for op in self.ready.loop.ops)
+        loop = self.ready.loop if ops == self.ready.loop.ops else replace(self.ready.loop, ops=ops)
+        options = replace(self.options, max_ii=None, max_stages=None, fuse=True)
+        if loop is self.ready.loop and options == self.options:
+            return None
+        answers = self.answers if loop is self.ready.loop else {}
+        return replace(self, ready=replace(self.ready, loop=loop), options=options, answers=answers)
+
+    def meets(self, found: ScheduleAnalysis) -> bool:
+        """Whether a schedule of the freed loop is one of this loop under these options."""
+        options = self.options
+        if not found.success or found.ii is None or found.overdue:
+            return False
+        if options.max_ii is not None and found.ii > options.max_ii:
+            return False
+        if found.fused and not options.fuse:
+            return False
+        loop, machine = self.ready.loop, self.ready.machine
+        return not verify(loop, machine, found, max_stages=options.max_stages)
+
+
+def _best_of(asked: _Asked, proof: ProofOptions | None) -> ScheduleAnalysis:
+    """What is found; and where a proof is asked for, proved or improved on."""
+    job = asked.job()
+    found = _found(asked, job)
+    proved = found.overdue or (found.proof is not None and found.proof.optimal)
+    if proof is None and job.searches and not proved:
+        tight = job.problem.size <= TINY or any(job.problem.ahead)
+        if job.problem.pinned or (tight and not found.success):
+            proof = ProofOptions(II)  # what is pinned or tied may leave too little to find it
+            better = _prove(job, found, proof, asked.progress)
+            told = better.success or job.problem.pinned  # else the search says who found no seat
+            return better if told else found
+    if proof is None or found.overdue:
+        return found
+    return _prove(job, found, proof, asked.progress)
+
+
+def _found(asked: _Asked, job: Job) -> ScheduleAnalysis:
+    """The best schedule without a proof: the one of the freed loop, if it does; else its own."""
+    freed = asked.freed() if job.searches and job.problem.wants(RETRIES) else None
+    if freed is None or job.bounds.mii > (asked.options.max_ii or job.bounds.mii):
+        return _searched(asked, job)
+    within = asked.options.deadline.share(0.5)
+    try:
+        free = _searched(replace(freed, options=replace(freed.options, deadline=within)))
+    except OverdueError:
+        return _searched(asked, job)
+    except StoppedError as stopped:
+        if asked.meets(stopped.analysis):
+            raise
+        raise KeyboardInterrupt from None
+    if not asked.meets(free):
+        return _searched(asked, job)
+    return job.verified(
+        replace(job.chosen, generator=free.generator, rule=free.rule),
+        free.schedule,
+        seated_by={p.op: (p.rung, p.arm) for p in free.placements},
+        refused=free.refused,
+        proof=free.proof if free.proof and free.proof.optimal else None,
+    )
+
+
+def _searched(asked: _Asked, job: Job | None = None) -> ScheduleAnalysis:
+    """The best of the search, of fewer stages and of the solver, under the options that are asked.
+
+    With more effort it is never worse: what less of it finds counts as well.
+    """
+    key = replace(asked.options, deadline=NEVER)
+    if key not in asked.answers:
+        job = job or asked.job()
+        found = _searched_once(asked, job)
+        less = list(EFFORTS).index(asked.options.effort) - 1
+        again = job.searches and job.problem.wants(RETRIES) and not found.overdue
+        if less >= 0 and again and _is_open(found):
+            effort = list(EFFORTS)[less]
+            other = _searched(replace(asked, options=replace(asked.options, effort=effort)))
+            found = min(found, other, key=_length) if found.success and other.success else found
+        if found.overdue:
+            return found
+        asked.answers[key] = found
+    return asked.answers[key]
+
+
+def _searched_once(asked: _Asked, job: Job) -> ScheduleAnalysis:
+    """The best at one effort."""
+    best = _generate(job, asked.progress)
+    if not job.searches or best.overdue or (best.success and not _is_open(best)):
+        return best
+    if not job.problem.wants(RETRIES):
+        return best
+    if best.success and job.problem.size <= CHAINED:
+        best = _of_fewer_stages(asked, best)
+    return best if best.overdue else _shortened(job, best)
+
+
+def _length(analysis: ScheduleAnalysis) -> tuple[int, int]:
+    """What is smaller is better: the II, and at one II the stages."""
+    assert analysis.ii is not None
+    return analysis.ii, analysis.stage_count
+
+
+def _of_fewer_stages(asked: _Asked, best: ScheduleAnalysis) -> ScheduleAnalysis:
+    """The best in fewer stages, where that is better: a search may find there what it else misses.
+
+    So no larger limit has a larger II. In so few stages that a path takes too long, nothing can be.
+    """
+    stages = (asked.options.max_stages or best.stage_count) - 1
+    if stages < 1:
+        return best
+    fewer = asked.at_most(stages)
+    job = fewer.job()
+    if best.ii is None or job.bounds.mii >= best.ii:
+        return best
+    try:
+        other = _searched(fewer, job)
+    except OverdueError:
+        return _late(best)
+    if not other.success or _length(other) >= _length(best):
+        return _late(best) if other.overdue else best
+    mii = asked.job().bounds
+    proof = known(other.ii or 0, mii.mii, best.refused)
+    refused = tuple(r for r in best.refused if other.ii is None or r.ii < other.ii)
+    return replace(other, bounds=mii, proof=proof, refused=refused)
+
+
+def _shortened(job: Job, best: ScheduleAnalysis) -> ScheduleAnalysis:
+    """What the solver finds at smaller IIs with a little work each, where the search may be blind.
+
+    That is where stages are tied to each other, registers are few, or hardly anything is to move.
+    """
+    problem, each = job.problem, EACH[job.problem.options.effort]
+    blind = problem.staged or problem.registers.bound or problem.size <= TINY
+    if not each or not blind or problem.size > SOLVED or too_many_uses(problem.loop):
+        return best
+    last = best.ii or (problem.options.max_ii or _serial_schedule(job)[0]) + 1
+    lower = best.proof.lower_bound if best.proof else job.bounds.mii
+    if lower >= last:
+        return best
+    from stretto.exact.case import Case  # noqa: PLC0415 - most loops need no solver
+    from stretto.exact.interrupts import load_solver  # noqa: PLC0415
+
+    load_solver()
+    from stretto.exact.search import shorten  # noqa: PLC0415
+    from stretto.generate.search import leaned  # noqa: PLC0415
+
+    stages = best.stage_count + DEEPER if best.success else None
+    try:
+        case = Case(problem, deadline=job.search_until)
+        schedule = shorten(case, lower, last, Limits(each), stages)
+    except KeyboardInterrupt:
+        if not best.success:
+            raise
+        raise StoppedError(_warned(best, STOPPED)) from None
+    except OverdueError:
+        return _late(best)
+    if schedule is None:
+        return best
+    rule = job.chosen.rule
+    if best.success:
+        rule = (
+            f"improves on the {best.generator} schedule (II {best.ii}, {best.stage_count} stages)"
         )
-
-    def _not_last(self, analysis: ScheduleAnalysis) -> tuple[Note, ...]:
-        """That what is pending was not seated last; an error where that is asked for strictly.
-
-        The arms of the ladder keep to it, and the serial generator tells of it by itself.
-        """
-        if analysis.generator == SERIAL:
-            return ()
-        told = tuple(
-            f"`pending` of `{placed.op}` is not honoured: {placed.rung or EXACT} seats in no order"
-            for placed, pending in zip(analysis.placements, self.problem.pending, strict=True)
-            if pending and not placed.arm
-        )
-        if told and self.problem.options.strict:
-            raise StrettoError(f"{'; '.join(told)} (strict)", analysis.loop)
-        return tuple(Note(Place(analysis.loop), text) for text in told)
-
-    def failure(self, refused: tuple[Refusal, ...]) -> ScheduleAnalysis:
-        """No schedule, and why."""
-        return ScheduleAnalysis(
-            loop=self.problem.loop.name,
-            machine=self.problem.machine.name,
-            success=False,
-            bounds=self.bounds,
-            generator=self.chosen.generator,
-            rule=self.chosen.rule,
-            refused=refused,
-            warnings=self.notes,
-        )
-
-    def verified(
-        self,
-        chosen: Selection,
-        schedule: Schedule,
-        *,
-        seated_by: Mapping[str, tuple[str, str]] | None = None,
-        refused: tuple[Refusal, ...] = (),
-        warnings: tuple[str, ...] = (),
-        proof: Proof | None = None,
-    ) -> ScheduleAnalysis:
-        """The analysis of a schedule; IllegalScheduleError where the verifier refuses it."""
-        loop, machine, mii = self.problem.loop, self.problem.machine, self.bounds.mii
-        analysis = analyse(
-            loop,
-            machine,
-            schedule,
-            seated_by=seated_by,
-            bounds=self.bounds,
-            proof=proof or known(schedule.ii, mii, refused),
-            generator=chosen.generator,
-            rule=chosen.rule,
-            refused=refused,
-            warnings=(*self.notes, *(Note(loop.at(), text) for text in warnings)),
-        )
-        violations = verify(loop, machine, analysis, max_stages=self.problem.options.max_stages)
-        if violations:
-            raise IllegalScheduleError(loop.name, chosen.generator, violations)
-        return replace(
-            analysis,
-            warnings=(*analysis.warnings, *self._not_last(analysis)),
-            table=LateTable(partial(self._table, analysis)),
-        )
-
-    def _table(self, analysis: ScheduleAnalysis) -> tuple[TableRow, ...]:
-        """The reservation table that a schedule populates, verified."""
-        problem, schedule = self.problem, analysis.schedule
-        starts = [schedule.starts[name] for name in problem.names]
-        fused = [[problem.index[name] for name in group] for group in schedule.fused]
-        rows = apply(problem, schedule.ii, starts, fused).steps()
-        violations = verify_table(problem.loop, problem.machine, replace(analysis, table=rows))
-        if violations:
-            raise IllegalScheduleError(problem.loop.name, analysis.generator, violations)
-        return rows
+    refused = tuple(r for r in best.refused if r.ii < schedule.ii)
+    chosen = replace(job.chosen, generator=EXACT, rule=rule)
+    try:
+        job.verified(chosen, schedule)  # or what is wrong with it would be hidden by moves
+        return job.verified(chosen, leaned(problem, schedule), refused=refused)
+    except IllegalScheduleError as error:
+        return _warned(best, _told(job, error, schedule.ii))
 
 
-def known(ii: int, mii: int, refused: tuple[Refusal, ...]) -> Proof:
-    """What bound and proved refusals say of an II: optimal where nothing smaller is left."""
-    lower, method = lower_bound(mii, refused)
-    return Proof(True, lower, method) if ii <= lower else Proof(False, lower, "none")
+def _told(job: Job, error: IllegalScheduleError, ii: int) -> str:
+    """What is told of a schedule that the verifier refuses; the error where that is asked for."""
+    from stretto.solve.refused import told_of  # noqa: PLC0415 - nobody should need it
+
+    return told_of(error, job.problem.loop, job.problem.machine.name, ii)
 
 
-def lower_bound(mii: int, refused: tuple[Refusal, ...]) -> tuple[int, str]:
-    """The MII, raised by the refusals that are proofs and leave nothing between; and by what."""
-    lower, method = mii, "bound"
-    for refusal in refused:
-        if refusal.proved and refusal.ii <= lower:
-            lower = max(lower, refusal.last + 1)
-            method = "memory" if refusal.limit in SPACES else "conflict"
-    return lower, method
+# Registers --------------------------------------------------------------------------------
+
+
+def lifted(machine: Machine) -> Machine:
+    """The machine with as many registers as anybody may want."""
+    agents = tuple(replace(agent, registers=None) for agent in machine.agents)
+    return replace(machine, agents=agents)
+
+
+def _spilled(asked: _Asked, failed: ScheduleAnalysis) -> ScheduleAnalysis:
+    """A schedule that does not keep to the registers of agents, where none does; it says so."""
+    ready = asked.ready
+    if all(agent.registers is None for agent in ready.machine.agents):
+        return failed
+    free = replace(ready, machine=lifted(ready.machine))
+    found = _best_of(replace(asked, ready=free, answers={}), None)
+    if not found.success or found.ii is None:
+        return failed
+    starts = [found.starts[op.name] for op in ready.loop.ops]
+    peaks = Registers(ready.loop, ready.machine).peaks(found.ii, starts)
+    spilled = max(
+        (-(-(p.bytes - p.most) // (p.threads * REGISTER_BYTES)) for p in peaks), default=0
+    )
+    why = next((r.reason for r in failed.refused if r.limit == "registers"), "")
+    told = f"no schedule keeps to the registers of its agents{why and f' ({why})'}"
+    return asked.job().verified(
+        replace(asked.chosen, generator=found.generator, rule=found.rule),
+        found.schedule,
+        seated_by={p.op: (p.rung, p.arm) for p in found.placements},
+        refused=found.refused,
+        warnings=(told,),
+        spilled=spilled,
+    )
 
 
 # Generating -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Heuristic:
-    """What was found without the solver."""
-
-    analysis: ScheduleAnalysis
-    last: int
-    """The last II worth trying."""
-
-
-def _generate(job: Job, progress: Progress | None) -> _Heuristic:
+def _generate(job: Job, progress: Progress | None) -> ScheduleAnalysis:
+    """What the chosen generator finds."""
     limit, mii = job.problem.options.max_ii, job.bounds.mii
     if limit is not None and limit < mii:
         reason = f"below the MII {mii} ({job.bounds.limiter} bound: {cause(job.bounds.witness)})"
         refusal = Refusal(1, reason, limit if limit > 1 else None, proved=True)
-        return _Heuristic(job.failure((refusal,)), limit)
+        return job.failure((refusal,))
     if job.chosen.generator not in GENERATORS:
         from stretto.solve.outside import asked  # noqa: PLC0415 - few ask somebody else
 
-        return _Heuristic(*asked(job))
+        return asked(job)
     serial_schedule = cache(lambda: _serial_schedule(job))
     if job.chosen.generator == SERIAL:
-        ii, at_hand = serial_schedule()
-        refused = isinstance(at_hand, Refusal)
-        analysis = job.failure((at_hand,)) if refused else job.serially(at_hand)
-        return _Heuristic(analysis, ii if limit is None else limit)
+        at_hand = serial_schedule()[1]
+        return job.failure((at_hand,)) if isinstance(at_hand, Refusal) else job.serially(at_hand)
     from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
@@ -341,7 +403,11 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
     except KeyboardInterrupt:
         found = Found(None, None, (), stopped=True)
     if found.placement is not None:  # the search looks no further than the serial II
-        analysis = job.found(found)
+        try:
+            analysis = job.found(found)
+        except IllegalScheduleError as error:
+            told = _told(job, error, found.placement.ii)
+            analysis = _next_best(job, told, serial_schedule()[1], progress)
     else:
         at_hand = serial_schedule()[1]
         if isinstance(at_hand, Refusal):
@@ -352,8 +418,35 @@ def _generate(job: Job, progress: Progress | None) -> _Heuristic:
         analysis = _fallen_back(job, found, at_hand)
     if found.stopped:
         raise StoppedError(_warned(analysis, STOPPED))
-    last = limit or analysis.ii or serial_schedule()[0]
-    return _Heuristic(_late(analysis) if found.overdue else analysis, last)
+    return _late(analysis) if found.overdue else analysis
+
+
+def _next_best(
+    job: Job, told: str, at_hand: SerialResult | Refusal, progress: Progress | None
+) -> ScheduleAnalysis:
+    """What the verifier accepts, where it refused the best: less and less is asked of the search.
+
+    In the end stands the serial schedule, or that there is none.
+    """
+    from stretto.generate.search import search  # noqa: PLC0415
+
+    for without in LEFT_OUT:
+        options = replace(job.problem.options, without=job.problem.options.without | without)
+        other = replace(job, problem=replace(job.problem, options=options))
+        serial_ii = at_hand.ii
+        found = search(other.problem, job.bounds, lambda: serial_ii, progress)  # noqa: B023
+        if found.placement is not None:
+            try:
+                return _warned(other.found(found), told)
+            except IllegalScheduleError:
+                continue
+    if isinstance(at_hand, Refusal):
+        return _warned(job.failure((at_hand,)), told)
+    try:
+        return _warned(job.serially(at_hand), told)
+    except IllegalScheduleError:
+        refusal = Refusal(at_hand.ii, "the verifier refuses the serial schedule too")
+        return _warned(job.failure((refusal,)), told)
 
 
 def _warned(analysis: ScheduleAnalysis, told: str) -> ScheduleAnalysis:
@@ -399,14 +492,14 @@ def _fallen_back(job: Job, found: Found, at_hand: SerialResult | Refusal) -> Sch
 
 
 def _prove(
-    job: Job, found: _Heuristic, proof: ProofOptions, progress: Progress | None
+    job: Job, at_hand: ScheduleAnalysis, proof: ProofOptions, progress: Progress | None
 ) -> ScheduleAnalysis:
     """Have the solver prove what was found, or improve on it."""
-    at_hand = found.analysis
     if job.problem.loop.force_serial and job.chosen.generator != EXACT:
         told = "the loop forces serial execution: there is nothing to prove"
         return _warned(at_hand, told)
-    if found.last < job.bounds.mii:
+    last = job.problem.options.max_ii or at_hand.ii or _serial_schedule(job)[0]
+    if last < job.bounds.mii:
         return at_hand
     crowded = too_many_uses(job.problem.loop)
     if crowded:
@@ -415,11 +508,13 @@ def _prove(
     from stretto.solve.proving import proved  # noqa: PLC0415 - only who proves needs it
 
     try:
-        analysis, stopped = proved(job, at_hand, found.last, proof, progress)
+        analysis, stopped = proved(job, at_hand, last, proof, progress)
     except KeyboardInterrupt:
         if not at_hand.success:
             raise
         analysis, stopped = at_hand, True
+    except IllegalScheduleError as error:
+        analysis, stopped = _warned(at_hand, _told(job, error, at_hand.ii or last)), False
     if stopped and not analysis.success:
         raise KeyboardInterrupt
     if stopped:
@@ -446,21 +541,3 @@ def _settled(analysis: ScheduleAnalysis, asked: ProofOptions) -> bool:
 def _is_open(analysis: ScheduleAnalysis) -> bool:
     """Whether the solver left an II below the best one undecided."""
     return analysis.success and analysis.proof is not None and not analysis.proof.optimal
-
-
-def _better(proved: ScheduleAnalysis, other: ScheduleAnalysis) -> ScheduleAnalysis:
-    """What the generators find with all their effort, where the solver's limits left it more.
-
-    The solver starts from a quick look; whoever asks for a proof must not be worse off for it.
-    """
-    assert proved.proof is not None
-    assert proved.ii is not None
-    if other.ii is None or other.ii >= proved.ii:
-        return proved
-    lower = proved.proof.lower_bound
-    optimal = other.ii == lower
-    method = "bound" if other.bounds is not None and lower == other.bounds.mii else "solver"
-    row = Objective(II, other.ii, lower, optimal)
-    proof = Proof(optimal, lower, method if optimal else "none", (row,))
-    refused = tuple(r for r in proved.refused if r.ii < other.ii)
-    return replace(other, generator=proved.generator, proof=proof, refused=refused)

@@ -21,7 +21,8 @@ from stretto.loop import Dependence, Loop, Note, topological_order
 from stretto.resources.prepare import Prepared
 from stretto.solution import Proof, ScheduleAnalysis
 from stretto.solution.views import analyse
-from stretto.solve.scheduling import IllegalScheduleError, known, schedule_prepared
+from stretto.solve.job import IllegalScheduleError, known
+from stretto.solve.scheduling import schedule_prepared
 from stretto.verify import verify
 
 

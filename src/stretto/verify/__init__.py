@@ -27,7 +27,7 @@ Validator = Callable[[Layout], Iterator[Violation]]
 
 def registers(laid: Layout) -> Iterator[Violation]:
     """Where no agent states its registers, there is nothing to count."""
-    if any(agent.registers is not None for agent in laid.machine.agents):
+    if laid.analysis.spilled or any(a.registers is not None for a in laid.machine.agents):
         from stretto.verify.registers import registers as counted  # noqa: PLC0415
 
         yield from counted(laid)

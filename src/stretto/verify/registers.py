@@ -9,6 +9,9 @@ complete, in place of what it read last; all else when it is issued) until its l
 complete. What a product adds to becomes the product's own when that is issued; what else a product
 reads is kept until it was waited for. Names take no registers. Scratch lives while its operation
 runs.
+
+Where no schedule keeps to the registers, one that does not says how many of a thread are too many,
+no more and no fewer.
 """
 
 from __future__ import annotations
@@ -16,13 +19,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stretto.loop import Loop, Op, Storage, Value
+from stretto.machine.machine import REGISTER_BYTES
 from stretto.verify.layout import Layout, Moment, Span, Violation
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import SPACES
 
 
 def registers(laid: Layout) -> Iterator[Violation]:
-    """In no cycle does more live with an agent than its registers hold."""
+    """In no cycle does more live with an agent than its registers hold, or as is stated."""
+    stated, worst = laid.analysis.spilled, 0
+    for violation, threads in _crowded(laid):
+        detail = dict(violation.detail)
+        excess = int(detail["load"]) - int(detail["limit"])
+        spilled = -(-excess // (threads * REGISTER_BYTES))
+        worst = max(worst, spilled)
+        if spilled > stated:
+            yield violation
+    if worst < stated:
+        message = f"the schedule states that {stated} registers of a thread spill; {worst} do"
+        yield Violation("registers", message, (), (("stated", stated), ("spilled", worst)))
+
+
+def _crowded(laid: Layout) -> Iterator[tuple[Violation, int]]:
+    """By replica: when most lives with it, if that is too much; and the threads that it has."""
     who = {op.name: _issued_by(laid, op) for op in laid.loop.ops}
     present = {name: agent for agent in who.values() if agent is not None for name in [agent[0]]}
     for name, (_, kind) in present.items():
@@ -37,10 +56,10 @@ def registers(laid: Layout) -> Iterator[Violation]:
         worst = max(
             laid.moments(passing, most - resting), key=lambda moment: moment.load, default=None
         )
+        if worst is None and resting > most:
+            worst = Moment(0, 0, ())
         if worst is not None:
-            yield _too_much(laid, name, most, steady, worst)
-        elif resting > most:
-            yield _too_much(laid, name, most, steady, Moment(0, 0, ()))
+            yield _too_much(laid, name, most, steady, worst), agent.threads(alike)
 
 
 def _issued_by(laid: Layout, op: Op) -> tuple[str, str] | None:

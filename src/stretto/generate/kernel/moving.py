@@ -1448,6 +1448,7 @@ class Moving:
 
     def nudge(self) -> bool:
         """One move: a node beside another, or to where it just meets a dependence."""
+        self.logged = 0  # what `fit` moved last is not to be undone
         op = self.holders[self.below(self.movers)]
         if self.frozen[op]:
             return False
