@@ -5,7 +5,7 @@ import { cellsOf, percent, slotsOf } from "./geometry";
 import { Name } from "./name";
 import type { Loop } from "./report";
 import { Rows } from "./rows";
-import { number, opOf, selected } from "./state";
+import { number, opOf, selected, unit } from "./state";
 
 export const Cycles = ({ loop }: { loop: Loop }) => {
   const rows = useMemo(() => cellsOf(loop), [loop]);
@@ -17,7 +17,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
   const shown = at < 0 ? -1 : rows.findIndex((cells) => cells.to > at);
   const heads = (
     <tr aria-rowindex={1}>
-      <th scope="col">cycles</th>
+      <th scope="col">{unit.value}</th>
       {slots.map((slot) => (
         <th key={slot.name} scope="col" class={slot.limiting ? "limiting" : ""}>
           {slot.name}{" "}

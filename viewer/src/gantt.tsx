@@ -4,7 +4,7 @@ import { useComputed } from "@preact/signals";
 import { Chart, type Dragging } from "./chart";
 import { measuredBars, unrolled } from "./geometry";
 import type { Loop } from "./report";
-import { cycles, endOf, fit, iteration, lookAt, MOST_TRIPS, number, rowsBy, span, trips } from "./state";
+import { cycles, endOf, fit, iteration, lookAt, MOST_TRIPS, number, rowsBy, span, trips, unit } from "./state";
 
 const phasesOf = (loop: Loop, count: number) => {
   const steady = Math.min(loop.prediction.prologue, loop.ii * count);
@@ -102,7 +102,7 @@ export const Gantt = ({ loop, dragging }: { loop: Loop; dragging?: Dragging }) =
         </span>
       </p>
       <Chart
-        label={`Timeline of ${trips.value} iterations of ${loop.name}, in cycles`}
+        label={`Timeline of ${trips.value} iterations of ${loop.name}, in ${unit.value}`}
         picture={picture.value}
         marks={marks}
         end={most}

@@ -8,6 +8,7 @@ import { Gantt } from "./gantt";
 import { Graph } from "./graph";
 import { Memory } from "./memory";
 import { Operations } from "./operations";
+import { Prediction } from "./prediction";
 import { Program } from "./program";
 import type { Document } from "./report";
 import { Source } from "./source";
@@ -79,6 +80,7 @@ const App = () => {
       <Top />
       <main>
         <Headline loop={of} />
+        <Prediction loop={of} />
         <Gantt loop={of} dragging={desk.value ? dragging : undefined} />
         <div class="views">
           <div>

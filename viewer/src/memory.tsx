@@ -5,7 +5,7 @@ import { Chart } from "./chart";
 import { lifetimes, percent } from "./geometry";
 import { Names } from "./name";
 import type { Loop, Occupancy } from "./report";
-import { endOf, number, selected, trips } from "./state";
+import { endOf, number, selected, trips, unit } from "./state";
 
 const WIDE = 600;
 const TALL = 90;
@@ -27,7 +27,7 @@ const Steps = ({ of, ii }: { of: Occupancy; ii: number }) => {
   return (
     <figure>
       <figcaption>{told}</figcaption>
-      <svg class="steps" viewBox={`0 0 ${WIDE} ${TALL}`} preserveAspectRatio="none" role="img" aria-label={`${told}, through the ${ii} cycles of the II`}>
+      <svg class="steps" viewBox={`0 0 ${WIDE} ${TALL}`} preserveAspectRatio="none" role="img" aria-label={`${told}, through the ${ii} ${unit.value} of the II`}>
         <path class={of.budget !== null && peak > of.budget ? "over" : ""} d={path} />
         {of.budget === null ? null : (
           <line class="budget" x1="0" x2={WIDE} y1={y(of.budget)} y2={y(of.budget)} />
@@ -72,7 +72,7 @@ export const Memory = ({ loop }: { loop: Loop }) => {
         <>
           <h3>Lifetimes, a lane for each copy of a ring</h3>
           <Chart
-            label={`Lifetimes of ${loop.storages.length} storages, in cycles`}
+            label={`Lifetimes of ${loop.storages.length} storages, in ${unit.value}`}
             picture={picture.value}
             marks={[]}
             end={endOf(loop, trips.value)}
@@ -85,7 +85,7 @@ export const Memory = ({ loop }: { loop: Loop }) => {
                   <th scope="col">storage</th>
                   <th scope="col">space</th>
                   <th scope="col">bytes × ring</th>
-                  <th scope="col">lifetime, cycles</th>
+                  <th scope="col">lifetime, {unit.value}</th>
                   <th scope="col">written by</th>
                   <th scope="col">read by</th>
                 </tr>

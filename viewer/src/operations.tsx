@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { Name } from "./name";
 import type { Loop, Op } from "./report";
 import { Rows } from "./rows";
-import { number, selected } from "./state";
+import { number, selected, unit } from "./state";
 
 const open = (value: number | null): string => (value === null ? "∞" : number(value));
 
@@ -13,9 +13,9 @@ const COLUMNS: [string, string, (op: Op) => number | string][] = [
   ["start", "first cycle, in iteration 0", (op) => op.start],
   ["stage", "iterations begun before it in steady state", (op) => op.stage],
   ["cycle", "cycle of the II", (op) => op.cycle],
-  ["latency", "cycles until its result is ready", (op) => op.latency],
-  ["earlier", "cycles it could move earlier, by dependences", (op) => op.slack.earlier ?? Infinity],
-  ["later", "cycles it could move later, by dependences", (op) => op.slack.later ?? Infinity],
+  ["latency", "time until its result is ready", (op) => op.latency],
+  ["earlier", "how much it could move earlier, by dependences", (op) => op.slack.earlier ?? Infinity],
+  ["later", "how much it could move later, by dependences", (op) => op.slack.later ?? Infinity],
   ["agent", "who issues it", (op) => op.agent ?? ""],
   ["opcode", "what it is", (op) => op.kind],
 ];
@@ -71,7 +71,7 @@ export const Operations = ({ loop }: { loop: Loop }) => {
   return (
     <section class="operations" aria-labelledby="operations-title">
       <h2 id="operations-title">
-        Operations <small>times and slack in cycles</small>
+        Operations <small>times and slack in {unit.value}</small>
       </h2>
       <div class="tools">
         <label>

@@ -134,9 +134,41 @@ export interface Refusal {
   reason: string;
 }
 
+/** A kernel in one configuration (stretto.prediction/1). */
+export interface Predicted {
+  of: string;
+  kernel: string;
+  consumers: number;
+  rings: Record<string, number>;
+  grid: number[];
+  loops: {
+    name: string;
+    ii: number;
+    stages: number;
+    cycles: number;
+    bound: string;
+    by_machine_code: boolean;
+    units: Record<string, number>;
+    agent: string;
+    kinds: Record<string, number>;
+  }[];
+  block_cycles: number;
+  resident_blocks: number;
+  cycles: number;
+  clock_mhz: number;
+  seconds: number;
+  tflops: number | null;
+  bound: string;
+  spills: boolean;
+  spilled: number;
+  assembled: boolean;
+}
+
 export interface Loop {
   name: string;
   machine: string;
+  machine_why?: string;
+  unit?: string;
   success: boolean;
   errors?: string[];
   warnings?: string[];
@@ -195,4 +227,5 @@ export interface Document {
   version: string;
   source: { file: string; text?: string } | null;
   loops: Loop[];
+  prediction?: { predictions: Predicted[] };
 }

@@ -81,11 +81,13 @@ export const show = (index: number): void => {
 };
 
 export const number = (value: number): string => value.toLocaleString("en-US");
+/** What the machine's figures are: cycles of its clock, or weights. */
+export const unit = computed(() => loop.value?.unit ?? "cycles");
 export const cycles = (value: number): string =>
-  value === 1 ? "1 cycle" : `${number(value)} cycles`;
+  value === 1 ? `1 ${unit.value.replace(/s$/, "")}` : `${number(value)} ${unit.value}`;
 
 const room = (value: number | null, bound: string[]): string => {
-  const amount = value === null ? "any number of cycles" : cycles(value);
+  const amount = value === null ? `any number of ${unit.value}` : cycles(value);
   return bound.length ? `${amount} (${bound.join(", ")})` : amount;
 };
 

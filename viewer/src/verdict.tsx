@@ -2,7 +2,7 @@
 
 import { Names } from "./name";
 import type { Loop, Witness } from "./report";
-import { cycles, number, report } from "./state";
+import { cycles, number, report, unit } from "./state";
 
 const KINDS = ["resource", "recurrence", "fine", "dependence"] as const;
 
@@ -26,7 +26,7 @@ export const Headline = ({ loop }: { loop: Loop }) => {
   return (
     <dl class="headline">
       <div>
-        <dt>II, cycles</dt>
+        <dt>II, {unit.value}</dt>
         <dd class="big">{number(loop.ii)}</dd>
       </div>
       <div>
@@ -42,7 +42,7 @@ export const Headline = ({ loop }: { loop: Loop }) => {
         <dd>{loop.stage_count}</dd>
       </div>
       <div>
-        <dt>cycles of n iterations</dt>
+        <dt>{unit.value} of n iterations</dt>
         <dd>
           {number(fixed)} + {number(per_iteration)} × n
         </dd>
@@ -79,7 +79,7 @@ export const Why = ({ loop }: { loop: Loop }) => {
       {bounds ? (
         <div class="scroll" tabIndex={0} role="region" aria-label="Lower bounds">
           <table>
-            <caption>Lower bounds on the II, in cycles</caption>
+            <caption>Lower bounds on the II, in {unit.value}</caption>
             <thead>
               <tr>
                 <th scope="col">bound</th>
@@ -160,6 +160,7 @@ export const Made = ({ loop }: { loop: Loop }) => {
     <footer>
       <p>
         Stretto {report.value.version}; {loop.name} on {loop.machine}
+        {loop.machine_why ? `, ${loop.machine_why}` : null}
         {loop.machine_digest ? <> ({loop.machine_digest.slice(0, 19)}…)</> : null}; {loop.generator}{" "}
         ({loop.rule}); options {asked.join(", ") || "none"}
       </p>

@@ -21,7 +21,7 @@ import {
 } from "./live";
 import { Name } from "./name";
 import type { Knob, Loop } from "./report";
-import { ghost, loop, number, opOf, selected } from "./state";
+import { ghost, loop, number, opOf, selected, unit } from "./state";
 
 const KINDS: Record<string, string> = {
   capacity: "capacity of",
@@ -147,7 +147,7 @@ const compared = (first: Loop, now: Loop): [string, string, string][] => {
         ]
       : ["no schedule", "", "", ""];
   const [was, is] = [told(first), told(now)];
-  return ["II", "bound", "stages", "cycles"].map((name, i) => [name, was[i], is[i]]);
+  return ["II", "bound", "stages", unit.value].map((name, i) => [name, was[i], is[i]]);
 };
 
 export const WhatIf = () => {

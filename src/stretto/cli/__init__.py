@@ -3,7 +3,10 @@
 Here is the command before anything is loaded, so that Ctrl-C is answered from the start.
 """
 
-from stretto import starting
+try:
+    from stretto import starting
+except KeyboardInterrupt:
+    raise SystemExit(130) from None  # nothing is loaded yet that could say so
 
 ANSWER = """{
   "schema": "stretto.error/1",

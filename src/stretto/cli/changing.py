@@ -30,15 +30,15 @@ def change_machine(arguments: argparse.Namespace) -> None:
 def _named(arguments: argparse.Namespace) -> str:
     """The machine that all loops of the input are for."""
     from stretto.api.read_write import read
-    from stretto.resources.prepare import DEFAULT_MACHINE
+    from stretto.machine.choice import chosen_for_loop
 
     if "loop" not in arguments or arguments.input == STANDARD:
         raise StrettoError("--set changes a machine: name it with --machine")
     loops = read(arguments.input).loops
     names = {
-        loop.machine or DEFAULT_MACHINE for loop in loops if arguments.loop in (None, loop.name)
+        chosen_for_loop(loop.machine).name for loop in loops if arguments.loop in (None, loop.name)
     }
     if len(names) > 1:
         told = ", ".join(sorted(names))
         raise StrettoError(f"--set changes one machine, and the loops name {told}: give --machine")
-    return names.pop() if names else DEFAULT_MACHINE
+    return names.pop() if names else chosen_for_loop(None).name

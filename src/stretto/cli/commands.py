@@ -75,10 +75,11 @@ def _each_loop(
     is not prepared by the deadline fails; `work` has its own eye on it. `shown`: how a result is
     viewed, where there is more than one way. `head`: what a document says of all loops.
     """
-    from stretto.api.read_write import about, named_by
+    from stretto.api import about
+    from stretto.api.read_write import ready_in
     from stretto.loop import texts
     from stretto.machine import load_machine
-    from stretto.resources.prepare import prepare
+    from stretto.machine.choice import ASKED, SCHEDULED
 
     target = load_machine(machine) if isinstance(machine, str) else None
     own: Mapping[str, Machine] = {} if machine is None or isinstance(machine, str) else machine
@@ -87,8 +88,8 @@ def _each_loop(
     for loop in source.loops:
         try:
             with cut_off(deadline):
-                on = target or own.get(loop.name) or named_by(loop, source.file)
-                ready = prepare(loop, on)
+                on = target or own.get(loop.name)
+                ready = ready_in(source.file, loop, on, ASKED if target else SCHEDULED)
             found = work(ready)
         except StrettoError as error:
             told = list(error.lines(source.file))
@@ -326,7 +327,7 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str | byt
     loops = tuple(loop for loop in source.loops if loop.name in found)
     targets = {name: item.machine for name, item in found.items()}
     as_scheduled = _as_scheduled(replace(source, loops=loops), found)
-    reply = _each_loop(as_scheduled, targets, VerifyResult.SCHEMA, work)
+    reply = _each_loop(as_scheduled, arguments.machine or targets, VerifyResult.SCHEMA, work)
     reply.errors = placed + reply.errors
     return reply
 
@@ -439,8 +440,8 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Reply:
         origin = "that of the program in the module"
         return run(program, machine=ready.machine, iterations=arguments.iterations, origin=origin)
 
-    machines = {
-        name: load_machine(arguments.machine or machine_beside(file, program.machine))
+    machines: str | dict[str, Machine] = arguments.machine or {
+        name: load_machine(machine_beside(file, program.machine))
         for name, program in programs.items()
     }
     return _each_loop(chosen(source, arguments.loop), machines, SimulateResult.SCHEMA, work)
@@ -448,16 +449,16 @@ def _run_programs(arguments: argparse.Namespace, file: str, text: str) -> Reply:
 
 def import_kernel(arguments: argparse.Namespace) -> Reply:
     """`stretto import`."""
-    from stretto.api.kernels import import_kernel as imported
+    from stretto.api.kernels import imported
 
-    text, notes = imported(arguments.input, arguments.machine, consumers=arguments.consumers or 1)
-    document = {"schema": "stretto.kernel/1", "success": True, "mlir": text, "notes": list(notes)}
-    return Reply(lambda: document, lambda: text.rstrip("\n").split("\n"), list(notes))
+    made = imported(arguments.input, arguments.machine, arguments.consumers or 1)
+    return Reply(made.to_json, lambda: made.text.rstrip("\n").split("\n"), list(made.notes))
 
 
 def emit(arguments: argparse.Namespace) -> Reply:
     """`stretto emit`."""
     from stretto.api.emitting import emit as emitted
+    from stretto.report import assumption
 
     made = emitted(
         arguments.input,
@@ -468,8 +469,11 @@ def emit(arguments: argparse.Namespace) -> Reply:
         agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,
+        time_limit=arguments.time_limit,
     )
-    return Reply(made.to_json, made.to_text, list(made.notes))
+    told = assumption(made.machine, made.machine_why)
+    notes = [*([told] if told else []), *made.notes]
+    return Reply(made.to_json, made.to_text, notes, stopped=made.stopped)
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Reply:

@@ -11,8 +11,8 @@ from typing import NoReturn
 from stretto import starting
 from stretto.cli.commands import COMMANDS, Reply
 from stretto.cli.parser import parse_arguments
-from stretto.errors import StrettoError, UsageError
-from stretto.files import INTERRUPTED, STANDARD, on_terminal, write_out, write_text
+from stretto.errors import StrettoError, UsageError, unforeseen
+from stretto.files import INTERRUPTED, STANDARD, OutputError, on_terminal, write_out, write_text
 from stretto.report import WIDTH, page, printable
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
@@ -49,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail([text], FAILED, arguments.json)
     except KeyboardInterrupt:
         return _fail(["stretto: interrupted"], INTERRUPTED, arguments.json)
+    except (BrokenPipeError, OutputError):  # of standard output
+        raise
+    except Exception as error:
+        file = getattr(arguments, "input", "stretto")
+        return _fail([unforeseen(error, file)], FAILED, arguments.json)
     quiet = arguments.quiet and reply.success
     _tell([] if arguments.json or quiet else reply.errors)
     if not reply.success:

@@ -141,6 +141,19 @@ def grid(text: str) -> tuple[int, ...]:
     return found
 
 
+def swept_grid(text: str) -> str:
+    """The same, where each may be a formula of the configuration."""
+    if "=" in text:
+        told = "is how many blocks run, X[,Y[,Z]]; values of an argument are given with"
+        raise argparse.ArgumentTypeError(f"{told} --axis {text}")
+    return text
+
+
+def blocks(text: str) -> str:
+    """What is spelled otherwise by now."""
+    raise argparse.ArgumentTypeError(f"is now --grid: --grid '{text}', along up to three axes")
+
+
 def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
     """A number or a shape, by name."""
     name, equals, value = text.partition("=")
@@ -354,7 +367,7 @@ def make_parser() -> Parser:
             if option == "--json":
                 _add_format(command, name)
             command.add_argument(*_NAMES.get(option, (option,)), **_OPTIONS[option])
-            if option in ("--machine", "target", "name"):
+            if option in ("--machine", "target", "name") and "settings" not in options.split():
                 command.add_argument("--set", **_OPTIONS["--set"])
         command.add_argument("-q", "--quiet", **_OPTIONS["--quiet"])
         if name == "simulate":
@@ -387,8 +400,8 @@ _ASKED = (
 )
 _MANY = "--jobs --executor --no-cache"
 _SWEEP = (
-    "axes settings --ring stages several --trips --blocks --argument --sms --front --measure --top "
-    "--signature --arch swept-on --loop --html --svg --csv"
+    "axes settings --ring stages several --trips swept-grid --blocks --argument --sms --front "
+    "--measure --top --signature --arch --machine --loop --html --svg --csv"
 )
 _SWEPT = _ASKED.replace("--max-stages ", "")
 _BENCH = "--compare --slower --repeat --html bench-jobs"
@@ -421,7 +434,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        f"whole --to target {_EMITTED} --agents --trace --json --output",
+        f"whole --to target {_EMITTED} --agents --time-limit --trace --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -478,9 +491,9 @@ _NAMES = {
     "progress": ("-v", "--verbose"),
     "bench-jobs": ("-j", "--jobs"),
     "swept": ("input",),
-    "swept-on": ("--machine",),
     "settings": ("--set",),
-    "axes": ("--grid",),
+    "axes": ("--axis",),
+    "swept-grid": ("--grid",),
     "stages": ("--max-stages",),
     "several": ("--consumers",),
     "config-limit": ("--time-limit",),
@@ -513,7 +526,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--machine": _takes(
         given,
         "NAME|FILE.toml",
-        "the machine (default: the one the loop names, else blackwell)",
+        "the machine (default: the one the loop names; of a kernel that of its target, as the "
+        ".json beside it says, else h200; of other loops blackwell)",
     ),
     "--set": _takes(
         setting,
@@ -614,7 +628,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the format (default: what OUT ends in; graphml writes OUT_RM.xml beside it)",
     },
     "target": _takes(
-        given, "NAME|FILE.toml", "the machine (default: the one that a module names, else h200)"
+        given,
+        "NAME|FILE.toml",
+        "the machine (default: the one that a module names, or of the target that the .json beside "
+        "a .ttir says; else h200)",
     ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
@@ -740,9 +757,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         default=[],
         dest="axes",
     ),
-    "swept-on": _takes(
-        given, "NAME|FILE.toml", "the machine (default: the one the loop names, else blackwell)"
-    ),
     "settings": _takes(
         axis,
         "PATH=VALUES",
@@ -761,10 +775,16 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--trips": _takes(
         given,
         "FORMULA",
-        "iterations of a block, such as '8192 // keys' (default: 1024)",
-        default="1024",
+        "iterations of a block, such as '8192 // keys' (default: 1024; of a kernel with a grid "
+        "what follows from --argument)",
     ),
-    "--blocks": _takes(given, "FORMULA", "blocks of the kernel (default: 1)", default="1"),
+    "swept-grid": _takes(
+        swept_grid,
+        "X[,Y[,Z]]",
+        "how many blocks run, as of predict; each may be a formula such as 'ceil(8192 / rows)' "
+        "(default: 1)",
+    ),
+    "--blocks": _takes(blocks, "FORMULA", argparse.SUPPRESS),
     "--sms": _takes(
         positive, "N", "blocks that run at once (default: what the machine states, else 1)"
     ),

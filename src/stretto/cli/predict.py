@@ -10,7 +10,8 @@ from stretto.cli.commands import Reply
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api.predicting import Assemble, KernelPrediction, KernelRanking
+    from stretto.api.emitting import Assemble
+    from stretto.api.predicting import KernelPrediction, KernelRanking
     from stretto.emit import Emitted
     from stretto.predict.running import Assembled
 
@@ -80,6 +81,6 @@ def _reply(
     found: KernelPrediction | KernelRanking,
     best: KernelPrediction,
 ) -> Reply:
-    """What was found; as a page, the schedules of the first."""
-    document = best.to_document if arguments.format == "html" else found.to_json
+    """What was found; as a page, with the schedules of the first."""
+    document = found.to_document if arguments.format == "html" else found.to_json
     return Reply(document, found.to_text, list(best.made.notes))

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         max_stages=arguments.stages,
         consumers=arguments.split,
         trips=arguments.trips,
-        blocks=arguments.blocks,
+        grid=arguments.grid,
         sms=arguments.sms,
         front=arguments.front,
         measure=arguments.measure,

@@ -20,6 +20,10 @@ _DIGITS = 12
 """Digits of a number; what is larger is refused later, with its limit."""
 _NESTED = 64
 """Elements in each other; the formats that are read have five."""
+_SAME = ("utf-8", "utf8", "us-ascii", "ascii")
+"""Encodings that a text may name that was read as UTF-8."""
+_SAME_ASCII = ("iso-8859-1", "latin-1", "latin1", "windows-1252")
+"""And those that are the same while its letters are plain."""
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ def whole(at: Element, name: str, text: str) -> int:
 
 def parse_xml(file: str, text: str) -> Element:
     """The outermost element; DocumentError where the text is no XML."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     top = Element(file, "", {}, 1, 1)
     opened = [top]
@@ -101,6 +105,14 @@ def parse_xml(file: str, text: str) -> Element:
         place = f"{file}:{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}"
         raise DocumentError(place, "", "has a document type", "leave <!DOCTYPE ...> out")
 
+    def declare(_version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding is None or encoding.lower() in _SAME:
+            return
+        if encoding.lower() not in _SAME_ASCII or not text.isascii():
+            told = f"is said to be in `{encoding}`, and files are read as UTF-8"
+            raise DocumentError(f"{file}:1:1", "", told, "save it as UTF-8, and say so")
+
+    parser.XmlDeclHandler = declare
     parser.StartElementHandler = begin
     parser.EndElementHandler = end
     parser.CharacterDataHandler = inside

@@ -29,6 +29,7 @@ from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.machine import (
+    CYCLES,
     Agent,
     Budget,
     Cell,
@@ -49,6 +50,7 @@ from stretto.vocabulary.spaces import SPACES
 T = TypeVar("T")
 
 KINDS = ("coarse", "fine", "test", "pipe")
+UNITS = (CYCLES, "weights")
 FORMULA_WANTED = {
     "number": 'a cost such as 8 or "ceil(bytes / 512)"',
     "condition": 'a condition such as "bytes % 16 == 0"',
@@ -68,12 +70,22 @@ def machine_names() -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 
 
-def load_machine(name: str, environment: Mapping[str, str] | None = None) -> Machine:
+def load_machine(
+    name: str | os.PathLike[str] | Machine, environment: Mapping[str, str] | None = None
+) -> Machine:
     """A machine that ships, by name; a user's own, by the path of its TOML file; or TOML itself.
+
+    A machine is given back as it is.
 
     It is read once: a file is read again when it has changed, or the environment has. A name of
     several lines is the text of a machine file, as loops have it that bring their machine along.
     """
+    if isinstance(name, Machine):
+        return name
+    if not isinstance(name, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
+        told = f"a machine is wanted, and {type(name).__name__} is given"
+        raise MachineError(f"{told}; it goes by a name, the path of a .toml file, or as a Machine")
+    name = os.fspath(name)
     environment = os.environ if environment is None else environment
     if "\n" in name:
         return once(name, SHIPS, environment, partial(read_machine, WRITTEN, name))
@@ -154,6 +166,7 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
         limits=top.opt("limits", lambda c: _named(c, _figure), ()),
         timings=top.opt("timings", lambda c: _named(c, _figure), ()),
         measured=head.opt("measured", Cursor.text, ""),
+        unit=head.opt("unit", one_of(*UNITS), CYCLES),
         transports=head.opt("transports", known.slot_list, ()),
         pipelining=head.opt("pipelining", known.slot_list, None),
         demands=top.opt("demands", known.demands, ()),

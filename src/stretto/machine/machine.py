@@ -23,6 +23,7 @@ WORD_BITS = 64
 WARP = 32
 """Threads of a warp."""
 REGISTER_BYTES = 4
+CYCLES = "cycles"
 
 
 def rounded(entries: int) -> int:
@@ -256,6 +257,8 @@ class Machine:
     """What a prediction of whole kernels needs beside the rows: waits, arrivals, rates, clocks."""
     measured: str = ""
     """When and on what its numbers were measured, where they were."""
+    unit: str = CYCLES
+    """What its durations and latencies are: cycles of its clock, or weights that only compare."""
     transports: tuple[str, ...] = ()
     """Slots whose claimants make up the bank pressure."""
     pipelining: tuple[str, ...] | None = None

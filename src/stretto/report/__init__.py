@@ -7,11 +7,18 @@ One file a report. Here is what all of them lay out: plain text, as wide as the 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from stretto.machine.choice import assumed
+from stretto.machine.machine import CYCLES
+
+if TYPE_CHECKING:
+    from stretto.machine import Machine
 
 WIDTH = 100
 """Columns where nobody says how many."""
@@ -97,6 +104,32 @@ def columns(
         head = indent + "".join(cell + "  " for cell in cells)
         lines += wrapped(head + row[last], "", " " * len(head)) if row[last] else [head.rstrip()]
     return [line.rstrip() for line in lines]
+
+
+def assumption(machine: str, why: str, unit: str = CYCLES) -> str:
+    """What a reader must know of a machine: that it was assumed, and what its figures are."""
+    told = [f"machine {machine}: {why}"] if assumed(why) else []
+    if unit != CYCLES:
+        told.append(f"figures of {machine} are {unit}, not cycles of a clock")
+    return "; ".join(told)
+
+
+def assumed_line(machine: Machine, why: str) -> list[str]:
+    """The line below the head of a report that says so; none where there is nothing to say."""
+    told = assumption(machine.name, why, machine.unit)
+    return wrapped(told, "  ", "  ") if told else []
+
+
+def machines_assumed(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Of many loops, each with its machine and why: for how many which one was assumed."""
+    counts = Counter(machine for machine, why in rows if assumed(why))
+    told = ", ".join(f"{machine} for {count:,}" for machine, count in counts.most_common())
+    return wrapped(f"machine assumed, as each row says: {told}", "  ", "  ") if told else []
+
+
+def on_machine(machine: Machine, why: str) -> dict[str, str]:
+    """The same for programs: of every entry that speaks of one machine."""
+    return {"machine": machine.name, "machine_why": why, "unit": machine.unit}
 
 
 def notes(lines: Sequence[str]) -> list[str]:

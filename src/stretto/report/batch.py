@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from stretto.report import columns, wrapped
+from stretto.report import columns, machines_assumed, wrapped
 from stretto.solution import ScheduleAnalysis
 
 ROW = "stretto.batch-row/1"
@@ -23,21 +24,36 @@ SCHEMA = "stretto.batch/1"
 TOLD = 10
 """Failures that a summary tells; the rows have them all."""
 COLUMNS = (
-    *("number", "source", "index", "loop", "success", "machine", "generator", "ops", "ii", "mii"),
+    *(
+        "number",
+        "source",
+        "index",
+        "loop",
+        "success",
+        "machine",
+        "machine_why",
+        "unit",
+        "generator",
+        "ops",
+        "ii",
+        "mii",
+    ),
     *("limiter", "lower_bound", "optimal", "stages", "pipeline_depth", "smem", "tmem"),
     *("registers", "overdue", "kept", "seconds", "error"),
 )
 """Of the table: what a row says in one word."""
 
 
-def scheduled(found: ScheduleAnalysis, kept: bool, told: list[str]) -> dict[str, Any]:
+def scheduled(
+    found: ScheduleAnalysis, on: Mapping[str, str], kept: bool, told: list[str]
+) -> dict[str, Any]:
     """What a row says of a loop that was scheduled, or for which no schedule was found."""
     bounds, proof, pressure = found.bounds, found.proof, found.pressure
     memory = {row.space: row.used for row in found.memory}
     return {
         "loop": found.loop,
         "success": found.success,
-        "machine": found.machine,
+        **on,
         "generator": found.generator,
         "rule": found.rule,
         "ii": found.ii,
@@ -105,6 +121,8 @@ class BatchSummary:
     failures: list[str] = field(default_factory=list[str])
     """The first of them."""
     notes: list[str] = field(default_factory=list[str])
+    machines: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Of each loop: its machine, and why."""
 
     @property
     def failed(self) -> int:
@@ -125,6 +143,8 @@ class BatchSummary:
         """Count a row."""
         self.loops += 1
         self.found_before += before
+        if "machine" in row:
+            self.machines.append((row["machine"], row.get("machine_why", "")))
         if row["success"]:
             self.scheduled += 1
             self.optimal += row["optimal"]
@@ -168,7 +188,7 @@ class BatchSummary:
             rows.append(("overdue", f"{self.overdue:,}", "of them cut off by the time limit"))
         if self.failed:
             rows.append(("failed", f"{self.failed:,}", ""))
-        lines = [head, *columns(rows, "  ", right=(1,))]
+        lines = [head, *columns(rows, "  ", right=(1,)), *machines_assumed(self.machines)]
         for text in self.failures:
             lines += wrapped(text, "    ", "  ")
         if self.failed > len(self.failures):

@@ -17,7 +17,7 @@ from math import ceil
 from statistics import mean, median
 from typing import Any
 
-from stretto.report import columns, cut, wrapped
+from stretto.report import columns, cut, machines_assumed, wrapped
 from stretto.report.leaflet import folded, leaflet, paragraphs, table
 from stretto.report.plots import Axis, Plot, Point, power_law
 
@@ -48,6 +48,10 @@ class BenchRow:
     peer: int | None = None
     """The II that somebody published."""
     error: str = ""
+    machine: str = ""
+    machine_why: str = ""
+    unit: str = ""
+    """Of its figures."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -162,6 +166,7 @@ class BenchReport:
     def to_text(self) -> list[str]:
         """A line a suite, then what is wrong, worse, or not at its bound."""
         lines = columns([HEAD, *(figures_told(s) for s in self.suites)], right=range(1, len(HEAD)))
+        lines += machines_assumed((r.machine, r.machine_why) for r in self.rows)
         lines += _listed("failed", (f"{r.where}: {r.error}" for r in self.rows if not r.success))
         lines += _listed("not verified", (r.where for r in self.rows if r.success > r.verified))
         above = [r for r in self.rows if r.peer is not None and r.ii is not None and r.ii > r.peer]

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.bounds.remedies import Remedy
-from stretto.report import NO_BREAK, Told, columns, notes, wrapped
+from stretto.machine import Machine
+from stretto.machine.machine import CYCLES
+from stretto.report import NO_BREAK, Told, assumed_line, columns, notes, on_machine, wrapped
 from stretto.solution import (
     BOUND_NAMES,
     BoundName,
@@ -43,7 +45,8 @@ class BoundsReport(Told):
     """The bounds of one loop on one machine."""
 
     loop: str
-    machine: str
+    machine: Machine
+    machine_why: str
     bounds: Bounds
     remedies: tuple[Remedy, ...]
     warnings: tuple[str, ...]
@@ -54,7 +57,7 @@ class BoundsReport(Told):
         """As an entry of `loops` in a bounds document."""
         return {
             "name": self.loop,
-            "machine": self.machine,
+            **on_machine(self.machine, self.machine_why),
             "success": self.success,
             "bounds": bounds_to_json(self.bounds),
             "remedies": [remedy_to_json(remedy) for remedy in self.remedies],
@@ -65,11 +68,14 @@ class BoundsReport(Told):
     def to_text(self) -> list[str]:
         """For people."""
         bounds = self.bounds
-        head = f"{self.loop} on {self.machine}: II >= {bounds.mii}{limited(bounds)}"
+        head = f"{self.loop} on {self.machine.name}: II >= {bounds.mii}{limited(bounds)}"
+        unit = self.machine.unit
         rows = [
-            (name, str(bounds[name].bound), sentence(name, bounds[name])) for name in BOUND_NAMES
+            (name, str(bounds[name].bound), sentence(name, bounds[name], unit))
+            for name in BOUND_NAMES
         ]
-        lines = [*wrapped(head, "", "  "), *columns(rows, "  ", right=(1,))]
+        lines = [*wrapped(head, "", "  "), *assumed_line(self.machine, self.machine_why)]
+        lines += columns(rows, "  ", right=(1,))
         if self.remedies:
             lines.append("  to lower it:")
             lines += columns([(f"II >= {r.mii}", r.sentence) for r in self.remedies], "    ")
@@ -101,17 +107,17 @@ def remedy_to_json(remedy: Remedy) -> dict[str, Any]:
     }
 
 
-def sentence(name: BoundName, witness: Witness) -> str:
-    """The witness of a bound, with its numbers."""
+def sentence(name: BoundName, witness: Witness, unit: str = CYCLES) -> str:
+    """The witness of a bound, with its numbers; `unit`: what the machine's figures are."""
     match witness.kind:
         case "slot":
-            held = counted(witness.total, "cycle")
+            held = counted(witness.total, unit.removesuffix("s"))
             return (
                 f"{witness.limit} (slot {witness.slot_id}) is held {held} an iteration, "
                 f"capacity {witness.capacity}: {_sum(witness.parts)}"
             )
         case "pool":
-            drawn = counted(witness.total, "unit-cycle is", "unit-cycles are")
+            drawn = counted(witness.total, f"unit-{unit.removesuffix('s')} is", f"unit-{unit} are")
             return (
                 f"{drawn} drawn from pool {witness.limit} an iteration, "
                 f"cap {witness.capacity}: {_sum(witness.parts)}"

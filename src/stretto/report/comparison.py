@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.report import columns, cut, wrapped
+from stretto.machine.machine import CYCLES
+from stretto.report import assumption, columns, cut, wrapped
 
 SCHEMA = "stretto.comparison/1"
 SIDES = ("a", "b")
@@ -49,11 +50,14 @@ class Comparison:
 
     def rows(self) -> Iterator[Row]:
         """What can be counted on either side."""
+        # Of two machines the figures may be of two kinds, and are then set beside each other only.
+        units = list(dict.fromkeys(side.get("unit", CYCLES) for side in (self.a, self.b)))
+        figures = " and ".join(units)
         for what, unit, way in (
-            ("II", "cycles", ("ii",)),
-            ("MII", "cycles", ("bounds", "mii")),
+            ("II", figures, ("ii",)),
+            ("MII", figures, ("bounds", "mii")),
             ("stages", "", ("stage_count",)),
-            ("cycles beside those of iterations", "cycles", ("prediction", "fixed")),
+            (f"{figures} beside those of iterations", figures, ("prediction", "fixed")),
         ):
             yield Row(what, unit, _at(self.a, way), _at(self.b, way))
         for space in _names(self.a.get("memory", {}), self.b.get("memory", {})):
@@ -92,7 +96,11 @@ class Comparison:
         a, b = (side.get("machine") or "?" for side in (self.a, self.b))
         lines = wrapped(f"{' against '.join(names)}: A on {a}, B on {b}", "", "  ")
         for side, entry in zip("AB", (self.a, self.b), strict=True):
-            lines += wrapped(f"{side}: {_verdict(entry)}", "  ", "  ")
+            why = entry.get("machine_why", "")
+            told = assumption(entry.get("machine", ""), why)
+            lines += wrapped(
+                "; ".join(filter(None, (f"{side}: {_verdict(entry)}", told))), "  ", "  "
+            )
         table = [["", "A", "B", "change"]]
         table += [_cells(row) for row in self.rows() if (row.a, row.b) != (None, None)]
         lines += columns(table, "  ", right=(1, 2))
@@ -145,6 +153,8 @@ def _side(entry: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": entry["name"],
         "machine": entry.get("machine", ""),
+        "machine_why": entry.get("machine_why", ""),
+        "unit": entry.get("unit", CYCLES),
         "success": entry.get("success", True),
         "generator": entry.get("generator", ""),
         "optimal": proof.get("optimal", False),

@@ -16,8 +16,18 @@ from stretto.exact.case import Case
 from stretto.exact.explanation import Explanation, Relaxation
 from stretto.exact.reasons import Reason, paths
 from stretto.loop import Dependence
+from stretto.machine import Machine
 from stretto.problem import Hold
-from stretto.report import NO_BREAK, Told, columns, cut, notes, wrapped
+from stretto.report import (
+    NO_BREAK,
+    Told,
+    assumed_line,
+    columns,
+    cut,
+    notes,
+    on_machine,
+    wrapped,
+)
 from stretto.solution import counted, no_schedule
 from stretto.solve.explaining import Explained
 
@@ -32,6 +42,8 @@ class ExplanationReport(Told):
     """The explanation of one loop."""
 
     explained: Explained
+    machine: Machine
+    machine_why: str
     warnings: tuple[str, ...] = ()
 
     # JSON -----------------------------------------------------------------------------------------
@@ -42,7 +54,7 @@ class ExplanationReport(Told):
         proof = best.proof
         return {
             "name": best.loop,
-            "machine": best.machine,
+            **on_machine(self.machine, self.machine_why),
             "success": self.success,
             "best": {
                 "ii": best.ii,
@@ -83,8 +95,9 @@ class ExplanationReport(Told):
         head = f"{best.loop} on {best.machine}: {self._best()}"
         if told is None:
             lines = wrapped(f"{head}, and no II is smaller than 1", "", "  ")
-            return lines + notes(self.warnings)
+            return lines + assumed_line(self.machine, self.machine_why) + notes(self.warnings)
         lines = wrapped(f"{head}. Why not {told.ii}?", "", "  ")
+        lines += assumed_line(self.machine, self.machine_why)
         if told.verdict == "possible":
             lines += wrapped(f"II {told.ii} is possible: nothing stands against it", "  ", "  ")
         elif told.verdict == "undecided":
@@ -118,7 +131,7 @@ class ExplanationReport(Told):
         lines = [f"  impossible for {together}:", *columns(rows, "    ")]
         steps = [self.explained.case.edges[r.number][2] for r in told.reasons if _is_step(r)]
         if len(steps) == count and _is_cycle(steps):
-            lines += wrapped(_around(steps, told.ii), "    ", "  ")
+            lines += wrapped(_around(steps, told.ii, self.machine.unit), "    ", "  ")
         return lines
 
     def _relaxations(self, told: Explanation) -> list[str]:
@@ -167,10 +180,10 @@ def _is_cycle(steps: list[Dependence]) -> bool:
     return sorted(sources) == sorted(targets) and len(set(sources)) == len(sources)
 
 
-def _around(steps: list[Dependence], ii: int) -> str:
+def _around(steps: list[Dependence], ii: int, unit: str) -> str:
     latency, distance = sum(d.latency for d in steps), sum(d.distance for d in steps)
     over = counted(distance, "iteration")
-    return f"a recurrence: {latency} cycles over {over}, {distance * ii} at II {ii}"
+    return f"a recurrence: {latency} {unit} over {over}, {distance * ii} at II {ii}"
 
 
 def _subject(case: Case, reason: Reason) -> str:
@@ -208,7 +221,9 @@ def sentence(case: Case, reason: Reason, ii: int) -> str:
             return _slot(case, reason.name, ii)
         case "pool":
             cap, holds = case.pools[reason.name]
-            return f"{_held(case, holds)}; cap {cap}, {cap * ii} unit-cycles at II {ii}"
+            return (
+                f"{_held(case, holds)}; cap {cap}, {cap * ii} unit-{case.machine.unit} at II {ii}"
+            )
         case "storage":
             return _storage(case, reason.name)
         case "depth":
@@ -290,7 +305,10 @@ def _held(case: Case, holds: tuple[Hold, ...] | list[Hold]) -> str:
         parts.append(f"{len(holds) - SHOWN} more")
     total = sum(h.duration * h.amount for h in holds)
     summed = f" = {total}" if len(holds) > 1 else ""
-    return " + ".join(p.replace(" ", NO_BREAK) for p in parts) + f"{summed} cycles an iteration"
+    return (
+        " + ".join(p.replace(" ", NO_BREAK) for p in parts)
+        + f"{summed} {case.machine.unit} an iteration"
+    )
 
 
 def _storage(case: Case, space: str) -> str:

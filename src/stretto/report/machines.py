@@ -37,6 +37,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "limits": as_json(machine.limits),
         "timings": as_json(machine.timings),
         "measured": machine.measured,
+        "unit": machine.unit,
         "transports": as_json(machine.transports),
         "pipelining": as_json(machine.pipelining),
         "fallback": machine.fallback,
@@ -97,6 +98,7 @@ def list_to_json(machines: list[Machine]) -> dict[str, Any]:
 def machine_to_text(machine: Machine) -> list[str]:
     """Everything its file states, as tables."""
     lines = wrapped(f"{machine.name}: {machine.title}") + notes(machine.notes)
+    lines += wrapped(f"durations and latencies are {machine.unit}", "  ", "  ")
     if machine.measured:
         lines += wrapped(f"measured {machine.measured}", "  ", "  ")
     lines += ["", "slots"]

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.loop import Loop, Op, Use, texts
 from stretto.machine import Machine
-from stretto.report import NO_BREAK, columns, cut, notes, width, wrapped
+from stretto.machine.choice import ASKED
+from stretto.report import NO_BREAK, assumed_line, columns, cut, notes, width, wrapped
 from stretto.resources.prepare import resolve
 from stretto.solution import (
     Objective,
@@ -39,6 +40,7 @@ from stretto.solution import (
     the_mii,
 )
 from stretto.solution.views import pool_loads, prediction, slot_loads
+from stretto.vocabulary.spaces import REGISTERS
 
 if TYPE_CHECKING:
     from stretto.bounds.remedies import Remedy
@@ -68,6 +70,7 @@ class Report:
     verbose: bool = False
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What was asked for, by the names that `stretto.schedule` has for it."""
+    machine_why: str = ASKED
 
     @property
     def success(self) -> bool:
@@ -85,7 +88,10 @@ class Report:
         analysis = self.analysis
         head = f"{analysis.loop} on {analysis.machine}: "
         if analysis.success:
-            lines = wrapped(head + self._verdict() + self._spills(), "", "  ")
+            told = [self._verdict(), self._spills()]
+            told = told[::-1] if analysis.spilled else told
+            lines = wrapped(head + "; ".join(filter(None, told)), "", "  ")
+            lines += assumed_line(self.machine, self.machine_why)
             tables = [*self._slots(), *self._ops()]
             marked = ["  * sets the MII"] if any(" *" in line for line in tables) else []
             lines += [*self._shape(), *tables, *marked]
@@ -93,6 +99,7 @@ class Report:
             lines += self._refused() if self.verbose else []
         else:
             lines = wrapped(head + self.failure(), "", "  ")
+            lines += assumed_line(self.machine, self.machine_why)
             lines += wrapped(f"{analysis.generator} ({analysis.rule})", "  ", "  ")
             lines += self._refused()
         return lines + notes((*texts(analysis.warnings), *self.notes))
@@ -105,7 +112,7 @@ class Report:
         if bounds is None:
             return f"II {ii}"
         if ii == bounds.mii:
-            return f"{at_the_mii(bounds)}: optimal"
+            return at_the_mii(bounds) if self.analysis.spilled else f"{at_the_mii(bounds)}: optimal"
         gap = f"II {ii}, {ii - bounds.mii} above the MII {bounds.mii}{limited(bounds)}"
         if proof is not None and proof.method == "memory":
             return f"II {ii}: optimal, no smaller II has the memory (MII {bounds.mii})"
@@ -122,8 +129,10 @@ class Report:
             return ""
         asked = {row.name for row in a.proof.objectives} if a.proof is not None else set[str]()
         if "registers" in asked:
-            return f"; {told} (a larger II keeps fewer alive: --ii {a.ii} and up)"
-        return f"; {told} (--effort thorough looks longer for one that does not)"
+            return f"{told} (a larger II keeps fewer alive: --ii {a.ii} and up)"
+        if a.spilled or self.options.get("effort") == "thorough":
+            return f"{told} (smaller tiles, or more consumers, keep fewer alive)"
+        return f"{told} (--effort thorough looks longer for one that does not)"
 
     def _shape(self) -> list[str]:
         a = self.analysis
@@ -136,7 +145,7 @@ class Report:
             lines += wrapped(f"at this II: {told}", "  ", "  ")
         time = prediction(self.resolved(), a)
         sign = "-" if time.fixed < 0 else "+"
-        each = f"{time.per_iteration:,} × n {sign} {abs(time.fixed):,} cycles"
+        each = f"{time.per_iteration:,} × n {sign} {abs(time.fixed):,} {self.machine.unit}"
         return [*lines, f"  n iterations take {each}"]
 
     def _slots(self) -> list[str]:
@@ -155,7 +164,7 @@ class Report:
         ]
         space = max(10, width() - 2 - max(map(len, ["slot", *names])) - 20)
         room = min(ii, space)
-        rows = [["slot", "busy", "", _cycles(ii, room, space)]]
+        rows = [["slot", "busy", "", _span(ii, room, space, self.machine.unit)]]
         for name, (load, cycles) in zip(names, taken, strict=True):
             steps = [(first, count, held.get(load.name, 0)) for first, count, held in cycles]
             shade = "".join(map(_shade, _columns(steps, ii, room, load.capacity)))
@@ -165,7 +174,7 @@ class Report:
     def _ops(self) -> list[str]:
         names = ["op", "stage", "cycle", "start"] + (["rung", "arm"] if self.verbose else [])
         loop = self.resolved()
-        rows = [[*names, "slots held, cycles"]]
+        rows = [[*names, f"slots held, {self.machine.unit}"]]
         rows += [self._op(placed, loop.op(placed.op)) for placed in self.analysis.placements]
         used = 2 + sum(max(len(row[i]) for row in rows) + 2 for i in range(len(rows[0])))
         if width() - used >= TIMELINE:
@@ -182,7 +191,7 @@ class Report:
         starts = self.analysis.starts
         last = max(1, *(starts[op.name] + op.completion for op in loop.ops))
         room = min(space, last)
-        return [_cycles(last, room, space)] + [
+        return [_span(last, room, space, self.machine.unit)] + [
             _flight(loop.op(placed.op), placed.start, last, room)
             for placed in self.analysis.placements
         ]
@@ -212,7 +221,7 @@ class Report:
     def _storages(self) -> list[str]:
         if not self.analysis.storages:
             return []
-        rows = [["storage", "space", "bytes", "ring", "in all", "lifetime, cycles"]]
+        rows = [["storage", "space", "bytes", "ring", "in all", f"lifetime, {self.machine.unit}"]]
         for s in self.analysis.storages:
             total = f"{s.bytes * s.ring_depth:,}"
             cells = [f"{s.bytes:,}", f"× {s.ring_depth}", total, str(s.lifetime)]
@@ -230,9 +239,24 @@ class Report:
         pressure = self.analysis.pressure
         if pressure is not None:
             of = f" of {pressure.budget}" if pressure.budget is not None else ""
-            spills = ", which spills" if spilling(self.analysis) else ""
-            told.append(f"register pressure {pressure.peak}{of} at cycle {pressure.cycle}{spills}")
-        return wrapped("; ".join(told), "  ", "  ") if told else []
+            told.append(f"register pressure {pressure.peak}{of} at cycle {pressure.cycle}")
+        lines = wrapped("; ".join(told), "  ", "  ") if told else []
+        return lines + self._spilled()
+
+    def _spilled(self) -> list[str]:
+        """By how much registers are too many, and what the compiler does with that."""
+        if not spilling(self.analysis):
+            return []
+        if self.analysis.spilled:
+            told = f"{counted(self.analysis.spilled, 'register')} of a thread too many"
+        else:
+            pressure, room = self.analysis.pressure, self.machine.budget(REGISTERS)
+            assert pressure is not None
+            over = pressure.peak - (pressure.budget or 0)
+            size = over * (1 if room is None else room.unit)
+            told = f"{counted(over, 'register')} too many, {size:,} bytes of all threads"
+        what = "the compiler stores that much to local memory and loads it again in each iteration"
+        return wrapped(f"{told}: {what}, unless it finds an order that needs fewer", "  ", "  ")
 
     def advice(self) -> tuple[Remedy, ...]:
         """What would make it faster, the easiest first."""
@@ -305,11 +329,11 @@ def _sought(refusal: Refusal) -> str:
 # Pictures ---------------------------------------------------------------------------------
 
 
-def _cycles(last: int, room: int, space: int) -> str:
+def _span(last: int, room: int, space: int, unit: str) -> str:
     """What the columns of a picture are, in no more than so many."""
     each = f", a column is {last / room:.3g}" if room < last else ""
-    told = f"cycles 0 to {last - 1:,}{each}"
-    return (told if len(told) <= space else f"{last:,} cycles").replace(" ", NO_BREAK)
+    told = f"{unit} 0 to {last - 1:,}{each}"
+    return (told if len(told) <= space else f"{last:,} {unit}").replace(" ", NO_BREAK)
 
 
 def _columns(

@@ -14,25 +14,16 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
+from stretto.machine.machine import CYCLES
+
+TIMES = ("ii", "start", "latency", "completion", "slots_held", "slack_earlier", "slack_later")
+"""Columns that are in the unit of the machine."""
 COLUMNS: tuple[str, ...] = (
-    "loop",
-    "machine",
-    "ii_cycles",
-    "op",
-    "kind",
-    "agent",
-    "start_cycles",
-    "stage",
-    "cycle",
-    "order",
-    "latency_cycles",
-    "completion_cycles",
-    "slots_held_cycles",
-    "slack_earlier_cycles",
-    "slack_later_cycles",
-    "file",
-    "line",
+    *("loop", "machine", "ii", "op", "kind", "agent", "start", "stage", "cycle", "order"),
+    *("latency", "completion", "slots_held", "slack_earlier", "slack_later", "file", "line"),
 )
+MIXED = "units"
+"""What stands in the place of a unit where loops of one table have different ones."""
 
 
 def to_csv(document: dict[str, Any]) -> str:
@@ -40,7 +31,10 @@ def to_csv(document: dict[str, Any]) -> str:
     rows = [
         _row(entry, op) for entry in document["loops"] if entry["success"] for op in entry["ops"]
     ]
-    lines = [record(COLUMNS), *(record(row[column] for column in COLUMNS) for row in rows)]
+    units = {entry["unit"] for entry in document["loops"] if entry["success"]}
+    unit = units.pop() if len(units) == 1 else MIXED if units else CYCLES
+    head = [f"{column}_{unit}" if column in TIMES else column for column in COLUMNS]
+    lines = [record(head), *(record(row[column] for column in COLUMNS) for row in rows)]
     return "".join(lines)
 
 
@@ -70,19 +64,19 @@ def _row(entry: dict[str, Any], op: dict[str, Any]) -> dict[str, Any]:
     return {
         "loop": entry["name"],
         "machine": entry["machine"],
-        "ii_cycles": entry["ii"],
+        "ii": entry["ii"],
         "op": op["name"],
         "kind": op["kind"],
         "agent": op["agent"],
-        "start_cycles": op["start"],
+        "start": op["start"],
         "stage": op["stage"],
         "cycle": op["cycle"],
         "order": op["order"],
-        "latency_cycles": op["latency"],
-        "completion_cycles": op["completion"],
-        "slots_held_cycles": " ".join(held),
-        "slack_earlier_cycles": op["slack"]["earlier"],
-        "slack_later_cycles": op["slack"]["later"],
+        "latency": op["latency"],
+        "completion": op["completion"],
+        "slots_held": " ".join(held),
+        "slack_earlier": op["slack"]["earlier"],
+        "slack_later": op["slack"]["later"],
         "file": place["file"],
         "line": place["line"],
     }

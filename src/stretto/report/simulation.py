@@ -19,8 +19,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stretto.machine import Machine
 from stretto.materialize import Consumer, Program, Waiter
-from stretto.report import Told, as_json, columns, cut, notes, printable, width, wrapped
+from stretto.report import (
+    Told,
+    as_json,
+    assumed_line,
+    columns,
+    cut,
+    notes,
+    on_machine,
+    printable,
+    width,
+    wrapped,
+)
 from stretto.solution import counted
 
 if TYPE_CHECKING:
@@ -108,6 +120,8 @@ class SimulationReport:
     """What one loop's program did."""
 
     simulation: Simulation
+    machine: Machine
+    machine_why: str
     warnings: tuple[str, ...] = ()
     origin: str = ""
     """Where its schedule comes from, where that is known."""
@@ -122,7 +136,7 @@ class SimulationReport:
         s = self.simulation
         return {
             "name": s.loop,
-            "machine": s.machine,
+            **on_machine(self.machine, self.machine_why),
             "success": s.success,
             "mode": s.mode,
             "iterations": s.iterations,
@@ -147,11 +161,12 @@ class SimulationReport:
         times = counted(s.iterations, "iteration")
         verdict = "equal to" if s.equal else "not equal to"
         head = f"{s.loop} on {s.machine}, {s.mode}, {times}: {verdict} sequential execution"
-        lines = wrapped(head)
+        lines = wrapped(head) + assumed_line(self.machine, self.machine_why)
+        unit = self.machine.unit
         pace = "no steady state"
         if s.cycles_per_iteration is not None:
-            pace = f"{s.cycles_per_iteration} cycles an iteration"
-        prologue = "never full" if s.prologue_cycles is None else f"{s.prologue_cycles} cycles"
+            pace = f"{s.cycles_per_iteration} {unit} an iteration"
+        prologue = "never full" if s.prologue_cycles is None else f"{s.prologue_cycles} {unit}"
         shape = f"II {s.ii}: {pace}; prologue {prologue}, epilogue {s.epilogue_cycles}"
         lines += wrapped(shape + ("; deadlock" if s.deadlock else ""), "  ", "  ")
         if self.origin:
@@ -178,8 +193,8 @@ class SimulationReport:
         order.sort(key=lambda row: (row[0], first[row[1]]))
         names = {op: cut(printable(op), NAME_WIDTH) for _, op in order}
         room = width() - 6 - max(map(len, names.values())) - max(len(a) for a in (*agents, "agent"))
-        scale = max(1, -(-end // room))
-        rows = [["op", "agent", f"from cycle 0, a column is {counted(scale, 'cycle')}"]]
+        scale, unit = max(1, -(-end // room)), self.machine.unit.removesuffix("s")
+        rows = [["op", "agent", f"from {unit} 0, a column is {counted(scale, unit)}"]]
         for number, op in order:
             row = ["·"] * (-(-end // scale))
             for issued in s.issued:

@@ -58,7 +58,7 @@ def _title(entry: dict[str, Any]) -> str:
     if not entry["success"]:
         return f"{entry['name']}: no schedule"
     stages = "1 stage" if entry["stage_count"] == 1 else f"{entry['stage_count']} stages"
-    return f"{entry['name']} on {entry['machine']}: II {entry['ii']} cycles, {stages}"
+    return f"{entry['name']} on {entry['machine']}: II {entry['ii']} {entry['unit']}, {stages}"
 
 
 def _failed(entry: dict[str, Any], top: float) -> tuple[list[str], float]:
@@ -90,10 +90,10 @@ def _loop(entry: dict[str, Any], top: float) -> tuple[list[str], float]:
     shade = (
         f'<rect class="s" x="{LEFT + steady * scale:.2f}" y="{top + HEAD - 4:g}" '
         f'width="{ii * scale:.2f}" height="{y - top - HEAD + 4:g}">'
-        f"<title>one interval of the steady state, {ii} cycles</title></rect>"
+        f"<title>one interval of the steady state, {ii} {entry['unit']}</title></rect>"
     )
     head = f'<text class="h" x="4" y="{top + 16:g}">{_text(_title(entry))}</text>'
-    axis = _axis(last, scale, top + HEAD - 4, y)
+    axis = _axis(last, scale, top + HEAD - 4, y, entry["unit"])
     return [head, shade, *axis, *rows], y - top + FOOT
 
 
@@ -113,15 +113,15 @@ def _bar(span: Span, y: float, scale: float, ii: int) -> str:
     return bar
 
 
-def _axis(last: int, scale: float, top: float, bottom: float) -> list[str]:
-    """Lines at round numbers of cycles."""
+def _axis(last: int, scale: float, top: float, bottom: float, unit: str) -> list[str]:
+    """Lines at round numbers."""
     step = _round(max(1, last // TICKS))
     lines: list[str] = []
     for cycle in range(0, last + 1, step):
         x = LEFT + cycle * scale
         lines.append(f'<path class="a" d="M{x:.2f} {top:g}V{bottom + 4:g}"/>')
         lines.append(f'<text x="{x:.2f}" y="{bottom + 16:g}" text-anchor="middle">{cycle:,}</text>')
-    lines.append(f'<text x="4" y="{bottom + 16:g}">cycles</text>')
+    lines.append(f'<text x="4" y="{bottom + 16:g}">{unit}</text>')
     return lines
 
 

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from stretto.report import columns, wrapped
+from stretto.machine.machine import CYCLES
+from stretto.report import assumption, columns, wrapped
 from stretto.report.leaflet import folded, leaflet, paragraphs, table
 from stretto.report.plots import Axis, Plot, Point
 from stretto.report.sheet import record
@@ -29,7 +30,6 @@ FIGURES = ("ii", "stages", "smem", "registers", "tmem", "cycles")
 FRONT = ("ii", "stages", "smem", "registers")
 TOLD = 24
 """Rows of a table and reasons that text tells; the document has them all."""
-_NAMES = {"ii": "II", "cycles": "predicted cycles"}
 REASONS = 6
 """Reasons why configurations failed that text tells."""
 
@@ -50,6 +50,8 @@ class SweepRow:
     registers: int = 0
     spills: bool = False
     trips: int | None = None
+    grid: tuple[int, ...] = ()
+    """Blocks along each axis."""
     blocks: int | None = None
     block_cycles: int | None = None
     """Of one block: from its first operation to its last."""
@@ -60,6 +62,10 @@ class SweepRow:
     measured: float | None = None
     """What `measure` gave for it."""
     seconds: float = 0.0
+    machine: str = ""
+    machine_why: str = ""
+    unit: str = ""
+    """Of its II and its times."""
 
     def figure(self, name: str) -> int:
         """A figure by its name."""
@@ -178,13 +184,14 @@ class SweepReport:
         lines = wrapped(self._headline(), hang="  ")
         best = self.best
         if best is not None:
-            told = f"{best.cycles:,} cycles" if best.cycles is not None else ""
+            told = f"{best.cycles:,} {best.unit}" if best.cycles is not None else ""
             words = f"predicted fastest: {best.label}: {told} ({best.predicted_by})"
             lines += [*wrapped(words, hang="  "), f"  {_figures_told(best)}"]
             if best.spills:
                 lines.append("  its registers spill, as those of all others do")
+            lines += self._machines()
             front = self.front
-            of = ", ".join(_NAMES.get(f, f) for f in self.figures)
+            of = ", ".join(map(self._called, self.figures))
             lines.append(f"none is better in {of} at once: {counted(len(front), 'configuration')}")
             lines += columns(self._table(front[:TOLD]), "  ", right=range(len(self._shown())))
             if len(front) > TOLD:
@@ -207,14 +214,32 @@ class SweepReport:
 
     def _table(self, rows: Sequence[SweepRow]) -> list[list[str]]:
         figures = self._shown()
-        head = [*(_NAMES.get(name, name) for name in figures), "configuration"]
-        return [head, *([*(f"{r.figure(f):,}" for f in figures), r.label] for r in rows)]
+        head = [*map(self._called, figures), "configuration"]
+        return [
+            head,
+            *(
+                [*(f"{r.figure(f):,}" for f in figures), r.label + "; spills" * r.spills]
+                for r in rows
+            ),
+        ]
+
+    def _called(self, figure: str) -> str:
+        """A figure in words; times are in the unit of the machine."""
+        units = {row.unit for row in self.rows if row.success}
+        unit = units.pop() if len(units) == 1 else CYCLES
+        return {"ii": "II", "cycles": f"predicted {unit}"}.get(figure, figure)
+
+    def _machines(self) -> list[str]:
+        """The machine, where it was assumed, and what its figures are."""
+        told = dict.fromkeys((r.machine, r.machine_why, r.unit) for r in self.rows if r.success)
+        lines = [assumption(*one) for one in told]
+        return [line for text in lines if text for line in wrapped(text, "  ", "  ")]
 
     def _measured_text(self) -> list[str]:
         if not self.measured:
             return []
         order = {row.number: i + 1 for i, row in enumerate(self.ranked)}
-        rows = [["measured", "predicted cycles", "predicted", "configuration"]]
+        rows = [["measured", self._called("cycles"), "predicted", "configuration"]]
         for row in self.measured:
             place = f"{order[row.number]}."
             rows.append([f"{row.measured:.6g}", f"{row.figure('cycles'):,}", place, row.label])
@@ -250,14 +275,14 @@ class SweepReport:
                 for row in done
             )
             series = ("fits", "spills") if any(row.spills for row in done) else ()
-            axes = Axis(_NAMES.get(across, across)), Axis(_NAMES.get(up, up))
+            axes = Axis(self._called(across)), Axis(self._called(up))
             return Plot(title, *axes, points, series, joined=True)
 
         first = self.figures[0]
         told = {"smem": "bytes of shared memory", "registers": "registers", "stages": "stages"}
         differ = [name for name in told if len({row.figure(name) for row in done}) > 1]
         found = [
-            plot(across, first, f"{_NAMES.get(first, first)} against {told[across]}")
+            plot(across, first, f"{self._called(first)} against {told[across]}")
             for across in differ or ["smem"]
         ]
         if first != "ii":
@@ -274,6 +299,7 @@ class SweepReport:
         best = self.best
         if best is not None:
             lines.append(f"predicted fastest: {best.label}: {_figures_told(best)}")
+            lines += self._machines()
         front = self.front
         head, *rows = self._table(front)
         marks = ["best" if best is not None and r.number == best.number else "" for r in front]

@@ -131,8 +131,10 @@ def to_trace(document: dict[str, Any]) -> bytes:
 
 def _loop(writer: _Writer, entry: dict[str, Any], number: int) -> None:
     count = iterations_of(entry)
-    ii = f"II {entry['ii']} cycles"
-    name = f"{entry['name']} on {entry['machine']}, {ii}, {count} iterations (1 ns is 1 cycle)"
+    unit = entry["unit"]
+    ii = f"II {entry['ii']} {unit}"
+    scale = f"1 ns is 1 {unit.removesuffix('s')}"
+    name = f"{entry['name']} on {entry['machine']}, {ii}, {count} iterations ({scale})"
     process = writer.process(name, number)
     held = holds(entry, count)
     for slot in entry["slots"]:

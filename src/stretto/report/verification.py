@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.report import notes, wrapped
+from stretto.machine import Machine
+from stretto.report import assumption, notes, on_machine, wrapped
 from stretto.solution import ScheduleAnalysis, counted
 from stretto.verify import Violation
 
@@ -21,7 +22,8 @@ class VerificationReport:
     """What the verifier says of one loop's schedule."""
 
     loop: str
-    machine: str
+    machine: Machine
+    machine_why: str
     analysis: ScheduleAnalysis
     violations: tuple[Violation, ...]
     warnings: tuple[str, ...]
@@ -35,7 +37,7 @@ class VerificationReport:
         """As an entry of `loops` in a verification document."""
         return {
             "name": self.loop,
-            "machine": self.machine,
+            **on_machine(self.machine, self.machine_why),
             "success": self.success,
             "ii": self.analysis.ii,
             "legal": self.success,
@@ -45,9 +47,11 @@ class VerificationReport:
 
     def to_text(self) -> list[str]:
         """For people."""
-        head = f"{self.loop} on {self.machine}, II {self.analysis.ii}: "
+        head = f"{self.loop} on {self.machine.name}, II {self.analysis.ii}: "
         wrong = f"not legal, {counted(len(self.violations), 'violation')}"
         lines = wrapped(head + ("legal" if self.success else wrong))
+        told = assumption(self.machine.name, self.machine_why)
+        lines += wrapped(told, "  ", "  ") if told else []
         for violation in self.violations:
             lines += wrapped(f"{violation.rule}: {violation.message}", "  ", "    ")
         return lines + notes(self.warnings)

@@ -18,6 +18,7 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.machine.digest import digest
+from stretto.report import on_machine
 from stretto.report.bounds import remedy_to_json
 from stretto.solution import ScheduleAnalysis, Witness, limit, spilling
 from stretto.solution.json import analysis_to_json
@@ -35,13 +36,14 @@ def entry(report: Report) -> dict[str, Any]:
     analysis, loop, machine = report.analysis, report.resolved(), report.machine
     found = analysis_to_json(analysis, loop, machine)
     found["warnings"] += report.notes
+    found |= on_machine(machine, report.machine_why)
     found["machine_digest"] = digest(machine)
     found["options"] = dict(report.options)
     if not analysis.success:
         found["errors"] = [f"{analysis.loop}: {report.failure()}"]
         return found
     found["spills"] = bool(spilling(analysis))
-    found["prediction"] = _prediction(loop, analysis)
+    found["prediction"] = _prediction(loop, analysis, machine.unit)
     found["slots"] = [_load(load) | {"id": load.id} for load in slot_loads(analysis, machine)]
     found["pools"] = [_load(load) for load in pool_loads(analysis, machine)]
     found["dependences"] = _dependences(loop, analysis)
@@ -54,14 +56,14 @@ def entry(report: Report) -> dict[str, Any]:
     return found
 
 
-def _prediction(loop: Loop, analysis: ScheduleAnalysis) -> dict[str, Any]:
+def _prediction(loop: Loop, analysis: ScheduleAnalysis, unit: str) -> dict[str, Any]:
     told = prediction(loop, analysis)
     return {
         "fixed": told.fixed,
         "per_iteration": told.per_iteration,
         "prologue": told.prologue,
         "epilogue": told.epilogue,
-        "unit": "cycles",
+        "unit": unit,
     }
 
 

@@ -112,7 +112,8 @@ class AttributeReader(Scanner):
             if not isinstance(pointee, Scalar):
                 hint = "block pointers (tl.make_block_ptr) are not read: use tensor descriptors"
                 raise self.fail(f"a pointer to {pointee}", hint=hint)
-            return Pointer(pointee)
+            # In memory a truth value is a byte, and Triton reads it as one.
+            return Pointer(Scalar("i8") if pointee.element == "i1" else pointee)
         # Until 3.7 a descriptor's type had the tile's type in it, since then its shape.
         if self.take_word("tensor"):
             self.expect("<")

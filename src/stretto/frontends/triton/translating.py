@@ -26,6 +26,7 @@ from stretto.kernel import (
     KernelError,
     Location,
     Parameter,
+    Pointer,
     Region,
     Scalar,
     Tile,
@@ -494,7 +495,12 @@ class FunctionTranslator:
         (source,) = self._operands(raw)
         if shape_of(source.type) != shape_of(raw.types[0]):
             raise self._refuse(raw, f"{source.type} as {raw.types[0]}")
-        self._plain(raw, "arith.bitcast")
+        if source.type == raw.types[0]:
+            self._bind(raw, source)
+        elif isinstance(element_of(source.type), Pointer):
+            raise self._refuse(raw, "an address as one of another type", "cast what is loaded")
+        else:
+            self._plain(raw, "arith.bitcast")
 
 
 def _dictionary(entries: Attribute) -> dict[str, Attribute]:
