@@ -13,13 +13,15 @@ import pytest
 
 import faults
 import stretto
-from programs import placed, ready
+from programs import Ready, placed, ready
 from stretto import build
 from stretto.loop import Demand, Facts, Use
 from stretto.machine import Machine, Pool, Slot
+from stretto.machine.choice import ASKED
 from stretto.materialize import MODES, Mode, materialize
 from stretto.report.simulation import SCHEMA, SimulationReport
 from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
+from stretto.simulate.outcome import Simulation
 from stretto.simulate.space import barriers
 from stretto.vocabulary.opcodes import opcode
 
@@ -159,6 +161,10 @@ def test_fused_operations_hold_once() -> None:
 # Reports ----------------------------------------------------------------------------------
 
 
+def told(run: Simulation, case: Ready, notes: tuple[str, ...] = ()) -> SimulationReport:
+    return SimulationReport(run, case.machine, ASKED, notes)
+
+
 def _document(report: SimulationReport) -> dict[str, Any]:
     return {"schema": SCHEMA, "success": report.success, "loops": [report.to_json()]}
 
@@ -168,7 +174,7 @@ def test_json_keeps_its_schema(mode: Mode) -> None:
     jsonschema.Draft202012Validator.check_schema(DOCUMENT)
     case = ready("attention_forward")
     run = simulate(case.loop, case.machine, case.analysis, 9, mode)
-    document = _document(SimulationReport(run, ("a note",)))
+    document = _document(told(run, case, ("a note",)))
     jsonschema.validate(json.loads(json.dumps(document)), DOCUMENT)
     entry = document["loops"][0]
     assert entry["equal"] is True
@@ -185,7 +191,7 @@ def test_a_deadlock_is_told_in_json_and_text() -> None:
     sound = materialize(case.loop, case.machine, case.analysis, "specialized")
     stuck = faults.other_phase(sound, "a_tile.load_a.put")
     run = simulate_program(stuck, case.machine, case.analysis.starts, 9)
-    report = SimulationReport(run)
+    report = told(run, case)
     document = _document(report)
     jsonschema.validate(json.loads(json.dumps(document)), DOCUMENT)
     entry = document["loops"][0]
@@ -210,7 +216,7 @@ def _violation_names() -> list[str]:
 def test_the_timeline_shows_who_issues_when() -> None:
     case = ready("gemm")
     run = simulate(case.loop, case.machine, case.analysis, 3, "specialized")
-    lines = SimulationReport(run).to_text()
+    lines = told(run, case).to_text()
     assert (
         lines[0] == "gemm on b200-pipes, specialized, 3 iterations: equal to sequential execution"
     )
@@ -225,7 +231,7 @@ def test_the_timeline_shows_who_issues_when() -> None:
 
 def test_nothing_issued_has_no_timeline() -> None:
     case = ready("gemm")
-    lines = SimulationReport(simulate(case.loop, case.machine, case.analysis, 0)).to_text()
+    lines = told(simulate(case.loop, case.machine, case.analysis, 0), case).to_text()
     assert len(lines) == 3
     assert not any("column" in line for line in lines)
 
@@ -238,7 +244,7 @@ def test_rings_and_barriers_are_counted() -> None:
     assert (smem.rings, smem.barriers) == (2 * 5 * 128 * 64 * 2, 2 * 5 * 2 * 8)
     assert (tmem.rings, tmem.barriers) == (128 * 128 * 4, 0)
     assert register.used == 0
-    assert "smem 164,000 of 232,448 bytes (160 for barriers)" in SimulationReport(run).to_text()[2]
+    assert "smem 164,000 of 232,448 bytes (160 for barriers)" in told(run, case).to_text()[2]
 
 
 def test_values_that_wait_in_registers_are_counted() -> None:
@@ -288,4 +294,4 @@ def test_results_are_picklable_and_always_the_same() -> None:
     run = simulate(case.loop, case.machine, case.analysis, 4, "specialized")
     assert pickle.loads(pickle.dumps(run)) == run
     again = simulate(case.loop, case.machine, case.analysis, 4, "specialized")
-    assert SimulationReport(again).to_text() == SimulationReport(run).to_text()
+    assert told(again, case).to_text() == told(run, case).to_text()

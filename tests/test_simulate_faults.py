@@ -14,6 +14,7 @@ from stretto.loop import Use
 from stretto.materialize import MODES, Instruction, Mode, Program, materialize, region_faults
 from stretto.materialize.program import Direct, Issue, LiveIn, Write
 from stretto.simulate import Simulation, simulate_program
+from stretto.simulate.needs import Told
 from stretto.simulate.signals import Barrier
 
 BOTH = pytest.mark.parametrize("mode", MODES)
@@ -151,15 +152,15 @@ def test_a_consumer_in_the_wrong_phase_waits_for_ever(mode: Mode) -> None:
 
 def test_a_wait_passes_when_the_phase_of_its_parity_is_complete() -> None:
     """In the wrong phase a wait for an empty slot passes at once, and one for a full slot not."""
-    slot = Barrier("slot", 2, ("a", "b"), [-1])
+    slot = Barrier("slot", 2, ("a", "b"))
     assert not slot.passes(0)
     assert slot.passes(1)
-    assert not slot.arrive([3])
+    assert not slot.arrive(Told({}, {0: 3}))
     assert not slot.passes(0)
-    assert slot.arrive([5])
+    assert slot.arrive(Told({}, {0: 5}))
     assert slot.passes(0)
     assert not slot.passes(1)
-    assert slot.tells(0) == [5]
+    assert slot.tells(0) == Told({}, {0: 5})
     assert slot.tells(1) is None
 
 

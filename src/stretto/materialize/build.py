@@ -21,7 +21,8 @@ trip count, zero and fewer iterations than stages included.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stretto.errors import MaterializeError
@@ -38,10 +39,12 @@ from stretto.materialize.program import (
     Arrive,
     Await,
     Commit,
+    Consumer,
     Instruction,
     Issue,
     Iterator,
     Mode,
+    Mutex,
     Pipe,
     Position,
     Program,
@@ -53,6 +56,7 @@ from stretto.materialize.program import (
     Supply,
     Through,
     Wait,
+    Waiter,
     Write,
 )
 from stretto.materialize.region import require_sound
@@ -148,13 +152,27 @@ class _Bundler:
     wiring: Wiring
     iterators: dict[str, Iterator] = field(default_factory=dict[str, Iterator])
 
+    def __post_init__(self) -> None:
+        self._taken: defaultdict[str, list[tuple[Pipe, Consumer]]] = defaultdict(list)
+        self._filled: defaultdict[str, list[Pipe]] = defaultdict(list)
+        self._awaited: defaultdict[str, list[tuple[Mutex, Waiter]]] = defaultdict(list)
+        self._held: defaultdict[str, list[Mutex]] = defaultdict(list)
+        for pipe in self.wiring.pipes:
+            if not pipe.trivial:
+                for consumer in pipe.consumers:
+                    self._taken[consumer.op].append((pipe, consumer))
+                for op in dict.fromkeys(pipe.producers):
+                    self._filled[op].append(pipe)
+        for mutex in self.wiring.mutexes:
+            for waiter in mutex.waiters:
+                self._awaited[waiter.op].append((mutex, waiter))
+            self._held[mutex.holder].append(mutex)
+
     def bundle(self, op: str) -> tuple[Instruction, ...]:
         """An operation and what stands around it, in the kernel."""
         at = Position(0, self.roster.stage[op], self.roster.cycle[op])
-        real = [pipe for pipe in self.wiring.pipes if not pipe.trivial]
-        taken = [(p, c) for p in real for c in p.consumers if c.op == op]
-        owned = [p for p in real if p.owner == op and p.reused]
-        filled = [p for p in real if op in p.producers]
+        taken, filled = self._taken[op], self._filled[op]
+        owned = [p for p in filled if p.owner == op and p.reused]
         before: list[Instruction] = []
         after: list[Instruction] = []
         used: dict[str, None] = {}
@@ -166,9 +184,7 @@ class _Bundler:
 
         for pipe, c in taken:
             before.append(Wait(at, op, pipe.name, walk(pipe, "consumer", c.distance)))
-        for mutex in self.wiring.mutexes:
-            distances = [w.distance for w in mutex.waiters if w.op == op]
-            before += [Await(at, op, mutex.name, distance) for distance in distances]
+        before += [Await(at, op, mutex.name, w.distance) for mutex, w in self._awaited[op]]
         before += [Acquire(at, op, p.name, walk(p, "producer")) for p in owned]
         before += [Read(at, op, p.name, walk(p, "consumer", c.distance)) for p, c in taken]
         issue = self._issue(op, at, used)
@@ -177,7 +193,7 @@ class _Bundler:
         after += [
             Release(at, op, p.name, walk(p, "consumer", c.distance)) for p, c in taken if p.reused
         ]
-        after += [Arrive(at, op, mutex.name) for mutex in self.wiring.mutexes if mutex.holder == op]
+        after += [Arrive(at, op, mutex.name) for mutex in self._held[op]]
         return (*before, issue, *after, *(Advance(at, op, name) for name in used))
 
     def _issue(self, op: str, at: Position, used: dict[str, None]) -> Issue:
@@ -238,5 +254,6 @@ def _expand(
     return Stream(first, last, tuple(prologue), tuple(kernel), tuple(epilogue))
 
 
-def _placed(bundle: Iterable[Instruction], step: int, needs: int) -> list[Instruction]:
-    return [replace(i, at=replace(i.at, step=step, needs=needs)) for i in bundle]
+def _placed(bundle: Sequence[Instruction], step: int, needs: int) -> list[Instruction]:
+    at = replace(bundle[0].at, step=step, needs=needs)
+    return [replace(instruction, at=at) for instruction in bundle]

@@ -33,6 +33,7 @@ from stretto.materialize.program import (
     Release,
     Side,
     Stored,
+    Stream,
     Through,
     Wait,
     Write,
@@ -165,7 +166,8 @@ def _ways(i: Instruction) -> list[str]:
 def _coverage(program: Program, agent: Agent) -> Iterator[str]:
     """Every operation once an iteration, in time order, whatever the trip count."""
     stream = agent.stream
-    for trip_count in range(stream.last - stream.first + 3):
+    longest = stream.last - stream.first + 2
+    for trip_count in (longest,) if _regular(stream) else range(longest + 1):
         seen: Counter[tuple[str, int]] = Counter()
         before = 0
         for step, instruction in stream.run(trip_count):
@@ -185,6 +187,27 @@ def _coverage(program: Program, agent: Agent) -> Iterator[str]:
             yield f"agent `{agent.name}` runs iterations beyond the {trip_count} there are"
 
 
+def _regular(stream: Stream) -> bool:
+    """Whether every operation stands in each step of prologue and epilogue that has an iteration
+    of it, and runs where there is that iteration: what is so for one trip count is so for all.
+    """
+    before: list[tuple[str, int, int, int]] = []
+    after: list[tuple[str, int, int, int]] = []
+    for i in stream.kernel:
+        if isinstance(i, Issue):
+            op, stage = i.op, i.at.stage
+            begin = max(stage, stream.first)
+            before += [(op, stage, n, n - stage + 1) for n in range(begin, stream.last)]
+            after += [(op, stage, n, stream.last - n) for n in range(stream.first, stage)]
+    return sorted(before) == _places(stream.prologue) and sorted(after) == _places(stream.epilogue)
+
+
+def _places(instructions: Sequence[Instruction]) -> list[tuple[str, int, int, int]]:
+    return sorted(
+        (i.op, i.at.stage, i.at.step, i.at.needs) for i in instructions if isinstance(i, Issue)
+    )
+
+
 # Around each operation --------------------------------------------------------------------
 
 Asked = tuple[str, str, int]
@@ -192,6 +215,11 @@ Asked = tuple[str, str, int]
 
 Walk = tuple[str, Side, str, int]
 """An iterator as it is used: its name, its side, the ring, the distance."""
+
+
+def _unplaced(i: Instruction) -> tuple[object, ...]:
+    """All that an instruction says but where it stands, which its class has first."""
+    return (type(i), *[getattr(i, name) for name in i.__match_args__[1:]])
 
 
 @dataclass(frozen=True)
@@ -202,8 +230,16 @@ class _Protocol:
 
     def faults(self, agent: Agent) -> Iterator[str]:
         """What is wrong around each operation of an agent."""
-        for _, bundle in groupby(agent.stream.instructions, key=lambda i: (i.op, i.at)):
-            yield from self._bundle(tuple(bundle))
+        sound: dict[str, list[tuple[object, ...]]] = {}
+        for (op, _), found in groupby(agent.stream.instructions, key=lambda i: (i.op, i.at)):
+            bundle = tuple(found)
+            parts = [_unplaced(i) for i in bundle]
+            if parts == sound.get(op):  # it stands in every step that it runs in
+                continue
+            faults = [*self._bundle(bundle)]
+            yield from faults
+            if not faults:
+                sound[op] = parts
 
     def _bundle(self, bundle: Sequence[Instruction]) -> Iterator[str]:
         op = bundle[0].op

@@ -242,12 +242,14 @@ class Orders:
             if offset <= high and offset + known.distance <= high:
                 reach(known.dst, offset + known.distance)
 
+        home = self.roster.agent_of[order.dst]
         for known in self.known.get(order.src, ()):
             if known.latency >= order.latency:
                 follow(known, 0)
+                if home in best and best[home] <= goal:
+                    return True
         if order.latency == 0:
             reach(order.src, 0)
-        home = self.roster.agent_of[order.dst]
         while work:
             agent = work.pop()
             point = best[agent]

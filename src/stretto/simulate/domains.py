@@ -144,6 +144,7 @@ class _Sequential:
         self._loop = loop
         self._domain = domain
         self._origins = Origins(loop)
+        self._seen = {op.name: self._origins.seen(op) for op in loop.ops}
         self._trace = Trace()
         self._values: dict[tuple[str, int], Datum] = {}
         self._contents: dict[tuple[str, int], Datum] = {}
@@ -177,7 +178,7 @@ class _Sequential:
 
     def _operands(self, op: Op, iteration: int, reads: Sequence[Datum]) -> list[Datum]:
         found: list[Datum] = []
-        for operand, seen in zip(op.operands, self._origins.seen(op), strict=True):
+        for operand, seen in zip(op.operands, self._seen[op.name], strict=True):
             at = iteration - operand.distance
             if seen.kind == "stored":
                 datum = reads[seen.read]

@@ -40,7 +40,7 @@ from stretto.materialize.program import (
     Write,
 )
 from stretto.simulate.domains import Datum, Domain, Trace
-from stretto.simulate.needs import Known, Levels, Requirement, requirements
+from stretto.simulate.needs import Known, Levels, Requirement, Told, requirements
 from stretto.simulate.outcome import Act, Blocked, Findings, Issued
 from stretto.simulate.ring_memory import Memory
 from stretto.simulate.signals import Barrier, MutexCount, Signal, Signals
@@ -136,7 +136,7 @@ class _Running:
         while self._heap:
             now, _, _, _, what = heappop(self._heap)
             if isinstance(what, Signal):
-                self._arrive(now, what.at, what.known)
+                self._arrive(now, what.at, what.told)
             else:
                 self._step(what, now)
         self._memory.finish()
@@ -154,9 +154,9 @@ class _Running:
             due = max(now, step * self._program.ii + instruction.at.cycle)
             self._push(due + self._late(), AGENT, self._rank[instruction.op], agent)
 
-    def _arrive(self, now: int, at: Barrier | MutexCount, known: Known) -> None:
+    def _arrive(self, now: int, at: Barrier | MutexCount, told: Told) -> None:
         """An arrival; where it is the last, all that wait for it go on."""
-        if at.arrive(known):
+        if at.arrive(told):
             waiting, at.waiting = at.waiting, []
             for agent in (self._agents[number] for number in waiting):
                 agent.blocked = None
@@ -367,7 +367,7 @@ class Issuer:
             elif began + need.latency > act.cycle:
                 ready = began + need.latency
                 why = f"`{need.src}` of iteration {iteration} has come far enough at {ready}"
-            elif act.known[self._levels.number(need.src, need.latency)] < iteration:
+            elif act.known.last[self._levels.number(need.src, need.latency)] < iteration:
                 why = f"nothing makes it wait for `{need.src}` of iteration {iteration}"
             else:
                 continue

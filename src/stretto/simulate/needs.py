@@ -18,7 +18,7 @@ read that happens at the right time, but that nothing makes happen then, is foun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from stretto.loop import DependenceKind, Loop, Op, Operand, Storage
@@ -133,24 +133,31 @@ def _sequence(loop: Loop, storage: Storage) -> list[_Touch]:
 
 
 def _of_storage(loop: Loop, storage: Storage, flows: Flows) -> Iterator[tuple[str, Requirement]]:
-    """(who, what it needs) of all that touch a storage."""
-    rows = _sequence(loop, storage)
+    """(who, what it needs) of all that touch a storage.
+
+    A write that has waited for all that came before it stands for them: whoever waits for the write
+    waits for those as well. An updater does not wait for its own last turn, so that stays.
+    """
     asked: dict[tuple[str, str], int] = {}
-    feeder: _Touch | None = None
-    for n, b in enumerate(rows):
-        for a in rows[:n]:
-            first = a.iteration == 0 or not storage.fixed
-            updates = storage.fixed and a.op is b.op and a.reads and a.writes
-            if not first or updates or not (a.writes or b.writes):
+    writers: list[_Touch] = []
+    readers: list[_Touch] = []
+    for b in _sequence(loop, storage):
+        updates = storage.fixed and b.reads and b.writes
+        own = [a for a in writers if updates and a.op is b.op]
+        for a in (*writers, *(readers if b.writes else ())):
+            if a in own or (storage.fixed and a.iteration):
                 continue
             latency, apart = a.op.completion, b.iteration - a.iteration
-            if a is feeder and not b.writes:
+            if not b.writes and a is writers[-1]:
                 latency = readable(flows, storage.name, storage.fixed, a.op, b.op.name, apart)
             if asked.get((a.op.name, b.op.name), -1) < latency:
                 asked[a.op.name, b.op.name] = latency
                 lack: Lack = "overwritten" if b.writes else "unwritten"
                 yield b.op.name, Requirement(a.op.name, latency, apart, lack, storage.name)
-        feeder = b if b.writes else feeder
+        if b.writes:
+            writers, readers = [*own, b], []
+        else:
+            readers.append(b)
 
 
 def readable(flows: Flows, storage: str, fixed: bool, writer: Op, reader: str, apart: int) -> int:
@@ -161,8 +168,64 @@ def readable(flows: Flows, storage: str, fixed: bool, writer: Op, reader: str, a
 
 # Knowledge --------------------------------------------------------------------------------
 
-Known = list[int]
-"""Last known iteration by level; -1: none."""
+
+class Known:
+    """What an agent can be sure of: the last iteration by level, -1 where there is none.
+
+    Whoever is told what another knew takes over what is new since it was told last, so that
+    handing all of it on at every signal costs no more than learning it.
+    """
+
+    __slots__ = ("_heard", "_learned", "last")
+
+    def __init__(self, levels: int) -> None:
+        self.last = [-1] * levels
+        self._learned: list[tuple[int, int]] = []
+        """Levels and their iterations, in the order in which they became known."""
+        self._heard: dict[Known, int] = {}
+        """How much of what others learned is known."""
+
+    def learn(self, level: int, iteration: int) -> None:
+        """One thing more."""
+        if self.last[level] < iteration:
+            self.last[level] = iteration
+            self._learned.append((level, iteration))
+
+    def tells(self, facts: dict[int, int]) -> Told:
+        """All that is known by now, and what will be so when it is told."""
+        return Told({self: len(self._learned)}, facts)
+
+    def hear(self, told: Told) -> None:
+        """Add what others tell."""
+        for who, count in told.learned.items():
+            begin = self._heard.get(who, 0)
+            if who is not self and begin < count:
+                self._heard[who] = count
+                for level, iteration in who._learned[begin:count]:
+                    self.learn(level, iteration)
+        for level, iteration in told.facts.items():
+            self.learn(level, iteration)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a signal tells."""
+
+    learned: dict[Known, int] = field(default_factory=dict[Known, int])
+    """Of whom, and how many of the things they learned."""
+    facts: dict[int, int] = field(default_factory=dict[int, int])
+    """Iteration by level, besides."""
+
+    def add(self, other: Told) -> None:
+        """Tell what another does as well; it may have been on its way for longer."""
+        for who, count in other.learned.items():
+            self.learned[who] = max(count, self.learned.get(who, 0))
+        for level, iteration in other.facts.items():
+            self.facts[level] = max(iteration, self.facts.get(level, -1))
+
+    def copy(self) -> Told:
+        """As it is now."""
+        return Told(self.learned.copy(), self.facts.copy())
 
 
 class Levels:
@@ -183,19 +246,18 @@ class Levels:
 
     def nothing(self) -> Known:
         """What is known before anything happens."""
-        return [-1] * len(self._number)
+        return Known(len(self._number))
 
     def number(self, op: str, latency: int) -> int:
         """The level of an operation at a latency that matters."""
         return self._number[op, latency]
 
+    def facts(self, op: str, latency: int, iteration: int) -> dict[int, int]:
+        """What is so once an operation's iteration has come so far."""
+        return {number: iteration for level, number in self._of[op] if level <= latency}
+
     def learn(self, known: Known, op: str, latency: int, iteration: int) -> None:
         """An operation's iteration has come so far."""
         for level, number in self._of[op]:
-            if level <= latency and known[number] < iteration:
-                known[number] = iteration
-
-
-def merge(known: Known, other: Known) -> None:
-    """Add what another knows."""
-    known[:] = [a if a > b else b for a, b in zip(known, other, strict=True)]
+            if level <= latency:
+                known.learn(number, iteration)

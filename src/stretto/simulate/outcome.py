@@ -27,6 +27,7 @@ from typing import Literal, get_args
 
 from stretto.materialize.program import Mode
 from stretto.simulate.domains import Trace
+from stretto.simulate.needs import Known
 from stretto.simulate.space import SpaceTaken
 
 ViolationName = Literal[
@@ -123,8 +124,8 @@ class Act:
     op: str
     iteration: int
     cycle: int
-    known: list[int]
-    """What its agent can be sure of, by level."""
+    known: Known
+    """What its agent can be sure of."""
     trip_count: int
 
 

@@ -209,7 +209,7 @@ class Memory:
             if began is None or began + done > act.cycle:
                 until = "is still to come" if began is None else f"needs it until {began + done}"
                 why = f"`{user}` of iteration {iteration} {until}"
-            elif act.known[level] < iteration:
+            elif act.known.last[level] < iteration:
                 why = f"nothing makes it wait for `{user}` of iteration {iteration}"
             else:
                 continue

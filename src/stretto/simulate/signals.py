@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from stretto.materialize.program import Acquire, Arrive, Await, Commit, Release, Wait, Write
 from stretto.simulate.domains import Datum
-from stretto.simulate.needs import Known, merge
+from stretto.simulate.needs import Told
 from stretto.simulate.outcome import Act
 from stretto.simulate.ring_memory import Memory
 
@@ -35,22 +35,22 @@ class Barrier:
     """Arrivals that complete a phase."""
     arrivers: tuple[str, ...]
     """Operations that arrive, for messages."""
-    pending: Known
+    pending: Told = field(default_factory=Told)
     """What those tell that have arrived."""
     arrived: int = 0
     completed: int = 0
-    phases: dict[int, Known] = field(default_factory=dict[int, Known])
+    phases: dict[int, Told] = field(default_factory=dict[int, Told])
     """What each completed phase tells: no more than that may be concluded from waiting for it."""
     waiting: list[int] = field(default_factory=list[int])
     """Agents to wake."""
 
-    def arrive(self, known: Known) -> bool:
+    def arrive(self, told: Told) -> bool:
         """One arrival; whether a phase is complete."""
-        merge(self.pending, known)
+        self.pending.add(told)
         self.arrived += 1
         if self.arrived < self.needed:
             return False
-        self.phases[self.completed] = list(self.pending)
+        self.phases[self.completed] = self.pending.copy()
         self.phases.pop(self.completed - REMEMBERED, None)
         self.arrived = 0
         self.completed += 1
@@ -60,7 +60,7 @@ class Barrier:
         """Whether the phase of this parity is complete."""
         return self.completed % 2 != parity
 
-    def tells(self, phase: int) -> Known | None:
+    def tells(self, phase: int) -> Told | None:
         """What is known once a phase is complete; None: it is not, or long past."""
         return self.phases.get(phase)
 
@@ -72,12 +72,12 @@ class MutexCount:
     name: str
     arrivers: tuple[str, ...]
     """Its holder, for messages."""
-    times: list[Known] = field(default_factory=list[Known])
+    times: list[Told] = field(default_factory=list[Told])
     waiting: list[int] = field(default_factory=list[int])
 
-    def arrive(self, known: Known) -> bool:
+    def arrive(self, told: Told) -> bool:
         """The holder lets go once more."""
-        self.times.append(known)
+        self.times.append(told)
         return True
 
 
@@ -87,7 +87,7 @@ class Signal:
 
     when: int
     at: Barrier | MutexCount
-    known: Known
+    told: Told
 
 
 class Signals:
@@ -99,14 +99,13 @@ class Signals:
         self._free: dict[tuple[str, int], Barrier] = {}
         self._filled: dict[tuple[str, int, str], int] = {}
         """Pipe, slot and producer to the iteration it has filled the slot for."""
-        nothing = memory.levels.nothing
         for pipe in self.program.pipes:
             takers = tuple(c.op for c in pipe.consumers)
             makers = pipe.producers[-1:]
             for slot in range(pipe.depth):
                 name = f"{pipe.name}[{slot}]"
-                self._full[pipe.name, slot] = Barrier(f"{name} to be full", 1, makers, nothing())
-                free = Barrier(f"{name} to be free", len(takers), takers, nothing())
+                self._full[pipe.name, slot] = Barrier(f"{name} to be full", 1, makers)
+                free = Barrier(f"{name} to be free", len(takers), takers)
                 self._free[pipe.name, slot] = free
         self._mutexes = {m.name: MutexCount(m.name, (m.holder,)) for m in self.program.mutexes}
 
@@ -127,7 +126,7 @@ class Signals:
         # In the first round a slot is free though nobody has released it.
         told = at.tells(lap if isinstance(wait, Wait) else lap - 1)
         if told is not None:
-            merge(act.known, told)
+            act.known.hear(told)
         return None
 
     def _await(self, wait: Await, act: Act) -> MutexCount | None:
@@ -136,7 +135,7 @@ class Signals:
         if 0 <= wanted < act.trip_count:
             if len(counter.times) <= wanted:
                 return counter
-            merge(act.known, counter.times[wanted])
+            act.known.hear(counter.times[wanted])
         return None
 
     # Telling ----------------------------------------------------------------------------------
@@ -178,12 +177,12 @@ class Signals:
 
     def _signal(self, at: Barrier | MutexCount, latency: int, act: Act) -> Signal:
         """Arrive when an operation has come so far; at once, and with nothing, if it has not."""
-        known, when = list(act.known), act.cycle
+        facts, when = dict[int, int](), act.cycle
         began = self.memory.issued.get((act.op, act.iteration))
         if began is not None:
-            self.memory.levels.learn(known, act.op, latency, act.iteration)
+            facts = self.memory.levels.facts(act.op, latency, act.iteration)
             when = max(when, began + latency)
-        return Signal(when, at, known)
+        return Signal(when, at, act.known.tells(facts))
 
     def _unwritten(self, act: Act, what: str, why: str, pipe: str) -> None:
         self.memory.findings.at(act, "unwritten", what, f", {why}", about=pipe)
