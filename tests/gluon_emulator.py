@@ -103,8 +103,8 @@ class Reg(np.ndarray):
     def __mod__(self, other: Any) -> Any:
         return reg(np.fmod(np.asarray(self), np.asarray(other)))
 
-    def to(self, dtype: Dtype) -> Reg:
-        return reg(dtype.cast(self))
+    def to(self, dtype: Dtype, bitcast: bool = False) -> Reg:
+        return reg(np.asarray(self).view(dtype.numpy) if bitcast else dtype.cast(self))
 
 
 def reg(value: Any) -> Reg:
@@ -113,6 +113,8 @@ def reg(value: Any) -> Reg:
 
 class Pointer:
     """Addresses: an array and offsets into it."""
+
+    __array_ufunc__ = None  # offsets and addresses are added here, in either order
 
     def __init__(self, array: Any, offsets: Any = 0) -> None:
         self.array, self.offsets = array, np.asarray(offsets)
@@ -639,7 +641,9 @@ class Emulator:
         dtypes = {
             "float16": np.float16, "bfloat16": np.float32, "float32": np.float32,
             "float64": np.float64, "int1": np.bool_, "int8": np.int8, "int16": np.int16,
-            "int32": np.int32, "int64": np.int64,
+            "int32": np.int32, "int64": np.int64, "uint8": np.uint8, "uint16": np.uint16,
+            "uint32": np.uint32, "uint64": np.uint64,
+            "float8e4nv": np.float16, "float8e5": np.float16,  # of few values: none is rounded
         }  # fmt: skip
         for name, numpy in dtypes.items():
             setattr(gl, name, Dtype(name, numpy))
@@ -653,6 +657,11 @@ class Emulator:
         gl.max, gl.min, gl.sum = wrap(np.max), wrap(np.min), wrap(np.sum)
         gl.cdiv = wrap(lambda a, b: (reg(a) + (b - 1)) // b)
         gl.permute, gl.reshape = wrap(np.transpose), wrap(np.reshape)
+        gl.split = lambda x: (reg(x[..., 0]), reg(x[..., 1]))
+        gl.join = wrap(lambda a, b: np.stack((a, b), axis=-1))
+        gl.to_tensor = lambda x: reg(np.int32(x))
+        gl.umulhi = wrap(_upper_half)
+        gl.thread_barrier = lambda: None
         gl.zeros = lambda s, d, _=None: reg(np.zeros(s, d.numpy))
         gl.full = lambda s, v, d, _=None: reg(np.full(s, v, d.numpy))
         gl.arange = lambda a, b, **_: reg(np.arange(a, b, dtype=np.int32))
@@ -677,7 +686,7 @@ class Emulator:
         gl.constexpr = lambda x: x
         for name in ("NVMMADistributedLayout", "DotOperandLayout", "SliceLayout", "BlockedLayout"):
             setattr(gl, name, lambda *_: None)
-        gl.NVMMASharedLayout = types.SimpleNamespace(get_default_for=lambda *_: None)
+        gl.NVMMASharedLayout = types.SimpleNamespace(get_default_for=lambda *_, **__: None)
         gl.PropagateNan = types.SimpleNamespace(ALL=None)
         mbarrier = types.SimpleNamespace(
             MBarrierLayout=lambda: "mbarrier",
@@ -735,6 +744,12 @@ def _width(array: Any) -> int:
             return 2
         at = at.base
     return array.itemsize
+
+
+def _upper_half(a: Any, b: Any) -> Any:
+    if a.dtype != np.uint32 or b.dtype != np.uint32:
+        raise EmulationError(f"the upper half of {a.dtype} times {b.dtype}")
+    return ((a.astype(np.uint64) * b.astype(np.uint64)) >> 32).astype(np.uint32)
 
 
 def _larger(old: Any, new: Any) -> Any:

@@ -26,7 +26,7 @@ from stretto.api.emitting import Emitter
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import prepare
-from stretto.solve.scheduling import IllegalScheduleError
+from stretto.solve import IllegalScheduleError
 from stretto.verify import verify
 
 H200 = load_machine("h200")

@@ -4,7 +4,8 @@
     examples/*/matmul* ─► Gluon for b200 ─► cubin for sm_100
 
 No GPU is needed. A kernel that spills registers, or of which ptxas says that it serialized products
-(C7510 and its neighbours), fails, but for those of `EXCUSED`.
+(C7510 and its neighbours), fails, but for those of `EXCUSED`. So does one whose shared memory, by
+the compiler's own figure, is more than there is, more than we say, or less by more than `SPARE`.
 """
 
 # ruff: noqa: T201
@@ -23,12 +24,16 @@ from typing import Any
 
 from stretto.api.emitting import EmitMode, emit
 from stretto.api.kernels import import_kernel
+from stretto.machine import load_machine
+from stretto.vocabulary.spaces import STAGING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from atomic_kernels import GATHERED, SPLIT_K
+from exchanging_kernels import BATCHED, TURNED
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+ORDINARY = ROOT / "tests" / "ttir" / "ordinary"
 WORKERS = 2
 DUPLICATES = {
     "cutile-attention_forward_d64": "as Triton's",
@@ -37,7 +42,8 @@ DUPLICATES = {
 }
 """Left out: the same loops from the other language."""
 EXCUSED = {
-    "cutile-attention_backward": "68 bytes; five products of 128 columns share the registers",
+    "cutile-attention_backward": "56 bytes; five products of 128 columns share the registers",
+    "exchange-batched": "36 bytes; sums in two layouts, and their squares",
 }
 """Kernels that may spill, or of which ptxas may complain, and why."""
 
@@ -50,7 +56,19 @@ BLACKWELL: dict[str, EmitMode] = {
     "cutile/matmul_bias_silu.tileirbc": "unspecialized",
 }
 """Kernels that are compiled for tensor memory as well, each in one mode."""
-ATOMICS = (("atomics-loop", GATHERED, "h200"), ("atomics-split-k", SPLIT_K, "b200"))
+OTHERS = (
+    ("atomics-loop", GATHERED, "h200"),
+    ("atomics-split-k", SPLIT_K, "b200"),
+    ("exchange-batched", BATCHED, "h200"),
+    ("exchange-turned", TURNED, "h200"),
+)
+"""Kernels that do not ship."""
+SPARE = 4_096
+"""Bytes of shared memory that a kernel may have less than we say."""
+SPARING = {
+    "exchange-turned": "the compiler exchanges a tile in parts where it finds them",
+}
+"""Kernels that may have less still, and why."""
 TARGETS = {"h200": 90, "b200": 100}
 TURNS = (
     '{src = "scores_2", dst = "scores_3", latency = 0, distance = 0, kind = "order"}',
@@ -77,6 +95,8 @@ def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
         name = f"{file.parent.name}-{file.stem}"
         if name not in DUPLICATES:
             found.append((name, file, "h200", None))
+    for file in sorted(ORDINARY.glob("*.ttir")):
+        found.append((f"ordinary-{file.stem}", file, "h200", None))
     for name, mode in BLACKWELL.items():
         found.append((f"b200-{Path(name).stem}", EXAMPLES / name, "b200", mode))
     return found
@@ -85,6 +105,7 @@ def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
 def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder: Path) -> str:
     """One kernel's source and what it takes, in a folder."""
     made = emit(kernel, machine, mode=mode).emitted
+    room = load_machine(machine).budget(STAGING)
     (folder / f"{name}.py").write_text(made.source, encoding="utf-8")
     meta = {
         "kernel": f"{made.name}_kernel",
@@ -92,6 +113,8 @@ def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder
         "descriptors": made.descriptors,
         "warps": made.warps,
         "maxnreg": made.maxnreg,
+        "smem": made.smem,
+        "room": room.bytes if room is not None else None,
         "capability": TARGETS[machine],
     }
     (folder / f"{name}.json").write_text(json.dumps(meta), encoding="utf-8")
@@ -104,7 +127,8 @@ def compiled(python: str, name: str, folder: Path) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return {"name": name, "error": done.stderr.strip().splitlines()[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
+    told = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return {**json.loads(done.stdout.splitlines()[-1]), "said": told["smem"], "room": told["room"]}
 
 
 def written_and_compiled(
@@ -122,10 +146,23 @@ def wrong(found: dict[str, Any]) -> str:
     return "; ".join([*told, *found["remarks"]])
 
 
+def misfit(found: dict[str, Any]) -> str:
+    """What is wrong with its shared memory; nothing if empty."""
+    if "error" in found:
+        return ""
+    taken, said = found["smem"], found["said"]
+    told = f"takes {taken:,} bytes of shared memory"
+    if found["room"] is not None and taken > found["room"]:
+        return f"{told} of {found['room']:,}"
+    if taken > said or (said - taken > SPARE) != (found["name"] in SPARING):
+        return f"{told}, and we say {said:,}"
+    return ""
+
+
 def asked(folder: Path) -> list[tuple[str, Path, str, EmitMode | None]]:
     """All that are compiled; those that do not ship are written into the folder."""
     every = [*kernels(), ("turns-attention", with_turns(folder), "h200", None)]
-    for name, kernel, machine in ATOMICS:
+    for name, kernel, machine in OTHERS:
         file = folder / f"{name}.ttir"
         file.write_text(kernel)
         every.append((name, file, machine, None))
@@ -143,9 +180,11 @@ def main(python: str) -> int:
         for found in pool.imap(made, every):
             name, why = found["name"], wrong(found)
             excuse = EXCUSED.get(name, "") if "error" not in found else ""
-            failed += bool(why) != bool(excuse)
+            large = misfit(found)
+            failed += bool(why) != bool(excuse) or bool(large)
             sizes = f"{found.get('registers')} registers, {found.get('products')} products"
-            verdict = why or "ok"
+            sizes += f", {found.get('smem')} bytes ({found.get('said')} by the model)"
+            verdict = "; ".join(filter(None, (large, why))) or "ok"
             if excuse:
                 verdict += f" (excused: {excuse})" if why else f": EXCUSED ({excuse}) for nothing"
             print(f"{name}: {sizes}: {verdict}", flush=True)

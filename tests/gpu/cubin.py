@@ -24,7 +24,11 @@ knobs.compilation.always_compile = True  # a cubin of the cache comes without wh
 knobs.nvidia.dump_ptxas_log = True
 
 PRODUCTS = ("wgmma.mma_async", "tcgen05.mma.")
-ELEMENTS = {"f16": gl.float16, "bf16": gl.bfloat16, "f32": gl.float32}
+ELEMENTS = {
+    "f16": gl.float16, "bf16": gl.bfloat16, "f32": gl.float32, "f64": gl.float64,
+    "f8E4M3FN": gl.float8e4nv, "f8E5M2": gl.float8e5, "i1": gl.int1,
+    "i8": gl.int8, "i16": gl.int16, "i32": gl.int32, "i64": gl.int64,
+}  # fmt: skip
 
 
 def source_of(path, meta):

@@ -31,7 +31,7 @@ def swept(python: str) -> dict[str, Any]:
     here = [str(ROOT / "src"), sysconfig.get_paths()["purelib"]]
     command = [python, "-c", "from stretto.cli import run; run()", "sweep", "--json", "--no-cache"]
     command += ["--function", f"{KERNEL}.py:matmul_descriptors", "--machine", "h200"]
-    command += [part for axis in GRID for part in ("--grid", axis)]
+    command += [part for axis in GRID for part in ("--axis", axis)]
     command += [p for name, type in TYPES.items() for p in ("--signature", f"{name}={type}")]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(here)}

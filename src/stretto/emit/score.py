@@ -105,9 +105,10 @@ def sizes(most: int, trips: int | None) -> tuple[int, ...]:
 class Around:
     """A loop that is not pipelined."""
 
-    lower: Value
-    upper: Value
-    step: Value
+    lower: Value | None
+    """None: it goes round while a condition holds, and nobody knows how often that is."""
+    upper: Value | None
+    step: Value | None
     body: tuple[Beat | LoopScore | Around, ...]
 
 

@@ -379,6 +379,8 @@ def _transpose(operation: Operation, operands: Sequence[Axis]) -> Axis:
     (a,) = operands
     said = operation.integers("order") or operation.integers("permutation")
     order = said or tuple(reversed(range(len(a.contiguity))))
+    if len(order) != len(a.contiguity):  # a buffer, of which nothing is known
+        return nothing_known(operation.result.type)
     return Axis(
         tuple(a.contiguity[i] for i in order),
         tuple(a.divisibility[i] for i in order),

@@ -33,7 +33,7 @@ _ONCE = frozenset(("tile.store", "tile.view_store", "tile.atomic_rmw", "tile.ato
 """What is done once, by the first replica, where it has no rows."""
 _CHEAP = frozenset(("arith.constant", "tile.range"))
 _REFUSED = frozenset(
-    ("scf.while", "tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather",
+    ("tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather",
      "tile.view_gather", "tile.view_scatter", "tile.view_reduce", "tile.scan")
 )  # fmt: skip
 
@@ -189,6 +189,12 @@ class _Axes:
                 )
                 for values in handed:
                     self._alike(operation, values)
+            case "scf.while":
+                before, after = operation.regions
+                handed = before.terminator.operands[1:], after.arguments, operation.results
+                begun = operation.operands, before.arguments, after.terminator.operands
+                for values in (*zip(*begun, strict=True), *zip(*handed, strict=True)):
+                    self._alike(operation, values)
             case "scf.if":
                 ends = [region.terminator.operands for region in operation.regions]
                 for values in zip(*ends, operation.results, strict=True):
@@ -283,6 +289,8 @@ class _Writer:
                 self._for(operation)
             case "scf.if":
                 self._if(operation)
+            case "scf.while":
+                self._while(operation)
             case "tile.view":
                 self._view(operation)
             case "tile.view_load":
@@ -429,6 +437,16 @@ class _Writer:
         condition = self._new[0][operation.operands[0]]
         regions = [self._region(region, (), operation.results) for region in operation.regions]
         self._finish(operation, (condition,), regions)
+
+    def _while(self, operation: Operation) -> None:
+        before, after = operation.regions
+        begun = self._handed(operation.operands, before.arguments)
+        asked = (before.terminator.operands[0], *operation.results)
+        regions = [
+            self._region(before, self._receive(before.arguments), asked),
+            self._region(after, self._receive(after.arguments), before.arguments),
+        ]
+        self._finish(operation, begun, regions)
 
     def _finish(
         self, operation: Operation, operands: Sequence[Value], regions: Sequence[Region]

@@ -163,12 +163,15 @@ class Kernel:
 
 def carried_from(operations: Iterable[Operation]) -> dict[Value, Value]:
     """What each carried argument of the loops among some operations begins with."""
-    return {
-        inner: outer
-        for op in operations
-        if op.name == "scf.for"
-        for inner, outer in zip(op.regions[0].arguments[1:], op.operands[3:], strict=True)
-    }
+    found: dict[Value, Value] = {}
+    for op in operations:
+        if op.name == "scf.for":
+            found.update(zip(op.regions[0].arguments[1:], op.operands[3:], strict=True))
+        elif op.name == "scf.while":
+            before, after = op.regions
+            found.update(zip(before.arguments, op.operands, strict=True))
+            found.update(zip(after.arguments, before.terminator.operands[1:], strict=True))
+    return found
 
 
 def root_of(

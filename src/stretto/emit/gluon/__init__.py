@@ -8,6 +8,7 @@ turns        who waits for another agent's turn
 atomics      atomic operations
 layouts      which thread holds which element
 scratch      registers that conversions take
+exchange     shared memory that conversions take
 expressions  operations as Gluon writes them
 adding       one agent's part in sums
 agent        one agent's part of the kernel
@@ -18,6 +19,6 @@ source       the file
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.plan import Looped, Worker
-from stretto.emit.gluon.source import Emitted, emit_gluon
+from stretto.emit.gluon.source import Emitted, SharedMemoryError, emit_gluon
 
-__all__ = ["EmitError", "Emitted", "Looped", "Worker", "emit_gluon"]
+__all__ = ["EmitError", "Emitted", "Looped", "SharedMemoryError", "Worker", "emit_gluon"]

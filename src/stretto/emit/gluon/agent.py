@@ -7,12 +7,20 @@ program is written by `LoopWriter`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stretto.emit.gluon.adding import SumWriter
 from stretto.emit.gluon.atomics import ADDS, ATOMIC, atomic
-from stretto.emit.gluon.expressions import EmitError, dtype, literal, wrapped
-from stretto.emit.gluon.layouts import Layout, Layouts, factor
+from stretto.emit.gluon.exchange import Exchange
+from stretto.emit.gluon.expressions import (
+    EmitError,
+    everywhere,
+    literal,
+    unwritten,
+    wrapped,
+    zeros,
+)
+from stretto.emit.gluon.layouts import SPLIT, Layout, Layouts, factor
 from stretto.emit.gluon.plan import (
     SMEM_READ,
     SMEM_WRITE,
@@ -23,7 +31,7 @@ from stretto.emit.gluon.plan import (
 from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, on_its_own
 from stretto.emit.gluon.text import RESERVED, Lines, Names
 from stretto.emit.gluon.tracing import Tracer
-from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.emit.gluon.values import Shown, computed, half, halves, in_layout, seen_through, whole
 from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
 from stretto.kernel.lowering.written import (
@@ -38,8 +46,10 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
 
-_SILENT = frozenset(("assume", "assert", "token", "scf.yield", "tile.return", "alloc_tensor"))
-_UNSUPPORTED = frozenset((COPY, "barrier", "scf.while"))
+_SILENT = frozenset(
+    ("assume", "assert", "token", "scf.yield", "scf.condition", "tile.return", "alloc_tensor")
+)
+_UNSUPPORTED = frozenset((COPY, "barrier"))
 
 
 class AgentWriter:
@@ -52,8 +62,8 @@ class AgentWriter:
         self.tracer = tracer
         self._score: list[Part] = []
         self.worker = worker
-        self.layouts = layouts
         self.lines = Lines()
+        self.layouts = Exchange(layouts, self.lines)
         self.used: dict[str, None] = {}
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
         outside = {name for name, _ in plan.named.values()}
@@ -158,7 +168,7 @@ class AgentWriter:
             self.bind(value, found)
         return found
 
-    def _make(self, value: Value) -> Shown:
+    def _make(self, value: Value) -> Shown:  # noqa: PLR0912 - one case a kind
         if value in self._parameters:
             return Shown(self.take(self._parameters[value]))
         made = self.plan.maker.get(value)
@@ -185,16 +195,30 @@ class AgentWriter:
             told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"
             hint = "hand the number to the kernel as an argument; or --mode unspecialized"
             raise EmitError(f"{told} needs it too, for its loops or addresses", made, hint)
-        if made.regions and kind != "scf.while":
+        if made.regions:
             told = f"{self.worker.name} takes `{value.name or kind}`, which another agent has"
             hint = "a branch or a loop is one agent's: --consumers 1, or --mode unspecialized"
             raise EmitError(f"{told} in its registers", made, hint)
-        if made.regions or kind in _UNSUPPORTED:
-            raise EmitError(f"`{kind}` has no Gluon yet", made)
+        if kind in _UNSUPPORTED:
+            raise unwritten(made)
+        if kind == SPLIT:
+            return self._split(made, value)
         shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
         if isinstance(value.type, Tile):
             self.beat("work", made)
         return self.assign(value, shown.text, shown.layout)
+
+    def _split(self, operation: Operation, value: Value) -> Shown:
+        """The two halves of a tile; one of them is wanted now."""
+        text = halves(operation, self.value(operation.operands[0]), self.layouts)
+        names = [self.names.give(result.name or "half") for result in operation.results]
+        self.say(f"{', '.join(names)} = {text}")
+        self.beat("work", operation)
+        for result, name in zip(operation.results, names, strict=True):
+            home = self.layouts.of(result)
+            self.say(f"{name} = {half(operation, name, result, self.layouts)}")
+            self.bind(result, Shown(name, home))
+        return self._scopes[-1][value]
 
     def _work_tile(self, operation: Operation, value: Value) -> Shown:
         """Of tiles in a row: the number of one, and whether there is such."""
@@ -218,11 +242,11 @@ class AgentWriter:
         shown = self.value(value)
         assert isinstance(value.type, Tile)
         if shown.layout is None:
-            return f"gl.full({list(value.type.shape)}, {shown.text}, {dtype(value.type)}, {layout})"
+            return everywhere(shown.text, value.type, layout)
         if not shown.whole:
-            zero = f"gl.zeros({list(value.type.shape)}, {dtype(value.type)}, {shown.layout})"
+            zero = zeros(value.type, shown.layout)
             shown = Shown(f"({zero} + {shown.text})", shown.layout)
-        return in_layout(shown, layout)
+        return in_layout(shown, layout, value.type, self.layouts)
 
     def zeros(self, shape: Sequence[int], layout: Layout) -> str:
         """Where a product begins that adds to nothing."""
@@ -282,9 +306,13 @@ class AgentWriter:
                 self._for(operation)
         elif kind == "scf.if":
             self._if(operation)
+        elif kind == "scf.while":
+            self._while(operation)
+        elif kind == "barrier" and len(self.plan.workers) == 1:
+            self.say("gl.thread_barrier()")
         elif kind in _UNSUPPORTED:
-            if self.plan.owner(operation) == self.worker.name or kind == "scf.while":
-                raise EmitError(f"`{kind}` has no Gluon yet", operation)
+            if self.plan.owner(operation) == self.worker.name:
+                raise unwritten(operation)
         elif kind not in _SILENT and self.plan.owner(operation) == self.worker.name:
             self._plain(operation)
 
@@ -328,7 +356,7 @@ class AgentWriter:
         elif kind in (SUM_WRITE, SUM_READ) or opcode(kind).accumulator is not None:
             self._multiply(operation)
         elif all(isinstance(result.type, Token) for result in operation.results):
-            raise EmitError(f"`{kind}` has no Gluon yet", operation)
+            raise unwritten(operation)
 
     def _combine(self, operation: Operation) -> None:
         result, shown = operation.result, self.atomic(operation, self.value)
@@ -378,8 +406,7 @@ class AgentWriter:
             self.say(f"gl.store({', '.join(texts)})")
             return
         layout = self.layouts.of(address)
-        shown = [whole(value(v), operation, i) for i, v in enumerate((address, data, *mask))]
-        texts = [in_layout(one, layout) for one in shown]
+        texts = self._all_in(layout, operation, value)
         self.say(f"gl.store({', '.join(texts)})")
 
     def atomic(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
@@ -388,20 +415,30 @@ class AgentWriter:
         shown = [whole(value(v), operation, i) for i, v in enumerate(operands)]
         if len(shown) == 3 and shown[2] == Shown("True") and kind_of(operation) == ADDS:
             shown.pop()
+        if self.plan.is_read(result):
+            self.layouts.told(result.type)
         if not isinstance(result.type, Tile):
             return Shown(atomic(operation, [one.text for one in shown]))
         layout = self.layouts.of(operands[0])
         texts = [self._in(one, v, layout) for one, v in zip(shown, operands, strict=False)]
         found = Shown(atomic(operation, texts), layout)
         home = self.layouts.of(result)
-        return Shown(in_layout(found, home), home)
+        return Shown(in_layout(found, home, result.type, self.layouts), home)
 
-    @staticmethod
-    def _in(shown: Shown, value: Value, layout: Layout) -> str:
+    def _all_in(
+        self, layout: Layout, operation: Operation, value: Callable[[Value], Shown]
+    ) -> list[str]:
+        """Operands, all of them in a layout."""
+        return [
+            in_layout(whole(value(v), operation, i), layout, v.type, self.layouts)
+            for i, v in enumerate(operation.operands)
+        ]
+
+    def _in(self, shown: Shown, value: Value, layout: Layout) -> str:
         """A tile in a layout, also where it is a number everywhere."""
         if shown.layout is not None or not isinstance(value.type, Tile):
-            return in_layout(shown, layout)
-        return f"gl.full({list(value.type.shape)}, {shown.text}, {dtype(value.type)}, {layout})"
+            return in_layout(shown, layout, value.type, self.layouts)
+        return everywhere(shown.text, value.type, layout)
 
     def loaded(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
         """Addresses to registers."""
@@ -409,8 +446,7 @@ class AgentWriter:
         if not isinstance(result.type, Tile):
             return Shown(f"gl.load({', '.join(value(v).text for v in operation.operands)})")
         layout = self.layouts.of(result)
-        shown = [whole(value(v), operation, i) for i, v in enumerate(operation.operands)]
-        texts = [in_layout(one, layout) for one in shown]
+        texts = self._all_in(layout, operation, value)
         return Shown(f"gl.load({', '.join(texts)})", layout)
 
     def _product(self, operation: Operation) -> None:
@@ -435,7 +471,7 @@ class AgentWriter:
         """The left factor of a product: from shared memory, or from registers."""
         if isinstance(value.type, Buffer):
             return self.buffer(value)
-        return in_layout(shown(value), factor(value.type, layout))
+        return in_layout(shown(value), factor(value.type, layout), value.type, self.layouts)
 
     # Control flow ------------------------------------------------------------------------------
 
@@ -451,16 +487,11 @@ class AgentWriter:
         if self.copies_only and not any(self._has_work(op) for op in body.walk()):
             return
         index, *arguments = body.arguments
-        carried: list[tuple[int, str]] = []
         bounds = [self.value(v).text for v in (lower, upper, step)]
         held = [v for v in self._outer(body) if self.known(v) is None]
         for value in held:
             self.value(value)
-        for i, (argument, first) in enumerate(zip(arguments, begun, strict=True)):
-            if self._mine(argument):
-                name = self.names.give(argument.name or "carried")
-                self.say(f"{name} = {self._carried(first, argument)}")
-                carried.append((i, name))
+        carried = self._begin(begun, arguments)
         name = self.names.give(index.name or "i")
         read = self._read
         self._read = {}
@@ -468,19 +499,83 @@ class AgentWriter:
         with self.lines.block(f"for {name} in range({', '.join(bounds)}):"):
             self.enter()
             self.bind(index, Shown(name))
-            for i, called in carried:
-                self.bind(arguments[i], self._as(arguments[i], called))
+            for argument, called in carried.items():
+                self.bind(argument, self._as(argument, called))
             self.region(body)
-            ends = [self._carried(body.terminator.operands[i], arguments[i]) for i, _ in carried]
-            moved = [(c, e) for (_, c), e in zip(carried, ends, strict=True) if c != e]
-            if moved:
-                self.say(f"{', '.join(c for c, _ in moved)} = {', '.join(e for _, e in moved)}")
+            self._move(carried, zip(arguments, body.terminator.operands, strict=True))
             self._hand_back(body)
             self.leave()
         self._score = [*before, Around(lower, upper, step, tuple(self._score))]
         self._read |= read
-        for i, called in carried:
-            self.bind(operation.results[i], self._as(arguments[i], called))
+        for argument, result in zip(arguments, operation.results, strict=True):
+            if argument in carried:
+                self.bind(result, self._as(argument, carried[argument]))
+
+    def _while(self, operation: Operation) -> None:
+        """As long as a condition holds, which is worked out before it and behind each turn."""
+        before, after = operation.regions
+        if self.copies_only and not any(self._has_work(op) for op in operation.walk()):
+            return
+        for value in self._outer(before) + self._outer(after):
+            self.value(value)
+        begun = self._begin(operation.operands, before.arguments)
+        handed = {
+            result: self.names.give(result.name or argument.name or "carried")
+            for result, argument in zip(operation.results, after.arguments, strict=True)
+            if self._mine(argument)
+        }
+        goes_on = self.names.give("goes_on")
+        self._condition(before, begun, operation.results, handed, goes_on)
+        read, self._read = self._read, {}
+        score, self._score = self._score, []
+        with self.lines.block(f"while {goes_on}:"):
+            self.enter()
+            for result, argument in zip(operation.results, after.arguments, strict=True):
+                if result in handed:
+                    self.bind(argument, self._as(argument, handed[result]))
+            self.region(after)
+            self._move(begun, zip(before.arguments, after.terminator.operands, strict=True))
+            self._hand_back(after)
+            self._condition(before, begun, operation.results, handed, goes_on)
+            self.leave()
+        self._score = [*score, Around(None, None, None, tuple(self._score))]
+        self._read |= read
+        for result, name in handed.items():
+            self.bind(result, self._as(result, name))
+
+    def _begin(self, first: Sequence[Value], arguments: Sequence[Value]) -> dict[Value, str]:
+        """Variables of what a loop carries, with what they begin with."""
+        found: dict[Value, str] = {}
+        for argument, value in zip(arguments, first, strict=True):
+            if self._mine(argument):
+                found[argument] = self.names.give(argument.name or "carried")
+                self.say(f"{found[argument]} = {self._carried(value, argument)}")
+        return found
+
+    def _condition(
+        self,
+        before: Region,
+        begun: Mapping[Value, str],
+        results: Sequence[Value],
+        handed: Mapping[Value, str],
+        goes_on: str,
+    ) -> None:
+        """Whether a `while` goes round once more, and with what."""
+        self.enter()
+        for argument, name in begun.items():
+            self.bind(argument, self._as(argument, name))
+        self.region(before)
+        condition, *values = before.terminator.operands
+        self.say(f"{goes_on} = {self.value(condition).text}")
+        self._move(handed, zip(results, values, strict=True))
+        self.leave()
+
+    def _move(self, names: Mapping[Value, str], ends: Iterable[tuple[Value, Value]]) -> None:
+        """What variables are from here on, all at once."""
+        moved = [(names[like], self._carried(value, like)) for like, value in ends if like in names]
+        moved = [(name, text) for name, text in moved if name != text]
+        if moved:
+            self.say(f"{', '.join(n for n, _ in moved)} = {', '.join(t for _, t in moved)}")
 
     def _hand_back(self, region: Region) -> None:
         """At its end: tiles that are filled each time it runs may be filled again."""

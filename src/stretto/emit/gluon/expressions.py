@@ -67,6 +67,24 @@ _ROWS = {
     "math.fma": "gl.fma({0}, {1}, {2})",
     "offset": "{0} + {1}",
 }
+_UNSIGNED = {
+    "arith.divui": "{0} // {1}",
+    "arith.remui": "{0} % {1}",
+    "arith.shrui": "{0} >> {1}",
+    "arith.maxui": "gl.maximum({0}, {1})",
+    "arith.minui": "gl.minimum({0}, {1})",
+    "arith.ceildivui": "gl.cdiv({0}, {1})",
+    "arith.mulhiui": "gl.umulhi({0}, {1})",
+}
+"""Of integers that are taken without a sign, which the types of Gluon tell and ours do not."""
+_UNSIGNED_COMPARED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
+_INSTEAD = {
+    "barrier": "in one group of warps it has: --mode unspecialized",
+    "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
+    "scan": "sums on the way are left to Triton",
+}
+TRITONS = "at a launch, Triton's own kernel runs it"
+"""What becomes of a kernel that is not emitted."""
 _CASTS = frozenset(
     f"arith.{name}"
     for name in (
@@ -110,6 +128,19 @@ def dtype(type: Type) -> str:
     raise EmitError(f"Gluon has no type {element}")
 
 
+def everywhere(text: str, type: Tile, layout: object) -> str:
+    """A number, or an address, in each place of a tile."""
+    if isinstance(type.element, Pointer):
+        return f"{zeros(type, layout)} + {wrapped(text)}"
+    return f"gl.full({list(type.shape)}, {text}, {dtype(type)}, {layout})"
+
+
+def zeros(type: Tile, layout: object) -> str:
+    """What a part of a tile is added to, to have its full shape; addresses take offsets."""
+    element = "gl.int32" if isinstance(type.element, Pointer) else dtype(type)
+    return f"gl.zeros({list(type.shape)}, {element}, {layout})"
+
+
 def literal(value: Attribute, type: Type) -> str:
     """A number."""
     element = type.element if isinstance(type, Tile) else type
@@ -125,11 +156,17 @@ def literal(value: Attribute, type: Type) -> str:
     return repr(number)
 
 
-def expression(operation: Operation, operands: Sequence[str]) -> str:
+def expression(operation: Operation, operands: Sequence[str]) -> str:  # noqa: PLR0912
     """An operation element by element, or a reduction; EmitError where Gluon has none."""
     kind = kind_of(operation)
     if kind in _ROWS:
         return _ROWS[kind].format(*operands)
+    if kind == "int_to_pointer":
+        return f"{operands[0]}.to(gl.pointer_type({DTYPES[_pointee(operation)]}))"
+    if kind == "pointer_to_int":
+        return f"{operands[0]}.to({dtype(operation.result.type)})"
+    if kind == "arith.bitcast":
+        return f"{operands[0]}.to({dtype(operation.result.type)}, bitcast=True)"
     if kind in _CASTS:
         if isinstance(operation.result.type, Pointer):
             raise EmitError("an address cannot be cast", operation)
@@ -138,13 +175,44 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         sign = _COMPARED.get(operation.text("predicate"))
         if sign is not None:
             return f"{operands[0]} {sign} {operands[1]}"
+        sign = _UNSIGNED_COMPARED.get(operation.text("predicate"))
+        if sign is not None and kind == "arith.cmpi":
+            a, b = _without_signs(operation, operands)
+            return f"{a} {sign} {b}"
+    if kind in _UNSIGNED:
+        text = _UNSIGNED[kind].format(*_without_signs(operation, operands))
+        return f"({text}).to({dtype(operation.result.type)})"
     if kind in _REDUCED:
         return _REDUCED[kind].format(*operands, axis=operation.integer("axis"))
     if kind == "block_index":
         return f"gl.program_id({operation.integer('axis')})"
     if kind == "block_count":
         return f"gl.num_programs({operation.integer('axis')})"
-    raise EmitError(f"`{kind}` has no Gluon yet", operation)
+    raise unwritten(operation)
+
+
+def unwritten(operation: Operation, where: str = "") -> EmitError:
+    """That an operation has no Gluon, and what to do."""
+    kind = kind_of(operation)
+    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, _INSTEAD.get(kind, TRITONS))
+
+
+def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
+    """Integers of the same bits without a sign."""
+    type = dtype(operation.operands[0].type).replace("gl.int", "gl.uint")
+    numbers = [f"gl.to_tensor({text})" if _is_number(text) else text for text in operands]
+    return [f"{text}.to({type})" for text in numbers]
+
+
+def _is_number(text: str) -> bool:
+    return text.strip("()").removeprefix("-").isdecimal()
+
+
+def _pointee(operation: Operation) -> str:
+    type = operation.result.type
+    element = type.element if isinstance(type, Tile) else type
+    assert isinstance(element, Pointer)
+    return element.pointee.element
 
 
 def wrapped(text: str) -> str:

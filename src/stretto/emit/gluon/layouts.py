@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from stretto.emit.gluon.sums import SUM_READ
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.axes import analyse
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type, shape_of
@@ -24,6 +25,8 @@ from stretto.vocabulary.spaces import SPACES, STAGING
 
 THREADS = 32
 """Of a warp."""
+SPLIT, JOIN, HALVES = "split", "join", 2
+"""A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""
 VECTOR_BITS = 128
 """What a thread moves at once."""
 
@@ -53,41 +56,69 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """Elements of a thread, threads of a warp and warps along each axis."""
+
+    size: tuple[int, ...]
+    threads: tuple[int, ...]
+    warps: tuple[int, ...]
+    order: tuple[int, ...]
+    """Along which axes they are counted, the first of them first."""
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        parts = [list(part) for part in (self.size, self.threads, self.warps, self.order)]
+        return f"gl.BlockedLayout({', '.join(map(str, parts))})"
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """In rows over all threads, so many elements at once."""
+    """In rows over all threads, so many elements at once; or in columns, along another dimension
+    than the last."""
 
     shape: tuple[int, ...]
     warps: int
     vector: int
+    along: int | None = None
+    """The dimension along which neighbours lie in memory; None: the last."""
 
     @property
     def name(self) -> str:
         """The constant that holds it."""
-        return "rows_" + "x".join(map(str, self.shape)).replace("x", "_")
+        sizes = "_".join(map(str, self.shape))
+        return f"rows_{sizes}" if self.along is None else f"columns_{sizes}_along_{self.along}"
 
     def __str__(self) -> str:
         return self.name
 
     @property
-    def text(self) -> str:
-        """As Gluon writes it."""
+    def blocked(self) -> Blocked:
+        """Which thread has what."""
         rank = len(self.shape)
+        order = list(reversed(range(rank)))
+        if self.along is not None:
+            order.remove(self.along)
+            order.insert(0, self.along)
+        first, last = order[-1], order[0]
         size = [1] * rank
-        size[-1] = min(self.vector, self.shape[-1])
+        size[last] = min(self.vector, self.shape[last])
         threads, left = [1] * rank, THREADS
-        for i in reversed(range(rank)):
+        for i in order:
             threads[i] = min(left, max(1, self.shape[i] // size[i]))
             left //= threads[i]
-        threads[0] *= left
+        threads[first] *= left
         warps = [1] * rank
-        warps[0] = self.warps
-        if rank == 1 or self.shape[0] < self.warps * threads[0]:
-            first = max(1, min(self.warps, self.shape[0] // threads[0]))
-            warps = [1] * rank
-            warps[0] = first
-            warps[-1] *= self.warps // first
-        order = list(reversed(range(rank)))
-        return f"gl.BlockedLayout({size}, {threads}, {warps}, {order})"
+        warps[first] = max(1, min(self.warps, self.shape[first] // threads[first]))
+        # What is left of them repeats the tile, or goes on along it.
+        rest = last if self.shape[last] > size[last] * threads[last] else first
+        warps[rest] *= self.warps // warps[first]
+        return Blocked(tuple(size), tuple(threads), tuple(warps), tuple(order))
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        return self.blocked.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +149,17 @@ class Lanes:
         return self.name
 
     @property
-    def text(self) -> str:
-        """As Gluon writes it: two threads share a row where there are 64."""
+    def blocked(self) -> Blocked:
+        """Which thread has what: two threads share a row where there are 64."""
         groups = self.warps // 4
         beside = 2 if self.rows == 64 else 1
-        size = [1, self.columns // (groups * beside)]
-        return f"gl.BlockedLayout({size}, [{THREADS // beside}, {beside}], [4, {groups}], [0, 1])"
+        size = (1, self.columns // (groups * beside))
+        return Blocked(size, (THREADS // beside, beside), (4, groups), (0, 1))
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        return self.blocked.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +198,22 @@ class Layouts:
     def __init__(self, kernel: Kernel, warps: int) -> None:
         self._warps = warps
         self._of: dict[Value, Layout] = {}
+        self._loaded: dict[Value, Layout] = {}
+        """What is loaded, and the addresses."""
         operations = list(kernel.walk())
         # Tiles of one shape meet: a narrower load for one is less than a conversion of the other.
         self._vectors: dict[tuple[int, ...], int] = {}
+        loads = [op for op in operations if kind_of(op) == LOAD and _is_tile(op.results[0])]
+        for operation in loads:
+            made = operation.results[0].type
+            assert isinstance(made, Tile)
+            known = self._vectors.get(made.shape, VECTOR_BITS)
+            self._vectors[made.shape] = min(known, self._vector(made))
         for operation in operations:
-            made = operation.results[0].type if kind_of(operation) == LOAD else None
-            if isinstance(made, Tile):
-                known = self._vectors.get(made.shape, VECTOR_BITS)
-                self._vectors[made.shape] = min(known, self._vector(made))
+            if kind_of(operation) in (SPLIT, JOIN):  # a thread has both halves
+                pairs = operation.operands[0] if kind_of(operation) == SPLIT else operation.result
+                self._vectors[shape_of(pairs.type)] = HALVES
+        along = _along(kernel, loads)
         for operation in operations:
             row = opcode(kind_of(operation))
             if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
@@ -177,11 +221,16 @@ class Layouts:
             elif kind_of(operation) == SUM_READ:
                 rows, columns = shape_of(operation.result.type)
                 self._of[operation.result] = Lanes(rows, columns, warps)
-            elif kind_of(operation) == LOAD and isinstance(operation.results[0].type, Tile):
-                # In rows: neighbouring threads read neighbouring elements, and each is held once.
-                self._of[operation.results[0]] = self._rows(operation.results[0].type)
-                self._of[operation.operands[0]] = self._of[operation.results[0]]
         self._factors(operations)
+        for operation in loads:
+            # Neighbouring threads read neighbouring elements, and each is held once.
+            made = operation.results[0]
+            assert isinstance(made.type, Tile)
+            layout = self._rows(made.type, along.get(operation))
+            self._loaded[made] = self._loaded[operation.operands[0]] = layout
+        # What meets a product is laid out as it is: what is loaded is converted, not the sum.
+        self._alike(operations)
+        self._of.update(self._loaded)
         self._spread(operations)
         # The largest first: a column that is spread over a tile is laid out as the tile is.
         tiles = dict.fromkeys(v for op in operations for v in (*op.operands, *op.results))
@@ -233,13 +282,24 @@ class Layouts:
         each = max(1, type.elements // (THREADS * self._warps))
         return min(max(1, VECTOR_BITS // max(bits, 8)), each)
 
-    def _rows(self, type: Tile) -> Layout:
+    def _rows(self, type: Tile, along: int | None = None) -> Layout:
         vector = self._vectors.get(type.shape) or self._vector(type)
-        return Rows(type.shape, self._warps, vector)
+        return Rows(type.shape, self._warps, vector, along)
 
     def _spread(self, operations: Sequence[Operation]) -> None:
         """Among tiles of one shape first, then to those with a dimension more or less."""
         while True:
+            before = len(self._of)
+            self._alike(operations)
+            for operation in operations:
+                self._sliced(operation)
+            if len(self._of) == before:
+                return
+
+    def _alike(self, operations: Sequence[Operation]) -> None:
+        """Among tiles of one shape."""
+        before = -1
+        while len(self._of) != before:
             before = len(self._of)
             for operation in operations:
                 for values in _alike(operation):
@@ -247,15 +307,9 @@ class Layouts:
                     if known is not None:
                         for value in values:
                             self._put(value, known)
-            if len(self._of) != before:
-                continue
-            for operation in operations:
-                self._sliced(operation)
-            if len(self._of) == before:
-                return
 
     def _put(self, value: Value, layout: Layout) -> None:
-        if isinstance(value.type, Tile):
+        if isinstance(value.type, Tile) and value not in self._loaded:
             self._of.setdefault(value, layout)
 
     def _sliced(self, operation: Operation) -> None:
@@ -280,6 +334,29 @@ class Layouts:
             self._put(larger, found.parent)
 
 
+def _is_tile(value: Value) -> bool:
+    return isinstance(value.type, Tile)
+
+
+def _along(kernel: Kernel, loads: Sequence[Operation]) -> dict[Operation, int]:
+    """Loads whose neighbours in memory lie along another dimension than the last, and along which.
+
+    A right factor that is stored with its rows of K in one piece is such a one.
+    """
+    deep = [op for op in loads if len(shape_of(op.results[0].type)) > 1]
+    if not deep:
+        return {}
+    axes = analyse(kernel)
+    found: dict[Operation, int] = {}
+    for operation in deep:
+        shape = shape_of(operation.results[0].type)
+        axis = axes.get(operation.operands[0])
+        runs = [1] * len(shape) if axis is None else list(map(min, axis.contiguity, shape))
+        if max(runs) > runs[-1]:
+            found[operation] = runs.index(max(runs))
+    return found
+
+
 def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
     """Tiles that are laid out alike."""
     kind = kind_of(operation)
@@ -293,6 +370,13 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
                 operation.results,
                 strict=True,
             )
+        case "scf.while":
+            before, after = operation.regions
+            yield from zip(
+                operation.operands, before.arguments, after.terminator.operands, strict=True
+            )
+            handed = before.terminator.operands[1:]
+            yield from zip(handed, after.arguments, operation.results, strict=True)
         case "scf.if":
             ends = [region.terminator.operands for region in operation.regions]
             yield from zip(*ends, operation.results, strict=True)

@@ -26,8 +26,14 @@ from typing import Literal
 
 from stretto.emit.gluon.agent import AgentWriter
 from stretto.emit.gluon.atomics import ATOMIC
-from stretto.emit.gluon.expressions import EmitError, expression, literal, wrapped
-from stretto.emit.gluon.layouts import Layout, factor
+from stretto.emit.gluon.expressions import (
+    EmitError,
+    expression,
+    literal,
+    unwritten,
+    wrapped,
+)
+from stretto.emit.gluon.layouts import SPLIT, Layout, factor
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
 from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.steps import Steps, steps_of
@@ -35,7 +41,7 @@ from stretto.emit.gluon.sums import on_its_own
 from stretto.emit.gluon.tracing import Tracer
 from stretto.emit.gluon.trips import known_trips, trips
 from stretto.emit.gluon.turns import Turn
-from stretto.emit.gluon.values import Shown, computed, in_layout, seen_through, whole
+from stretto.emit.gluon.values import Shown, computed, half, halves, in_layout, seen_through, whole
 from stretto.emit.score import Beat, BeatKind, LoopScore, sizes
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
@@ -242,7 +248,7 @@ class LoopWriter:
         # Triton fails on a branch that is never taken: a count that is known decides here.
         self._known = known_trips(self._loop.operation, a.plan.maker)
         a.say(f"{self._n} = {trips(lower, upper, step, self._known)}")
-        self._ends: list[tuple[Value, str]] = []
+        self._ends: list[tuple[Value, Shown]] = []
         for argument, value, result in zip(
             self._body.arguments[1:],
             self._body.terminator.operands,
@@ -259,10 +265,12 @@ class LoopWriter:
             variable = self._variable(value)
             begun = self._loop.operation.operands[3 + self._body.arguments.index(argument) - 1]
             if isinstance(argument.type, Tile):
-                a.say(f"{variable} = {a.tile(begun, a.layouts.of(argument))}")
+                layout = a.layouts.of(value)  # as the loop leaves it
+                a.say(f"{variable} = {a.tile(begun, layout)}")
+                self._ends.append((result, Shown(variable, layout)))
             else:
                 a.say(f"{variable} = {a.value(begun).text}")
-            self._ends.append((result, variable))
+                self._ends.append((result, Shown(variable)))
 
     def _prepare(self, value: Value) -> None:
         """A value from outside, written before the loop; tiles in shared memory are waited for."""
@@ -295,9 +303,8 @@ class LoopWriter:
         return self._program.loop.op(op).results[number]
 
     def _after(self) -> None:
-        for result, variable in self._ends:
-            tile = isinstance(result.type, Tile)
-            self._a.bind(result, Shown(variable, self._a.layouts.of(result) if tile else None))
+        for result, shown in self._ends:
+            self._a.bind(result, shown)
 
     def _lay_out(self, product: Operation) -> None:
         """The left factor as a product takes it, once: threads hand it over in shared memory."""
@@ -306,7 +313,7 @@ class LoopWriter:
             shown, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
             if shown.layout not in (None, wanted) and (left, wanted) not in self._factors:
                 name = self._a.names.give(f"{shown.text}_factor")
-                self._a.say(f"{name} = {in_layout(shown, wanted)}")
+                self._a.say(f"{name} = {in_layout(shown, wanted, left.type, self._a.layouts)}")
                 self._factors[left, wanted] = name
 
     def _inside(self, value: Value) -> bool:
@@ -756,12 +763,18 @@ class LoopWriter:
             a.say(f"tma_store({descriptor}, [{at}], {self._shared(way, i, 0)})")
             a.stores = True
         elif operation.regions or not operation.results:
-            raise EmitError(f"`{kind}` in a pipelined loop has no Gluon yet", operation)
+            raise unwritten(operation, " in a pipelined loop")
         else:
             self._compute(way, i, operation)
 
     def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
         shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        if kind_of(operation) == SPLIT:
+            names = [self._variable(result) for result in operation.results]
+            self._a.say(f"{', '.join(names)} = {halves(operation, shown[0], self._a.layouts)}")
+            for name, result in zip(names, operation.results, strict=True):
+                self._a.say(f"{name} = {half(operation, name, result, self._a.layouts)}")
+            return
         text = computed(operation, shown, self._a.layouts).text
         if self._narrows_ahead(i, operation):
             self._a.holds = True
@@ -790,7 +803,8 @@ class LoopWriter:
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
         if any((ring, True) in self._touched(j) for j in stores):
             a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
-        text = in_layout(shown, a.layouts.of(operation.operands[0]))
+        source = operation.operands[0]
+        text = in_layout(shown, a.layouts.of(source), source.type, a.layouts)
         a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
         a.say("fence_async_shared()")
 
@@ -827,7 +841,7 @@ class LoopWriter:
             first = self._factors.get((left, wanted), shown.text)
             if first == shown.text and shown.layout != wanted:
                 first = f"{variable}_a"
-                a.say(f"{first} = {in_layout(shown, wanted)}")
+                a.say(f"{first} = {in_layout(shown, wanted, left.type, a.layouts)}")
                 keep = (first,)
             elif not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way):
                 outside = first
@@ -838,7 +852,7 @@ class LoopWriter:
         elif isinstance(wires[2], Accumulated):
             total = variable
         else:
-            total = in_layout(self._operand(way, i, 2), layout)
+            total = in_layout(self._operand(way, i, 2), layout, result.type, a.layouts)
         a.say(f"{variable} = warpgroup_mma({first}, {second}, {total}, is_async=True)")
         way.pending.append(Flight(i.op, variable, keep, outside))
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from stretto.emit.gluon.atomics import ATOMIC, COMMUTING, order_of
 from stretto.emit.gluon.expressions import EmitError
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import carried_from, kind_of, root_of
 
@@ -109,7 +110,7 @@ def _accesses(
             by_tma = kind in (TMA_LOAD, TMA_STORE)
             writes = kind not in (TMA_LOAD, LOAD)
             reads = kind not in (TMA_STORE, STORE)
-            loop = top if any(inner.name == "scf.for" for inner in top.walk()) else None
+            loop = top if any(inner.name in LOOPS for inner in top.walk()) else None
             array = root_of(address, maker, carried, _through)
             yield _Access(op, array, reads, writes, by_tma, agent_of(op), loop)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.ordering import require_order
@@ -20,6 +21,7 @@ from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
 from stretto.emit.gluon.turns import Turn, find_turns
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
@@ -31,6 +33,12 @@ from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
+SWIZZLED = 128
+"""Bytes of a row, at most, whose order in shared memory differs from one of 8 rows to the next."""
+BARRIERS_ALIGNED = 16
+"""Bytes of which barriers that are allocated together take a multiple."""
+EITHER_BITS = 16
+"""Of elements of factors that a product takes by rows and by columns."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class SharedTile:
     """Whether it is filled again and again, in a loop around those that are pipelined."""
     readers: int = 0
     """How many agents read it."""
+    turned: bool = False
+    """Whether its columns lie in one piece, not its rows."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +127,12 @@ class Plan:
         default_factory=dict[tuple[Value, tuple[int, ...]], Descriptor]
     )
     maker: dict[Value, Operation] = field(default_factory=dict[Value, Operation])
+    turned: set[Value] = field(default_factory=set[Value])
+    """Buffers whose columns lie in one piece: products of other than 16 bits want K so."""
     named: dict[Value, tuple[str, str]] = field(default_factory=dict[Value, tuple[str, str]])
     """Of each parameter: its name in the kernel, and what the host gives for it."""
+    scratch: int = 0
+    """Bytes of shared memory that Triton takes beside what is allocated."""
 
     @property
     def copier(self) -> str:
@@ -165,6 +179,16 @@ class Plan:
                 return value
         return value
 
+    def is_turned(self, value: Value) -> bool:
+        """Whether a name of a buffer has rows for its columns."""
+        turned = False
+        while (made := self.maker.get(value)) is not None and isinstance(value.type, Buffer):
+            if opcode(kind_of(made)).allocates or not opcode(kind_of(made)).view:
+                break
+            turned ^= kind_of(made) == "transpose"
+            value = made.operands[0]
+        return turned
+
     def shared_rings(self) -> list[Ring]:
         """The rings, each once: loops one after the other may share one."""
         return list({ring.name: ring for ring in self.rings.values()}.values())
@@ -177,13 +201,27 @@ class Plan:
     def bytes(self) -> int:
         """Shared memory in all."""
         rings = sum(
-            ring.depth * (ring.bytes + (ring.full + ring.free) * BARRIER_BYTES)
+            _placed(ring.depth * ring.bytes, ring) + (ring.full + ring.free) * _barriers(ring.depth)
             for ring in self.shared_rings()
         )
-        tiles = sum(tile.bytes + 2 * BARRIER_BYTES for tile in self.tiles.values())
-        barriers = 2 * sum(one.depth for one in self.sums.values())
-        barriers += sum(turn.depth for turn in self.all_turns())
-        return rings + tiles + barriers * BARRIER_BYTES
+        tiles = sum(_placed(tile.bytes, tile) + 2 * _barriers(1) for tile in self.tiles.values())
+        sums = sum(2 * _barriers(one.depth) for one in self.sums.values())
+        turns = sum(_barriers(turn.depth) for turn in self.all_turns())
+        return rings + tiles + sums + turns + self.scratch
+
+
+def _placed(bytes: int, one: Ring | SharedTile) -> int:
+    """Bytes that tiles take, which begin at a multiple of 8 of their rows."""
+    row = one.shape[-1] * one.bytes // prod(one.shape)
+    return _aligned(bytes, 8 * min(SWIZZLED, row))
+
+
+def _barriers(count: int) -> int:
+    return _aligned(count * BARRIER_BYTES, BARRIERS_ALIGNED)
+
+
+def _aligned(bytes: int, to: int) -> int:
+    return -(-bytes // to) * to
 
 
 def make_plan(
@@ -200,6 +238,7 @@ def make_plan(
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
     issuer = _issuer(plan)
     require_order(kernel, plan.maker, issuer)
+    _turn(plan)
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
@@ -207,13 +246,16 @@ def make_plan(
     plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)
     budget = machine.budget(TENSOR)
     fit(list(plan.sums.values()), None if budget is None else budget.bytes)
-    taken: dict[tuple[str, tuple[int, ...], str, str, tuple[str, ...]], list[Ring]] = {}
+    taken: dict[tuple[object, ...], list[Ring]] = {}
     for loop in loops:
         used: set[str] = set()
         agent_of = _agents(plan, loop.program)
         operations = loop.wiring.operations
-        for ring in rings_of(loop.program, operations, loop.operation, agent_of):
-            key = (ring.name, ring.shape, ring.element, ring.producer, ring.consumers)
+        for ring in rings_of(loop.program, operations, loop.operation, agent_of, plan.turned):
+            key = (
+                *(ring.name, ring.shape, ring.element, ring.turned),
+                *(ring.producer, ring.consumers),
+            )
             shared = [] if ring.exact else taken.get(key, [])
             known = next((r for r in shared if r.name not in used and not r.exact), None)
             if known is None:
@@ -227,6 +269,30 @@ def make_plan(
             plan.rings[loop.operation, storage] = known
         plan.turns[loop.operation] = find_turns(loop.program, operations, agent_of, names.give)
     return plan
+
+
+def _turn(plan: Plan) -> None:
+    """Which buffers are laid out by columns: the factors of a product have K in one piece, but for
+    16 bits, of which it takes either."""
+    ways: dict[Value, bool] = {}
+    copied = {plan.root(op.operands[-1]) for op in plan.kernel.walk() if kind_of(op) == TMA_LOAD}
+    for operation in plan.kernel.walk():
+        if opcode(kind_of(operation)).accumulator is None:
+            continue
+        for number, factor in enumerate(operation.operands[:2]):
+            if not isinstance(factor.type, Buffer) or factor.type.element.bits == EITHER_BITS:
+                continue
+            buffer, turned = plan.root(factor), plan.is_turned(factor) == (number == 0)
+            which = "left" if number == 0 else "right"
+            hint = "keep it with K in one piece, or load it by addresses"
+            if turned and buffer in copied:
+                told = f"the {which} factor, of {factor.type.element.bits} bits, comes by TMA"
+                raise EmitError(f"{told} with K across its rows", operation, hint)
+            if ways.setdefault(buffer, turned) != turned:
+                told = f"the {which} factor is taken both as it is and transposed"
+                raise EmitError(f"{told}: of {factor.type.element.bits} bits", operation, hint)
+            if turned:
+                plan.turned.add(buffer)
 
 
 def _agents(plan: Plan, program: Program) -> Mapping[str, str]:
@@ -275,11 +341,14 @@ def deepen(plan: Plan, most: int = 8) -> None:
     while rings:
         least = min(ring.depth for ring in rings)
         growing = [ring for ring in rings if ring.depth == least]
-        more = sum(ring.bytes + 2 * BARRIER_BYTES for ring in growing)
-        if least >= most or plan.bytes + more > room:
+        if least >= most:
             return
         for ring in growing:
             ring.depth += 1
+        if plan.bytes > room:
+            for ring in growing:
+                ring.depth -= 1
+            return
 
 
 def _find_views(plan: Plan, names: Names) -> None:
@@ -316,8 +385,9 @@ def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) ->
     around = {
         op
         for op in plan.kernel.walk()
-        if op.name == "scf.for" and op not in plan.loops and op not in inside
-        for op in op.regions[0].walk()
+        if op.name in LOOPS and op not in plan.loops and op not in inside
+        for region in op.regions
+        for op in region.walk()
     }
     for operation in plan.kernel.walk():
         if operation in inside or not opcode(kind_of(operation)).allocates:
@@ -354,4 +424,5 @@ def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) ->
             bool(filled),
             operation in around,
             len(readers),
+            buffer in plan.turned,
         )

@@ -7,12 +7,12 @@ product agent   wait k_tile_full ─► product, which arrives by itself when it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.sums import on_its_own
-from stretto.kernel import Operation
+from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.types import Buffer
 from stretto.materialize import Program
@@ -38,6 +38,8 @@ class Ring:
     """Whether products read it that say themselves when they are done: who fills it waits."""
     exact: bool = False
     """Whether orders between agents are kept because it has no slot more."""
+    turned: bool = False
+    """Whether its columns lie in one piece, not its rows."""
 
     @property
     def full(self) -> bool:
@@ -60,6 +62,7 @@ def rings_of(
     operations: Mapping[str, Operation],
     loop: Operation,
     agent_of: Mapping[str, str],
+    turned: Collection[Value] = (),
 ) -> list[Ring]:
     """The rings of a loop's program; EmitError where one is used in a way without Gluon."""
     found: list[Ring] = []
@@ -102,6 +105,7 @@ def rings_of(
                 by_tma,
                 _answered(ring.storage, reading, agent_of),
                 _ordered(program, agent_of),
+                operation.operands[-1] in turned,
             )
         )
     return found

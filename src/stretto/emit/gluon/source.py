@@ -16,7 +16,16 @@ from stretto.emit.gluon.expressions import (
 )
 from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
-from stretto.emit.gluon.plan import Descriptor, Looped, Plan, Worker, deepen, make_plan
+from stretto.emit.gluon.plan import (
+    Descriptor,
+    Looped,
+    Plan,
+    SharedTile,
+    Worker,
+    deepen,
+    make_plan,
+)
+from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.sums import Sum
 from stretto.emit.gluon.text import Lines
 from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing, read_back
@@ -79,6 +88,7 @@ TRITON = {
     "f8E5M2": "fp8e5", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
 }  # fmt: skip
 """Element types as Triton's signatures write them."""
+_WHOLE = "make a descriptor of the whole array, and add what the block is at to its coordinates"
 REGISTER_FILE = 65536
 WARP = 32
 
@@ -111,6 +121,8 @@ class Emitted:
         default_factory=dict[str, dict[str, list[Mark]]]
     )
     """Where it reads clocks: of each agent and loop, the marks of a step."""
+    scratch: int = 0
+    """Of the bytes of shared memory: those that Triton takes beside what the source allocates."""
 
 
 def emit_gluon(
@@ -125,17 +137,33 @@ def emit_gluon(
 ) -> Emitted:
     """A lowered kernel, whose loops run by programs, as source; EmitError where it cannot be."""
     plan = make_plan(kernel, loops, workers, machine)
+    layouts = Layouts(kernel, workers[0].warps)
+    # What is exchanged between threads is known once it is written, and leaves the rest to rings.
+    source = _Source(plan, layouts, _written(plan, layouts, tracing), title)
+    plan.scratch = source.scratch
     deepen(plan) if depth is None else deepen(plan, depth)
     budget = machine.budget(STAGING)
     if budget is not None and budget.bytes is not None and plan.bytes > budget.bytes:
-        told = (
-            f"{plan.bytes:,} bytes of shared memory are needed, {machine.name} has {budget.bytes:,}"
-        )
-        raise EmitError(told, hint="smaller tiles, or --depth for shorter rings")
-    layouts = Layouts(kernel, workers[0].warps)
+        raise SharedMemoryError(plan.bytes, plan.scratch, budget.bytes, machine.name)
+    return _Source(plan, layouts, _written(plan, layouts, tracing), title).emitted()
+
+
+class SharedMemoryError(EmitError):
+    """What a kernel needs of shared memory is more than there is."""
+
+    def __init__(self, bytes: int, scratch: int, room: int, machine: str) -> None:
+        told = f"{bytes:,} bytes of shared memory are needed, {machine} has {room:,}"
+        if scratch:
+            told += f"; {scratch:,} of them for what the compiler hands from thread to thread"
+        super().__init__(told, hint="smaller tiles, or --depth for shorter rings")
+        self.scratch = scratch
+
+
+def _written(plan: Plan, layouts: Layouts, tracing: Tracing | None) -> list[AgentWriter]:
+    """The functions of all agents that have something to do."""
     writers: list[AgentWriter] = []
-    for number, worker in enumerate(workers):
-        tracer = Tracer(tracing, number, len(workers)) if tracing else None
+    for number, worker in enumerate(plan.workers):
+        tracer = Tracer(tracing, number, len(plan.workers)) if tracing else None
         writer = AgentWriter(plan, worker, layouts, tracer)
 
         def looped(agent: AgentWriter, operation: Operation) -> None:
@@ -144,8 +172,7 @@ def emit_gluon(
         writer.write(looped)
         writers.append(writer)
     # An agent that has nothing to do is none.
-    busy = [writer for writer in writers if writer.lines.lines or writer is writers[0]]
-    return _Source(plan, layouts, busy, title).emitted()
+    return [writer for writer in writers if writer.lines.lines or writer is writers[0]]
 
 
 class _Source:
@@ -169,6 +196,26 @@ class _Source:
     @property
     def _traced(self) -> bool:
         return any(writer.tracer for writer in self._writers)
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of shared memory that Triton takes for exchanges, and to start agents."""
+        if len(self._writers) == 1:
+            return self._writers[0].layouts.alone
+        started = sum(
+            writer.worker.warps + sum(self._handed(name) for name in writer.used)
+            for writer in self._writers[1:]
+        )
+        return started + sum(writer.layouts.together for writer in self._writers)
+
+    def _handed(self, name: str) -> int:
+        """Bytes in which an agent is told of an argument: its address, and what lies there."""
+        for descriptor in self._plan.descriptors.values():
+            if descriptor.name == name:
+                return 8 + (4 + 8) * len(descriptor.block)  # sizes and strides
+        shared = (*self._plan.shared_rings(), *self._plan.tiles.values())
+        ranks = {one.name: len(one.shape) + 1 for one in shared}
+        return 8 + 4 * ranks.get(name, 2)  # where it begins; barriers have two dimensions
 
     @property
     def _name(self) -> str:
@@ -216,6 +263,7 @@ class _Source:
             {turn.name: turn.distance for turn in self._plan.all_turns()},
             tuple(writer.score for writer in self._writers),
             {w.worker.name: w.tracer.marks for w in self._writers if w.tracer is not None},
+            self._plan.scratch,
         )
 
     def _signature(self, name: str) -> str:
@@ -257,9 +305,7 @@ class _Source:
         parameters = ", ".join((*self._parameters, "num_warps: gl.constexpr"))
         with lines.block(f"def {self._name}({parameters}):"):
             for ring in plan.shared_rings():
-                self._allocate(
-                    lines, ring.name, [ring.depth, *ring.shape], ring.element, ring.shape
-                )
+                self._allocate(lines, ring, [ring.depth, *ring.shape])
                 for what, there, count in (
                     ("full", ring.full, 1),
                     ("free", ring.free, len(ring.consumers)),
@@ -267,7 +313,7 @@ class _Source:
                     if there:
                         self._barriers(lines, f"{ring.name}_{what}", ring.depth, count)
             for tile in plan.tiles.values():
-                self._allocate(lines, tile.name, list(tile.shape), tile.element, tile.shape)
+                self._allocate(lines, tile, list(tile.shape))
                 if tile.loaded:
                     self._barriers(lines, f"{tile.name}_full", None, 1)
                     if tile.repeated and len(plan.workers) > 1:
@@ -293,10 +339,11 @@ class _Source:
             lines.say(f"    {[worker.registers for worker in others]},")
             lines.say(")")
 
-    def _allocate(
-        self, lines: Lines, name: str, shape: list[int], element: str, tile: tuple[int, ...]
-    ) -> None:
-        layout = f"gl.NVMMASharedLayout.get_default_for({list(tile)}, {DTYPES[element]})"
+    def _allocate(self, lines: Lines, one: Ring | SharedTile, shape: list[int]) -> None:
+        name, element = one.name, one.element
+        turned = ", transposed=True" if one.turned else ""
+        asked = f"{list(one.shape)}, {DTYPES[element]}{turned}"
+        layout = f"gl.NVMMASharedLayout.get_default_for({asked})"
         lines.say(f"{name}_layout: gl.constexpr = {layout}")
         text = f"gl.allocate_shared_memory({DTYPES[element]}, {shape}, {name}_layout)"
         lines.say(f"{name} = {text}")
@@ -384,7 +431,8 @@ class _Source:
             name = descriptor.view.name
             return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {block}, {layout})"
         if kind_of(made) != "tensor_view":
-            raise EmitError("a view that is made in the kernel's course cannot be emitted", made)
+            told = "a view that is made in the kernel's course cannot be emitted"
+            raise EmitError(told, made, _WHOLE)
         base, *numbers = made.operands
         rank = len(numbers) // 2
         sizes, strides = (
@@ -392,7 +440,8 @@ class _Source:
             for part in (numbers[:rank], numbers[rank:])
         )
         if not isinstance(base.type, Pointer) or (base not in self._plan.maker and not base.name):
-            raise EmitError("a view of something else than a parameter cannot be emitted", made)
+            told = "a view of something else than a parameter cannot be emitted"
+            raise EmitError(told, made, _WHOLE)
         return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
 
     def _host(self, value: Value, user: Operation) -> str:
@@ -401,14 +450,14 @@ class _Source:
             return self._plan.named[value][1]
         made = self._plan.maker.get(value)
         if made is None or isinstance(value.type, View):
-            raise EmitError("a view that depends on the block cannot be emitted", user)
+            raise EmitError("a view that depends on the block cannot be emitted", user, _WHOLE)
         kind = kind_of(made)
         if kind == "arith.constant":
             return literal(made.attributes["value"], value.type)
         if kind in WIDTHS:
             return self._host(made.operands[0], user)
         if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
-            raise EmitError("a view that depends on the block cannot be emitted", user)
+            raise EmitError("a view that depends on the block cannot be emitted", user, _WHOLE)
         return expression(made, [wrapped(self._host(v, user)) for v in made.operands])
 
 

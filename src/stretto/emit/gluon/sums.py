@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from stretto.emit.gluon.expressions import EmitError
 from stretto.emit.gluon.trips import known_trips
 from stretto.kernel import Kernel, Operation, Region, Value
+from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
 from stretto.vocabulary.opcodes import opcode
@@ -154,7 +155,7 @@ def _regions(
     yield region, repeated
     for op in region.operations:
         for inner in op.regions if op not in loops else ():
-            yield from _regions(inner, loops, repeated or op.name == "scf.for")
+            yield from _regions(inner, loops, repeated or op.name in LOOPS)
 
 
 def _touches(op: Operation) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import EmitError, dtype, expression, wrapped
-from stretto.emit.gluon.layouts import Layout, Layouts, Slice
-from stretto.kernel import Operation
+from stretto.emit.gluon.exchange import Exchange
+from stretto.emit.gluon.expressions import everywhere, expression, unwritten, wrapped, zeros
+from stretto.emit.gluon.layouts import JOIN, Layout, Slice
+from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Tile
+from stretto.kernel.types import Tile, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,36 +23,36 @@ class Shown:
     """Whether it has its full shape; else it is spread where it meets one that has."""
 
 
-def in_layout(shown: Shown, layout: Layout) -> str:
-    """The expression in a layout."""
+def in_layout(shown: Shown, layout: Layout, type: Type, layouts: Exchange) -> str:
+    """The expression, of some type, in a layout."""
     if shown.layout is None or shown.layout == layout:
         return shown.text
-    return f"gl.convert_layout({shown.text}, {layout})"
+    return layouts.convert(shown.text, shown.layout, layout, type)
 
 
-def seen_through(operation: Operation, source: Shown, layouts: Layouts) -> Shown:
+def seen_through(operation: Operation, source: Shown, layouts: Exchange) -> Shown:
     """A tile in registers under another name: expanded, spread."""
     kind = kind_of(operation)
     result = operation.result
     if kind == "splat" or source.layout is None:
         return Shown(source.text)
-    layout = layouts.of(result)
+    layout, type = layouts.of(result), operation.operands[0].type
+    assert isinstance(type, Tile)
+    assert isinstance(result.type, Tile)
     if kind == "expand_dims":
         axis = operation.integer("axis")
-        assert isinstance(result.type, Tile)
         index = ", ".join("None" if i == axis else ":" for i in range(len(result.type.shape)))
-        text = wrapped(in_layout(source, Slice(axis, layout)))
+        text = wrapped(in_layout(source, Slice(axis, layout), type, layouts))
         return Shown(f"{text}[{index}]", layout, False)
     if kind == "broadcast":
         return Shown(source.text, source.layout, False)
     if kind == "transpose":
-        order = list(operation.integers("permutation"))
-        return Shown(f"gl.convert_layout(gl.permute({source.text}, {order}), {layout})", layout)
+        order = operation.integers("permutation")
+        return Shown(layouts.permute(source.text, source.layout, type, order, layout), layout)
     if kind == "view":
-        assert isinstance(result.type, Tile)
-        shape = list(result.type.shape)
-        return Shown(f"gl.convert_layout(gl.reshape({source.text}, {shape}), {layout})", layout)
-    raise EmitError(f"a view `{kind}` of registers has no Gluon yet", operation)
+        text = layouts.reshape(source.text, source.layout, type, result.type, layout)
+        return Shown(text, layout)
+    raise unwritten(operation, " of registers")
 
 
 def whole(shown: Shown, operation: Operation, number: int) -> Shown:
@@ -59,13 +60,47 @@ def whole(shown: Shown, operation: Operation, number: int) -> Shown:
     type = operation.operands[number].type
     if shown.whole or shown.layout is None or not isinstance(type, Tile):
         return shown
-    zero = f"gl.zeros({list(type.shape)}, {dtype(type)}, {shown.layout})"
-    return Shown(f"({zero} + {shown.text})", shown.layout)
+    return Shown(f"({zeros(type, shown.layout)} + {shown.text})", shown.layout)
 
 
-def computed(operation: Operation, operands: Sequence[Shown], layouts: Layouts) -> Shown:
+def half(operation: Operation, text: str, result: Value, layouts: Exchange) -> str:
+    """One of two tiles that a tile was split into, in its own layout."""
+    type = operation.operands[0].type
+    assert isinstance(type, Tile)
+    split = Slice(len(type.shape) - 1, layouts.of(operation.operands[0]))
+    return layouts.convert(text, split, layouts.of(result), result.type)
+
+
+def halves(operation: Operation, source: Shown, layouts: Exchange) -> str:
+    """The two tiles that a tile of pairs is split into, in layouts that follow from its own."""
+    tile, layout = whole(source, operation, 0), layouts.of(operation.operands[0])
+    type = operation.operands[0].type
+    assert isinstance(type, Tile)
+    if tile.layout is None:
+        return f"gl.split({everywhere(tile.text, type, layout)})"
+    return f"gl.split({in_layout(tile, layout, type, layouts)})"
+
+
+def _in_full(
+    shown: Shown, operation: Operation, number: int, layout: Layout, layouts: Exchange
+) -> str:
+    """A tile in the layout that a tile of pairs has of each half."""
+    type = operation.operands[number].type
+    assert isinstance(type, Tile)
+    home = Slice(len(type.shape), layout)
+    if shown.layout is None:
+        return everywhere(shown.text, type, home)
+    return in_layout(whole(shown, operation, number), home, type, layouts)
+
+
+def computed(operation: Operation, operands: Sequence[Shown], layouts: Exchange) -> Shown:
     """What an operation without side effects makes."""
+    if len(operation.results) != 1:
+        raise unwritten(operation)
     result = operation.result
+    if kind_of(operation).startswith("reduce.") and operands[0].layout is not None:
+        axis = operation.integer("axis")
+        layouts.reduced(operands[0].layout, operation.operands[0].type, axis)
     if not isinstance(result.type, Tile):
         if kind_of(operation).startswith("reduce."):
             return Shown(expression(operation, [whole(operands[0], operation, 0).text]))
@@ -80,18 +115,22 @@ def computed(operation: Operation, operands: Sequence[Shown], layouts: Layouts) 
         source = whole(operands[0], operation, 0)
         text = expression(operation, [source.text])
         home = None if source.layout is None else Slice(operation.integer("axis"), source.layout)
-        return Shown(in_layout(Shown(text, home), layout), layout)
-    texts = [wrapped(in_layout(operand, layout)) for operand in operands]
+        return Shown(in_layout(Shown(text, home), layout, result.type, layouts), layout)
+    if kind == JOIN:
+        pair = [_in_full(o, operation, n, layout, layouts) for n, o in enumerate(operands)]
+        return Shown(f"gl.convert_layout(gl.join({', '.join(pair)}), {layout})", layout)
+    types = [value.type for value in operation.operands]
+    texts = [
+        wrapped(in_layout(operand, layout, type, layouts))
+        for operand, type in zip(operands, types, strict=True)
+    ]
     text = expression(operation, texts)
     tiles = [operand for operand in operands if operand.layout is not None]
     if any(operand.whole for operand in tiles) or _spreads(operation, tiles):
         return Shown(text, layout)
     if not tiles:
-        return Shown(
-            f"gl.full({list(result.type.shape)}, {text}, {dtype(result.type)}, {layout})", layout
-        )
-    zero = f"gl.zeros({list(result.type.shape)}, {dtype(result.type)}, {layout})"
-    return Shown(f"{zero} + {wrapped(text)}", layout)
+        return Shown(everywhere(text, result.type, layout), layout)
+    return Shown(f"{zeros(result.type, layout)} + {wrapped(text)}", layout)
 
 
 def _spreads(operation: Operation, tiles: Sequence[Shown]) -> bool:

@@ -49,7 +49,8 @@ from stretto.ir.loops.storages import Names
 from stretto.ir.parsing import Parsed
 from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
 from stretto.machine import Machine, load_machine, machine_beside
-from stretto.resources.prepare import DEFAULT_MACHINE, Prepared, prepare, resolve
+from stretto.machine.choice import LOOPS
+from stretto.resources.prepare import Prepared, prepare, resolve
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 
@@ -249,7 +250,7 @@ class _ModuleReader:
         try:
             if self.machine is None and named is not None:
                 return load_machine(machine_beside(self.parsed.source.file, named))
-            return load_machine(self.machine or DEFAULT_MACHINE)
+            return load_machine(self.machine or LOOPS)
         except StrettoError as error:
             attribute = STATED + "machine"
             told = self.parsed.diagnose(op, "error", str(error), attribute=attribute)

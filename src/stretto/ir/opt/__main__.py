@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run once; the exit code."""
+    from stretto.errors import unforeseen  # noqa: PLC0415
     from stretto.files import FAILED, INTERRUPTED, OutputError  # noqa: PLC0415
 
     try:
@@ -29,8 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, OutputError):
         raise
     except Exception as error:  # whatever it is, no traceback reaches the user
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        sys.stderr.write(f"stretto-opt: error: {said}; this is a bug, please report it\n")
+        sys.stderr.write(unforeseen(error, "stretto-opt") + "\n")
         return FAILED
 
 

@@ -18,7 +18,9 @@ from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
+from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.uses import Uses
+from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
     ALLOCATE,
@@ -47,9 +49,12 @@ from stretto.kernel.lowering.written import (
     WORK_TILE,
 )
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
-from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, like
+from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, element_of, like
 from stretto.machine import Machine
 from stretto.vocabulary.spaces import REGISTERS, SPACES, STAGING
+
+NARROW_BITS = 8
+"""Of elements that no wait for a product keeps in registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Lowered:
 
 def lower(kernel: Kernel, machine: Machine) -> Lowered:
     """A kernel for a machine; KernelError, at the user's place, where something has no lowering."""
-    straight = straightened(kernel)
+    straight = straightened(with_counted_offsets(with_whole_views(kernel)))
     lowered = _Lowering(straight.kernel, machine).lower()
     return replace(lowered, notes=(*straight.notes, *lowered.notes))
 
@@ -456,7 +461,7 @@ class _Lowering:
         a, b, total = operation.operands
         result = operation.result
         product = self._machine.products[0]
-        left = self._registers(a) if a in self._held else self._in(a, product.a)
+        left = self._registers(a) if a in self._held else self._in(a, self._left_spaces(a))
         right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
@@ -479,6 +484,15 @@ class _Lowering:
             into = self._fill(held_total, space, total.name or result.name, buffer)
         made = self._product(result, (left, right, into), (1, 1, 1, 0, 0), into.type)
         self._settle(result, space, made, into)
+
+    def _left_spaces(self, value: Value) -> Sequence[str]:
+        """Where a left factor may be; a wait keeps no registers of 8 bits: those go elsewhere."""
+        spaces = self._machine.products[0].a
+        element = element_of(value.type)
+        narrow = isinstance(element, Scalar) and element.bits == NARROW_BITS
+        if not (self._waits and narrow):
+            return spaces
+        return tuple(space for space in spaces if space != REGISTERS) or spaces
 
     @property
     def _waits(self) -> str:
@@ -551,7 +565,9 @@ class _Lowering:
                 continue
             alone = self._uses.of(argument) == [made] and made.operands[2] is argument
             # A left factor from registers would be written anew while the product reads it.
-            shared = STAGING in self._homes.of(made.operands[0]) or self._loaded(made.operands[0])
+            left = made.operands[0]
+            shared = STAGING in self._homes.of(left) or self._loaded(left)
+            shared = shared or REGISTERS not in self._left_spaces(left)
             if alone and shared and self._uses.of(value) == [body.terminator]:
                 found.add(i)
         return frozenset(found)
@@ -703,6 +719,8 @@ class _Lowering:
             return STAGING in self._homes.of(value)
 
         for operation in held_factors(products, outside, self._machine.products[0].held):
+            if REGISTERS not in self._left_spaces(operation.operands[0]):
+                continue
             agent = operation.attributes.get("agent")
             self._out.said = {} if agent is None else {"agent": agent}
             self._registers(operation.operands[0])

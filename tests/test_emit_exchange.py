@@ -1,0 +1,127 @@
+"""Shared memory that conversions of layouts take: counted, so that what is emitted fits.
+
+Figures of a compiler are those of Triton 3.6 for sm_90; `tests/gpu/compile.py` asks it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import stretto
+from exchanging_kernels import BATCHED, NARROWED, TURNED
+from stretto.emit import EmitError
+from stretto.emit.gluon.exchange import Exchange, exchanged, holders
+from stretto.emit.gluon.layouts import Factor, Layout, Layouts, Product, Rows, Slice
+from stretto.emit.gluon.text import Lines
+from stretto.frontends.triton import read_ttir
+from stretto.kernel.types import Scalar, Tile
+from stretto.machine.settings import with_settings
+
+ROOM = 232_448
+F32, F16, F8 = Scalar("f32"), Scalar("f16"), Scalar("f8E4M3FN")
+MMA_64, MMA_128 = Product(64, 4, 16), Product(128, 4, 16)
+ROWS = Rows((64, 128), 4, 4)
+
+
+def bytes_of(source: Layout, target: Layout, tile: Tile) -> int:
+    return exchanged(holders(source, tile.shape), holders(target, tile.shape), tile)
+
+
+@pytest.mark.parametrize(
+    "layout", [MMA_64, MMA_128, ROWS, Factor(MMA_128, 2), Rows((64, 128), 8, 8)]
+)
+def test_every_element_is_held_by_somebody_and_by_each_of_them_once(layout: Layout) -> None:
+    found = holders(layout, (64, 128))
+    bits = [bit for bit in (*found.registers, *found.lanes, *found.warps) if bit is not None]
+    assert sorted(bits) == list(range(13))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "tile", "bytes"),
+    [
+        # Other warps hold the rows.
+        (MMA_128, ROWS, Tile((64, 128), F32), 64 * 128 * 4),
+        (ROWS, MMA_128, Tile((64, 128), F16), 64 * 128 * 2),
+        # The same threads hold them, under another name, and lanes that shuffle.
+        (MMA_128, Factor(MMA_128, 2), Tile((64, 128), F16), 0),
+        (MMA_128, Factor(MMA_128, 4), Tile((64, 128), F8), 0),
+        (MMA_64, MMA_128, Tile((64, 1), F32), 0),
+        (Slice(1, MMA_64), Slice(1, MMA_128), Tile((64,), F32), 0),
+        (Slice(1, ROWS), Slice(1, MMA_128), Tile((64,), F32), 64 * 4),
+    ],
+)
+def test_a_conversion_takes_memory_where_elements_leave_their_warp(
+    source: Layout, target: Layout, tile: Tile, bytes: int
+) -> None:
+    assert bytes_of(source, target, tile) == bytes
+
+
+def test_a_tile_keeps_its_numbers_in_another_shape_and_changes_them_transposed() -> None:
+    square = holders(MMA_64, (64, 64))
+    assert square == holders(MMA_64, (64, 64)).turned((64, 64), (0, 1))
+    turned = square.turned((64, 64), (1, 0))
+    assert turned != square
+    assert turned.turned((64, 64), (1, 0)) == square
+
+
+def exchange() -> tuple[Exchange, Lines]:
+    (kernel, *_) = read_ttir("turned", TURNED)
+    lines = Lines()
+    return Exchange(Layouts(kernel, 4), lines), lines
+
+
+def test_conversions_of_one_block_share_what_they_take_and_those_of_others_do_not() -> None:
+    found, lines = exchange()
+    tile = Tile((64, 128), F32)
+    for _ in range(2):
+        found.convert("p", MMA_128, ROWS, tile)
+    assert (found.alone, found.together) == (32_768, 32_768)
+    with lines.block("for step in range(n):"):
+        found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
+    assert (found.alone, found.together) == (32_768, 49_152)
+    with lines.block("if n:"):
+        found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
+    assert (found.alone, found.together) == (32_768, 65_536)
+
+
+def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
+    found, _ = exchange()
+    tile = Tile((64, 128), F32)
+    found.reduced(MMA_128, tile, 1)
+    assert found.alone == 0
+    found.reduced(ROWS, tile, 0)  # four warps, each with 128 sums
+    assert found.alone == 4 * 128 * 4
+
+
+@pytest.mark.parametrize("consumers", [1, 2])
+def test_what_threads_exchange_leaves_less_to_rings(tmp_path: Path, consumers: int) -> None:
+    """Six slots and 295,208 bytes, by the compiler's figure, where it was not counted."""
+    file = tmp_path / "batched.ttir"
+    file.write_text(BATCHED)
+    made = stretto.emit(file, "h200", consumers=consumers)
+    assert "gl.reshape(" in made.source
+    assert made.emitted.scratch >= 128 * 128 * 4
+    assert set(made.emitted.rings.values()) == {4}
+    assert made.emitted.smem <= ROOM
+
+
+def test_a_tile_is_narrowed_before_it_is_seen_in_another_shape(tmp_path: Path) -> None:
+    """Public attention for cuTile ends so, with a view of four dimensions."""
+    file = tmp_path / "narrowed.ttir"
+    file.write_text(NARROWED)
+    made = stretto.emit(file, "h200", consumers=2)
+    assert "gl.reshape(" not in made.source
+    assert set(made.emitted.rings.values()) == {6}
+    file.write_text(BATCHED)
+    assert "gl.reshape(" in stretto.emit(file, "h200", consumers=2).source
+
+
+def test_a_kernel_that_does_not_fit_says_what_takes_the_memory(tmp_path: Path) -> None:
+    file = tmp_path / "batched.ttir"
+    file.write_text(BATCHED)
+    small = with_settings("h200", {"budgets.smem.bytes": 100_000})
+    told = r"131,\d{3} bytes of shared memory are needed, .* has 100,000; 65,\d{3} of them for what"
+    with pytest.raises(EmitError, match=told):
+        stretto.emit(file, small, consumers=1)
