@@ -6,13 +6,17 @@ Triton is a stub that gives the TTIR of the examples; the emulator stands for th
 from __future__ import annotations
 
 import gc
+import importlib.util
 import inspect
 import json
+import os
+import py_compile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -22,12 +26,15 @@ import pytest
 import fake_gpu
 import stretto.triton
 from fake_gpu import Tensor, emulated_load
+from stretto import caching
+from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.lowering.conflicts import written
 from stretto.launching import Asked, PipelineWarning, exactly
+from stretto.launching.compiling import Compiled
 from stretto.launching.loading import Tensor as HeldTensor
-from stretto.launching.loading import held
+from stretto.launching.loading import held, load
 from stretto.launching.storing import Store
 from stretto.triton.reading import Specialization, Ttir
 from stretto.triton.specializing import Specialized
@@ -50,14 +57,25 @@ TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 def test_a_key_is_of_content_machine_and_options() -> None:
     asked = Asked().on("cuda:90")
     others = [
-        asked.key(b"another"),
-        Asked(consumers=1).on("cuda:90").key(b"content"),
-        Asked(depth=2).on("cuda:90").key(b"content"),
-        Asked(mode="unspecialized").on("cuda:90").key(b"content"),
-        Asked(machine="b200-pipes").on("cuda:90").key(b"content"),
+        asked.key("kernel", b"another"),
+        Asked(consumers=1).on("cuda:90").key("kernel", b"content"),
+        Asked(depth=2).on("cuda:90").key("kernel", b"content"),
+        Asked(mode="unspecialized").on("cuda:90").key("kernel", b"content"),
+        Asked(machine="b200-pipes").on("cuda:90").key("kernel", b"content"),
     ]
-    assert Asked(machine="h200").on("cuda:90").key(b"content") == asked.key(b"content")
-    assert len({asked.key(b"content"), *others}) == 6
+    assert Asked(machine="h200").on("cuda:90").key("kernel", b"content") == asked.key(
+        "kernel", b"content"
+    )
+    assert len({asked.key("kernel", b"content"), *others}) == 6
+
+
+def test_a_key_is_of_the_name_and_the_compiler_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked().on("cuda:90")
+    keys = [asked.key("kernel", b"content"), asked.key("other", b"content")]
+    for name in ("triton 3.6.0, ptxas 12.8, []", "triton 3.6.0, ptxas 12.9, []"):
+        monkeypatch.setattr("stretto.launching.asked.compiler_name", lambda name=name: name)
+        keys.append(asked.key("kernel", b"content"))
+    assert len(set(keys)) == 4
 
 
 def test_a_target_without_a_machine_is_refused_with_those_that_are() -> None:
@@ -79,15 +97,96 @@ def test_what_was_put_is_found_by_its_key_only(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "deep" / "er").iterdir()] == ["k"]
 
 
-def test_an_entry_that_was_touched_is_made_anew(tmp_path: Path) -> None:
+@pytest.fixture
+def untold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was told of any cache yet."""
+    monkeypatch.setattr(caching, "_told", set[str]())
+
+
+def changed(folder: Path, how: str, name: str) -> None:
+    """Do to an entry what others could have done."""
+    path = folder / name
+    if how == "linked":
+        path.rename(folder.parent / "elsewhere")
+        path.symlink_to(folder.parent / "elsewhere")
+    elif how == "rewritten":
+        path.write_text(path.read_text().replace("1", "2").replace("c_ptr", "a_ptr"))
+    else:
+        path.chmod(int(how, 8))
+
+
+@pytest.mark.usefixtures("untold")
+@pytest.mark.parametrize(
+    ("how", "name", "told"),
+    [
+        ("rewritten", "kernel.py", "is not as it was written"),
+        ("rewritten", "kernel.json", "is not as it was written"),
+        ("666", "kernel.py", "may be written by others"),
+        ("660", "kernel.json", "may be written by others"),
+        ("777", "", "may be written by others"),
+        ("linked", "kernel.py", "is a symbolic link"),
+        ("linked", "", "is a symbolic link"),
+    ],
+)
+def test_an_entry_that_another_could_have_written_is_made_anew(
+    how: str, name: str, told: str, tmp_path: Path
+) -> None:
+    entry = ("k", "kernel", "x = 1\n", "text\n", {"writes": ["c_ptr"]})
+    made = Store(tmp_path).put(*entry)
+    changed(tmp_path / "k", how, name)
+    with pytest.warns(UserWarning, match=f"made anew: .*{told}.*STRETTO_CACHE"):
+        assert Store(tmp_path).get("k", "kernel") is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is told once
+        assert Store(tmp_path).get("k", "kernel") is None
+        assert Store(tmp_path).put(*entry) == made
+        assert Store(tmp_path).get("k", "kernel") == made
+
+
+def test_an_entry_of_another_key_or_name_is_none(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    made = store.put("k", "kernel", "x = 1\n", "text\n", {})
-    made.file.write_text("x = 2\n")
-    assert store.get("k", "kernel") is None
     store.put("k", "kernel", "x = 1\n", "text\n", {})
-    again = store.get("k", "kernel")
-    assert again is not None
-    assert again.source == "x = 1\n"
+    (tmp_path / "k").rename(tmp_path / "other")
+    with pytest.warns(UserWarning, match="is not as it was written"):
+        assert store.get("other", "kernel") is None
+
+
+@pytest.mark.usefixtures("untold")
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    store = Store(tmp_path)
+    with pytest.warns(UserWarning, match=f"run `chmod go-w {tmp_path}`"):
+        made = store.put("k", "kernel", "x = 1\n", "text\n", {})
+    assert (made.source, made.file.read_text()) == ("x = 1\n", "x = 1\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+SOURCE = """OPTIONS = {"num_warps": 4}
+
+
+def arguments(a):
+    return (a,)
+
+
+def add_kernel():
+    return "what was looked at"
+"""
+
+
+def test_what_was_looked_at_is_what_runs(tmp_path: Path) -> None:
+    """No byte code is read, nor the file once more, whatever lies there."""
+    store = Store(tmp_path)
+    store.put("k", "add", SOURCE, "", {"entry": "add_kernel", "writes": []})
+    entry = store.get("k", "add")
+    assert entry is not None
+    planted = SOURCE.replace("what was looked at", "what was planted")
+    entry.file.write_text(planted)
+    os.utime(entry.file, (1, 1))
+    planned = importlib.util.cache_from_source(str(entry.file))
+    py_compile.compile(str(entry.file), planned, doraise=True)
+    found = load(entry, "k")
+    assert found.kernel() == "what was looked at"
+    assert "what was looked at" in inspect.getsource(found.kernel)
 
 
 def test_a_file_where_the_folder_should_be_is_no_obstacle(tmp_path: Path) -> None:
@@ -168,10 +267,10 @@ class Jit:
         tiles = [inspect.Parameter(name, either, default=n) for name, n in TILES.items()]
         self.signature = inspect.Signature([*given, *tiles])
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> str:
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> object:
         del args, kwargs
         self.launched.append("warmup" if warmup else grid)
-        return "stock"
+        return SimpleNamespace(asm={"ptx": "of Triton's own"}) if warmup else "stock"
 
 
 class Stub:
@@ -257,6 +356,27 @@ def test_another_process_finds_what_was_made(stub: Stub, monkeypatch: pytest.Mon
     stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     check_product(a, b, c)
     assert stub.read == 2
+
+
+@pytest.mark.usefixtures("untold")
+def test_a_cache_that_others_may_write_to_costs_the_work_and_a_warning(
+    stub: Stub, tmp_path: Path
+) -> None:
+    a, b, c = matrices()
+    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    (tmp_path / "cache/stretto/kernels").chmod(0o770)
+    jit, messages = Jit(), list[str]()
+    for _ in range(2):
+        c.array[...] = 0
+        kernel = stretto.triton.pipeline(jit)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+        check_product(a, b, c)
+        messages += [str(one.message) for one in told]
+    assert (jit.launched, stub.read) == ([], 3)
+    (once,) = messages
+    assert "kernels may be written by others; run `chmod go-w " in once
 
 
 def test_what_cannot_be_done_runs_as_stock_and_says_so_once(stub: Stub, tmp_path: Path) -> None:
@@ -358,6 +478,92 @@ def test_a_kernel_that_triton_does_not_compile_runs_as_stock(
         stretto.triton.pipeline(jit)[(1, 1)](*matrices(), 128, 128, 128, **TILES)
     assert jit.launched == [(1, 1)]
     assert stub.loaded[0].kernel.grids == []
+
+
+# What the compiler makes of candidates ---------------------------------------------------------
+
+ROOM = 232_448
+
+
+class Compiler:
+    """Gives candidates, in the order in which they come, what they take; then the last again."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *said: Compiled, own: int = 0) -> None:
+        self.said, self.asked, self.own = said, list[Emitted](), own
+        monkeypatch.setattr("stretto.launching.making.can_compile", lambda: True)
+        monkeypatch.setattr("stretto.launching.making.compile_emitted", self.compiled)
+        monkeypatch.setattr("stretto.triton.pipelining.spilled_by", self.spilled_by)
+
+    def compiled(self, emitted: Emitted) -> Compiled:
+        self.asked.append(emitted)
+        return self.said[min(len(self.asked), len(self.said)) - 1]
+
+    def spilled_by(self, ptx: str) -> int:
+        assert ptx == "of Triton's own"
+        return self.own
+
+
+def _candidate(spilled: int, smem: int = ROOM, wrong: bool = False) -> Compiled:
+    return Compiled(spilled, (), smem, 168, overwritten=wrong)
+
+
+def _launched(jit: Jit) -> tuple[Tensor, Tensor, Tensor]:
+    given = matrices()
+    stretto.triton.pipeline(consumers=2)(jit)[(1, 1)](*given, 128, 128, 128, **TILES)
+    return given
+
+
+def test_a_candidate_that_does_not_fit_is_never_taken(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, wrong = _candidate(0, ROOM + 1), _candidate(0, wrong=True)
+    compiler = Compiler(monkeypatch, large, wrong, _candidate(8), own=8)
+    check_product(*_launched(Jit()))
+    assert len(compiler.asked) == 3
+    assert stub.loaded[0].kernel.source == compiler.asked[2].source
+
+
+def test_where_no_candidate_fits_the_kernel_runs_as_stock(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Compiler(monkeypatch, _candidate(0, 262_368))
+    jit = Jit()
+    told = "takes 262,368 bytes of shared memory once compiled, h200 has 232,448"
+    with pytest.warns(PipelineWarning, match=told):
+        _launched(jit)
+    assert (jit.launched, stub.loaded) == ([(1, 1)], [])
+
+
+def test_of_candidates_that_spill_the_one_with_the_fewest_bytes_is_taken(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [_candidate(n) for n in (1428, 700, 252, 900)]
+    compiler = Compiler(monkeypatch, *said, own=252)
+    check_product(*_launched(jit := Jit()))
+    assert stub.loaded[0].kernel.source == compiler.asked[2].source
+    assert jit.launched == [
+        "warmup"
+    ]  # what Triton's own kernel spills was asked, and it is no less
+
+
+def test_a_kernel_that_spills_more_than_tritons_own_runs_as_stock(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Compiler(monkeypatch, _candidate(252), own=248)
+    jit = Jit()
+    with pytest.warns(PipelineWarning, match=r"spills 252 bytes .* Triton's own kernel 248"):
+        _launched(jit)
+    assert jit.launched == ["warmup", (1, 1)]
+    assert stub.loaded[0].kernel.grids == []
+
+
+def test_a_kernel_that_does_not_spill_asks_nothing_of_tritons_own(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = Compiler(monkeypatch, _candidate(8), _candidate(0), own=0)
+    check_product(*_launched(jit := Jit()))
+    assert (len(compiler.asked), jit.launched) == (2, [])
+    assert stub.loaded[0].kernel.source == compiler.asked[1].source
 
 
 def test_strict_kernels_raise_instead(stub: Stub) -> None:

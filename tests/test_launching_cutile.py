@@ -92,6 +92,24 @@ def check_product(a: Tensor, b: Tensor, c: Tensor) -> None:
     np.testing.assert_allclose(c.array.astype(np.float32), wanted, rtol=2e-3, atol=3e-2)
 
 
+def test_kernels_that_differ_in_names_alone_are_not_mistaken_for_each_other(
+    cutile: CuTile,
+) -> None:
+    """Bytecode has no names, and what is emitted takes its arguments by theirs."""
+
+    class Swapped:
+        @staticmethod
+        def _pyfunc(b: Any, a: Any, c: Any, m: Int, n: Int, k: Int, stripe: Int) -> None:
+            del b, a, c, m, n, k, stripe
+
+    Swapped._pyfunc.__name__ = "matmul"
+    for kernel in (Kernel(), Swapped()):
+        a, b, c = matrices(128, 128, 128)
+        stretto.cutile.launch(7, (1, 1, 1), kernel, (a, b, c, *CONSTANTS))
+        check_product(a, b, c)
+    assert (cutile.launched, len(cutile.loaded)) == ([], 2)
+
+
 def test_a_kernel_is_launched_as_with_cutile_and_runs_as_gluon(cutile: CuTile) -> None:
     kernel, stream = Kernel(), SimpleNamespace(cuda_stream=7)
     for m, n, k in [(128, 128, 128), (128, 256, 64)]:

@@ -29,10 +29,12 @@ from outside import environment, install
 from stretto.cli.main import main
 from stretto.errors import StrettoError
 from stretto.loop.json import dump_loop, loop_to_json
+from stretto.machine import load_machine
 from stretto.many import batch
 from stretto.many.batch import BatchRun
 from stretto.many.inputs import Inputs, Unit
 from stretto.many.work import Several, Work, Worked
+from stretto.report import on_machine
 from stretto.report.batch import COLUMNS, BatchSummary, scheduled, time_left
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
@@ -135,7 +137,7 @@ def test_a_row_says_what_schedule_says(tmp_path: Path) -> None:
     assert (row["ii"], row["starts"], row["stages"]) == (found.ii, found.starts, found.stage_count)
     assert (row["mii"], row["limiter"], row["optimal"]) == (1325, "recurrence", True)
     assert row["memory"] == {space.space: space.used for space in found.memory}
-    assert tmp_path.joinpath("cache", "answers-1.sqlite").exists()
+    assert tmp_path.joinpath("cache", "answers-2.sqlite").exists()
 
 
 def test_a_document_a_line_a_pattern_and_a_name_twice(tmp_path: Path, lines: Path) -> None:
@@ -643,7 +645,9 @@ class Nothing(Work):
 
     def __call__(self, unit: Unit) -> Worked | Several:
         assert unit.data
-        return Worked(scheduled(KNOWN, False, []))
+        return Worked(
+            scheduled(KNOWN, on_machine(load_machine("blackwell"), "as asked"), False, [])
+        )
 
 
 KNOWN = stretto.schedule(LOOPS[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +17,15 @@ import pytest
 
 import stretto
 from stretto import ScheduleResult, caching
-from stretto.caching import cache_folder
+from stretto.caching import cache_folder, seal
 from stretto.errors import StrettoError
+from stretto.limits import ANSWER_BYTES, FILE_BYTES
 from stretto.many import store as store_module
 from stretto.many.executors import run_tasks
 from stretto.many.store import AnswerStore, answer, key_of, rank
 from stretto.resources.prepare import Prepared
 from stretto.solution import Objective, Proof
+from stretto.solution.json import analysis_to_json
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 (FOUR_OP,) = stretto.read(EXAMPLES / "four_op.json")
@@ -107,12 +110,12 @@ def test_an_option_that_does_not_exist_is_an_error() -> None:
 
 
 def damaged(store: AnswerStore, change: Callable[[dict[str, Any]], None], honest: bool) -> None:
-    """Change what an entry says; `honest`: with the sum that goes with it."""
-    ((key, order, effort, data, total),) = entries(store)
+    """Change what an entry says; `honest`: with the seal that goes with it."""
+    ((key, order, effort, data, _),) = entries(store)
     document = json.loads(zlib.decompress(cast("bytes", data)))
     change(document["schedule"])
     data = zlib.compress(json.dumps(document).encode())
-    total = sha256(data).hexdigest() if honest else total
+    total = seal(key.encode(), data) if honest else sha256(data).hexdigest()
     with sqlite3.connect(store.file) as connection:
         connection.execute("delete from answers")
         connection.execute(
@@ -162,6 +165,144 @@ def test_an_entry_whose_sum_is_another_is_made_anew(store: AnswerStore) -> None:
     assert answer(READY, store).kept
 
 
+def unproved(entry: dict[str, Any]) -> None:
+    """A legal schedule whose II the bounds say nothing of."""
+    entry["proof"] |= {"optimal": False, "lower_bound": 15, "method": "none"}
+
+
+def slower(entry: dict[str, Any]) -> None:
+    """Another schedule: legal, and above the bound."""
+    slow = stretto.schedule(READY, "blackwell", "serial")
+    assert (slow.ii or 0) > 15
+    entry.update(analysis_to_json(slow.analysis, READY.loop, READY.machine))
+
+
+def claimed(method: str, **more: Any) -> Callable[[dict[str, Any]], None]:
+    """A slower schedule, said to be optimal."""
+
+    def change(entry: dict[str, Any]) -> None:
+        slower(entry)
+        entry["proof"] |= {"optimal": True, "lower_bound": entry["ii"], "method": method, **more}
+
+    return change
+
+
+def other_bounds(entry: dict[str, Any]) -> None:
+    """A slower schedule at bounds of its own."""
+    claimed("bound")(entry)
+    entry["bounds"] |= {"resource": entry["ii"], "mii": entry["ii"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        claimed("bound"),
+        claimed("solver"),
+        claimed("bound", lower_bound=15),
+        claimed("none", optimal=False, lower_bound=10**9),
+        other_bounds,
+    ],
+)
+def test_an_entry_that_claims_more_than_bounds_and_refusals_say_is_made_anew(
+    change: Callable[[dict[str, Any]], None], store: AnswerStore
+) -> None:
+    answer(READY, store)
+    damaged(store, change, honest=True)
+    again = answer(READY, store)
+    assert (again.kept, again.result.ii, again.result.proved) == (False, 15, True)
+
+
+@pytest.mark.parametrize("change", [unproved, claimed("none", optimal=False, lower_bound=15)])
+def test_an_entry_that_claims_no_more_is_believed(
+    change: Callable[[dict[str, Any]], None], store: AnswerStore
+) -> None:
+    answer(READY, store)
+    damaged(store, change, honest=True)
+    again = answer(READY, store)
+    assert (again.kept, again.result.success, again.result.proved) == (True, True, False)
+
+
+def no_schedule(entry: dict[str, Any]) -> None:
+    entry.update(success=False, ii=None, ops=[], proof=None, errors=["there is none"])
+
+
+def refuted(entry: dict[str, Any]) -> None:
+    """A slower schedule, and refusals that make it look optimal."""
+    claimed("solver")(entry)
+    entry["refused"] = [{"ii": 15, "through": entry["ii"] - 1, "reason": "no", "proved": True}]
+
+
+@pytest.mark.parametrize("change", [no_schedule, refuted, unproved, too_early])
+def test_what_our_stretto_did_not_write_is_made_anew(
+    change: Callable[[dict[str, Any]], None], store: AnswerStore
+) -> None:
+    first = answer(READY, store)
+    damaged(store, change, honest=False)
+    again = answer(READY, store)
+    assert not again.kept
+    assert told(again.result) == told(first.result)
+
+
+def test_an_entry_of_another_question_is_made_anew(store: AnswerStore) -> None:
+    answer(READY, store, options={"max_ii": 3})
+    with sqlite3.connect(store.file) as connection:
+        connection.execute("update answers set key = ?", (key_of(READY, {}),))
+    assert answer(READY, store).result.success
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_entry_that_outgrows_every_answer_is_never_unpacked(
+    packed: bool, store: AnswerStore
+) -> None:
+    """A thousand times what a document may have, in 16 MB; and as much without being packed."""
+    answer(READY, store)
+    zeros = zlib.compressobj()
+    data = b"".join(zeros.compress(bytes(1 << 24)) for _ in range(256)) + zeros.flush()
+    data = data if packed else bytes(ANSWER_BYTES + 1)
+    key = key_of(READY, {})
+    with sqlite3.connect(store.file) as connection:
+        row = (data, seal(key.encode(), data))
+        connection.execute("update answers set document = ?, sum = ?", row)
+    tracemalloc.start()
+    again = answer(READY, store)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not again.kept
+    assert most < 4 * FILE_BYTES
+    assert answer(READY, store).kept
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schedule": ' + "9" * 5000 + "}", "null"])
+def test_an_entry_that_is_nested_or_numbered_too_far_is_made_anew(
+    text: str, store: AnswerStore
+) -> None:
+    answer(READY, store)
+    data, key = zlib.compress(text.encode()), key_of(READY, {})
+    with sqlite3.connect(store.file) as connection:
+        row = (data, seal(key.encode(), data))
+        connection.execute("update answers set document = ?, sum = ?", row)
+    assert not answer(READY, store).kept
+
+
+@pytest.mark.parametrize("column", ["document", "sum"])
+def test_an_entry_of_other_types_is_made_anew(column: str, store: AnswerStore) -> None:
+    answer(READY, store)
+    with sqlite3.connect(store.file) as connection:
+        connection.execute(f"update answers set {column} = 3.5")
+    assert not answer(READY, store).kept
+    assert answer(READY, store).kept
+
+
+def test_a_cache_that_others_may_write_to_keeps_no_answers(
+    store: AnswerStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    monkeypatch.setenv("STRETTO_CACHE", str(tmp_path / "shared"))
+    assert [answer(READY, store).kept for _ in range(2)] == [False, False]
+    assert f"is of no use: {tmp_path}/shared may be written by others; run `chmod" in store.trouble
+
+
 @pytest.mark.parametrize("content", [b"no database at all, only text" * 50, b"SQLite format 3\0"])
 def test_a_file_that_is_no_store_stops_nothing(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(content)
@@ -200,6 +341,8 @@ def test_answers_are_ranked_by_ii_then_proof_then_bound_then_objectives() -> Non
     proved = (Objective("stages", 1, 1, True),)
     rising = [
         replace(found, success=False, ii=None),
+        replace(found, ii=1, proof=None, spilled=9),
+        replace(found, ii=2, proof=None, spilled=8),
         replace(found, ii=1500, proof=Proof(True, 1500, "solver", proved)),
         replace(found, ii=16, proof=None),
         replace(found, ii=16, proof=Proof(False, 9, "none")),
@@ -314,7 +457,7 @@ def test_caches_are_where_the_user_has_caches(
     monkeypatch.delenv("STRETTO_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "stretto"
-    assert AnswerStore().file == tmp_path / "stretto" / "answers-1.sqlite"
+    assert AnswerStore().file == tmp_path / "stretto" / "answers-2.sqlite"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "stretto"

@@ -141,7 +141,7 @@ def test_a_function_is_swept_over_tiles_machine_rings_and_stages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {end: tmp_path / f"out.{end}" for end in ("html", "svg", "csv")}
-    arguments = ["sweep", "--function", ATTENTION, "--grid", "keys=32,64", "--grid", "rows=128"]
+    arguments = ["sweep", "--function", ATTENTION, "--axis", "keys=32,64", "--axis", "rows=128"]
     arguments += ["--set", "slots.CUDA.capacity=1,2", "--ring", "k_tile=1,2"]
     arguments += ["--max-stages", "3..4", "--trips", "ceil(8192 / keys)", "--no-cache", "--json"]
     arguments += [part for end, file in files.items() for part in (f"--{end}", str(file))]
@@ -173,7 +173,7 @@ def test_a_function_is_swept_over_tiles_machine_rings_and_stages(
 
 
 def test_the_figures_are_those_of_the_schedule_alone() -> None:
-    found = stretto.sweep(ATTENTION, {"keys": (64,)}, cache=False, trips=100, blocks=264, sms=132)
+    found = stretto.sweep(ATTENTION, {"keys": (64,)}, cache=False, trips=100, grid=264, sms=132)
     (row,) = found.rows
     loop = stretto.read(EXAMPLES / "attention_forward.json")[0]
     alone = stretto.schedule(loop)
@@ -234,24 +234,77 @@ def test_a_kernel_is_swept_over_consumers() -> None:
 def test_a_kernel_whose_launch_is_known_is_predicted_as_it_is_emitted() -> None:
     kernel = EXAMPLES / "triton" / "matmul_descriptors.ttir"
     launched = {"M": 1024, "N": 1024, "K": 4096}
-    found = stretto.sweep(
-        kernel, machine="h200", consumers=(1, 2), blocks=64, launched=launched, cache=False
-    )
+    found = stretto.sweep(kernel, consumers=(1, 2), grid=(8, 8), launched=launched, cache=False)
     assert [row.error for row in found.rows] == ["", ""]
     for row in found.rows:
         count = row.values["consumers"]
         assert isinstance(count, int)
-        asked = stretto.predict(kernel, "h200", grid=(64,), arguments=launched, consumers=count)
+        asked = stretto.predict(kernel, grid=(8, 8), arguments=launched, consumers=count)
         assert row.cycles == round(asked.prediction.cycles)
     loop = EXAMPLES / "gemm.json"
     (row,) = stretto.sweep(loop, cache=False, launched={"length": 4096}).rows
     assert row.error.endswith("what is launched is a kernel; this is a loop")
 
 
+def test_sweep_and_predict_say_one_number_of_one_grid(capsys: pytest.CaptureFixture[str]) -> None:
+    """A grid is the same in both: 32 x 64 blocks are not 2,048 in a row, by what they share."""
+    kernel = str(EXAMPLES / "triton" / "matmul_descriptors.ttir")
+    sizes = [f"--argument={name}=4096" for name in "MNK"]
+    cycles: dict[str, float] = {}
+    for grid in ("32,32", "1024"):
+        words = [kernel, "--grid", grid, *sizes, "--json"]
+        assert main(["sweep", *words, "--consumers", "2", "--ring", "*=3", "--no-cache"]) == 0
+        (row,) = _valid(capsys.readouterr().out)["configurations"]
+        assert main(["predict", *words, "--consumers", "2", "--depth", "3"]) == 0
+        (one,) = json.loads(capsys.readouterr().out)["predictions"]
+        assert row["cycles"] == round(one["cycles"])
+        assert row["block_cycles"] == round(one["block_cycles"])
+        (loop,) = one["loops"]
+        assert (row["ii"], row["stages"], row["trips"]) == (
+            loop["ii"],
+            loop["stages"],
+            loop["trips"],
+        )
+        assert row["blocks"] == 1024
+        assert row["grid"] == [int(part) for part in grid.split(",")]
+        cycles[grid] = row["cycles"]
+    assert cycles["32,32"] != cycles["1024"]
+
+
+LAUNCHED = ["--grid", "8,8", *(f"--argument={name}=1024" for name in "MNK")]
+REFUSED = [
+    (["--trips", "16"], 1, "how often loops of a kernel go round, the kernel says"),
+    (["--ring", "a_0_tile=2"], 1, "emitted with rings of one depth, not `a_0_tile`"),
+    (["--generator", "serial"], 1, "`generator` is no option of kernels that are predicted"),
+    (["--grid", "1,1,1,1"], 1, "grid has 4 axes; one to three are possible"),
+    (["--grid", "keys=32,64"], 2, "values of an argument are given with --axis keys=32,64"),
+    (["--blocks", "2048"], 2, "is now --grid: --grid '2048'"),
+]
+
+
+@pytest.mark.parametrize(("given", "code", "said"), REFUSED)
+def test_what_cannot_be_of_a_launch_is_said(
+    given: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = str(EXAMPLES / "triton" / "matmul_descriptors.ttir")
+    assert main(["sweep", kernel, *LAUNCHED, *given]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_grid_is_of_formulas_too() -> None:
+    found = stretto.sweep(
+        ATTENTION, {"keys": (32, 64)}, cache=False, grid="min(keys, 64), 8192 // keys"
+    )
+    assert [row.grid for row in found.rows] == [(32, 256), (64, 128)]
+    assert [row.blocks for row in found.rows] == [8192, 8192]
+    with pytest.raises(StrettoError, match="values of arguments and constexprs are `axes`"):
+        stretto.sweep(ATTENTION, grid={"keys": (32, 64)})  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.skipif(find_spec("triton") is not None, reason="Triton is installed")
 def test_without_triton_a_kernel_says_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     file = EXAMPLES / "triton" / "matmul_descriptors.py"
-    assert main(["sweep", "--function", f"{file}:matmul_descriptors", "--grid", "BLOCK_M=64"]) == 1
+    assert main(["sweep", "--function", f"{file}:matmul_descriptors", "--axis", "BLOCK_M=64"]) == 1
     told = capsys.readouterr().err
     assert "No module named 'triton" in told
     assert "pip install stretto[gpu]" in told
@@ -275,12 +328,12 @@ def test_parameters_of_a_kernel_need_types_or_values() -> None:
 
 
 FAULTS = [
-    (["--grid", "keys=64"], "leaves no `keys` open; give a function"),
+    (["--axis", "keys=64"], "leaves no `keys` open; give a function"),
     (["--ring", "nobody=2"], "`nobody` is no ring of gemm; it has a_tile, b_tile"),
     (["--consumers", "2"], "consumers share the rows of a kernel; this is a loop"),
     (["--set", "slots.nobody.capacity=2"], "there is no `nobody`"),
     (["--trips", "8192 // keys"], "trips: "),
-    (["--blocks", "0"], "blocks is 0; at least 1 is needed"),
+    (["--grid", "0"], "grid is 0; at least 1 is needed"),
 ]
 
 
@@ -300,7 +353,7 @@ AT_ONCE: list[tuple[list[str], int, str]] = [
     ([GEMM, "--machine", "nobody"], 1, "no machine `nobody`"),
     ([GEMM, "--front", "speed"], 1, "no figure `speed`"),
     ([GEMM, "--trips", "keys +"], 1, "trips: "),
-    ([GEMM, "--grid", "keys"], 2, "is no axis"),
+    ([GEMM, "--axis", "keys"], 2, "is no axis"),
     ([GEMM, "--ring", "a_tile=0"], 1, "whole numbers from 1 are needed"),
     ([GEMM, "--set", "slots.TC.capacity=1", "--set", "slots.TC.capacity=2"], 1, "is given twice"),
     ([GEMM, "--measure", "clock"], 1, "error: cannot be read as a file of Python"),
@@ -341,7 +394,7 @@ def test_what_a_function_prints_is_no_part_of_the_answer(
         f"import stretto\nprint('loading')\n\ndef make(x):\n    print('making')\n"
         f"    return stretto.read({GEMM!r})[0]\n\ndef clock(x):\n    print('tick')\n    return x\n"
     )
-    arguments = ["sweep", "--function", f"{file}:make", "--grid", "x=1,2", "--no-cache", "--json"]
+    arguments = ["sweep", "--function", f"{file}:make", "--axis", "x=1,2", "--no-cache", "--json"]
     assert main([*arguments, "--measure", f"{file}:clock"]) == 0
     _valid(capfd.readouterr().out)
 

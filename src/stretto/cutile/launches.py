@@ -86,7 +86,8 @@ def _read(
 ) -> tuple[bytes, Callable[[], Kernel]]:
     _, compilation = found_cutile()
     data = bytecode(compilation, kernel, name, parameters, f"sm_{target[1]}")
-    return data, partial(bytecode_kernel, name, data, names)
+    # Bytecode has no names, and what is emitted takes its arguments by theirs.
+    return repr(list(names)).encode() + data, partial(bytecode_kernel, name, data, names)
 
 
 def constraints(function: Any, args: Sequence[Any]) -> list[Any]:

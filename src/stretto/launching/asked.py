@@ -3,7 +3,8 @@
     pipeline(consumers=2) + cuda:90 + TTIR + Stretto itself ──► "9f2c…", one kernel
 
 Two kernels share a key only if everything that their source is made of is the same: the content
-that was read, the machine, the options, and every file of this package.
+that was read, its name, the machine, the options, every file of this package and what it is built
+on, and the compiler that candidates are held against.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import dataclass, replace
 from stretto.api.emitting import EmitMode
 from stretto.caching import package_sum
 from stretto.errors import StrettoError
+from stretto.launching.compiling import compiler_name
 from stretto.machine import Machine, load_machine
+from stretto.machine.choice import TARGETS
 
-FORMAT = 1
+FORMAT = 2
 """Of what is kept on disk; another number, and what others wrote is not looked at."""
-MACHINES = {"cuda:90": "h200"}
+MACHINES = {"cuda:90": TARGETS["cuda:90"]}
 """Which machine a target of Triton's is, where the user names none."""
 
 
@@ -39,8 +42,9 @@ class Asked:
             raise StrettoError(f"no machine is known for {target}; there is {known}")
         return replace(self, machine=load_machine(named) if isinstance(named, str) else named)
 
-    def key(self, content: bytes) -> str:
+    def key(self, name: str, content: bytes) -> str:
         """Of what is made of a content; the machine is looked up already."""
-        found = hashlib.sha256(f"{FORMAT}\0{package_sum()}\0{self!r}\0".encode())
+        parts = (str(FORMAT), package_sum(), compiler_name(), repr(self), name)
+        found = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass"))
         found.update(content)
         return found.hexdigest()

@@ -16,7 +16,9 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
+from stretto.caching import version_of
 from stretto.emit import Emitted
+from stretto.emit.gluon.expressions import DTYPES
 from stretto.predict.code.listing import read_listing
 from stretto.predict.code.overwriting import overwritten
 
@@ -53,6 +55,17 @@ def can_compile() -> bool:
     """Whether there is a Triton that compiles for such GPUs."""
     found = util.find_spec("triton")
     return found is not None and found.origin is not None and _ptxas(Path(found.origin)).exists()
+
+
+def compiler_name() -> str:
+    """Which Triton and which assembler candidates are compiled by, and all that those go by."""
+    if not can_compile():
+        return ""
+    compiler: Any = import_module("triton.compiler.compiler")
+    nvidia: Any = import_module("triton.backends.nvidia.compiler")
+    variables = getattr(compiler, "get_cache_invalidating_env_vars", dict[str, str])()
+    version = nvidia.get_ptxas(ARCHITECTURE).version
+    return f"triton {version_of('triton')}, ptxas {version}, {sorted(variables.items())}"
 
 
 def _ptxas(triton: Path) -> Path:
@@ -92,19 +105,24 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
         said = _assembled(ptx, _own_ptxas())
-    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
-    spilled = sum(int(stored) for stored, _ in spills)
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
     listing = disassembled(kernel.asm["cubin"])
     wrong = HELD in emitted.source and overwritten(read_listing(listing))
-    return Compiled(spilled, tuple(remarks), shared, registers, listing, wrong)
+    return Compiled(_spilled(said), tuple(remarks), shared, registers, listing, wrong)
 
 
-def registers_of(emitted: Emitted) -> int:
-    """What the assembler gives a thread."""
-    return compile_emitted(emitted).registers
+def spilled_by(ptx: str) -> int:
+    """Bytes that the assembler stores of a kernel because registers do not do."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "kernel.ptx"
+        file.write_text(ptx)
+        return _spilled(_assembled(file, _own_ptxas()))
+
+
+def _spilled(said: str) -> int:
+    return sum(int(stored) for stored in re.findall(r"(\d+) bytes spill stores", said))
 
 
 def _loaded(file: Path, emitted: Emitted) -> Any:
@@ -128,8 +146,7 @@ def _signed(name: str, emitted: Emitted, gl: Any) -> str:
     if name not in emitted.descriptors:
         return text
     _, block, element = emitted.descriptors[name]
-    names = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
-    dtype = getattr(gl, names.get(element, element))
+    dtype = getattr(gl, DTYPES[element].removeprefix("gl."))
     return text.replace("{layout}", repr(gl.NVMMASharedLayout.get_default_for(list(block), dtype)))
 
 

@@ -46,6 +46,8 @@ class _Variant:
     loaded: Loaded
     key: str
     asked: Asked
+    spilled: int = 0
+    """Bytes that it stores because registers do not do."""
     checked: bool = False
     """Whether Triton compiled it."""
 
@@ -73,8 +75,10 @@ class Launcher:
         target: str,
         read: Callable[[], tuple[bytes, Callable[[], Kernel]]],
         given: Mapping[str, Any],
+        own: Callable[[], int] | None = None,
     ) -> Bound | Refused:
-        """A launch on the arguments given; `read` has the content and how it becomes a kernel."""
+        """A launch on the arguments given; `read` has the content and how it becomes a kernel,
+        `own` the bytes that the framework's own kernel spills, where it can be asked."""
         try:
             known = self._variants.get(variant)
             if known is None:
@@ -84,7 +88,7 @@ class Launcher:
             found = self.refuse(error)
         else:
             if isinstance(found, Bound) and isinstance(known, _Variant) and not known.checked:
-                found = self._check(variant, known, found)
+                found = self._check(variant, known, found, own)
         if exact is not None:
             if len(self._ready) >= READY:
                 self._ready.clear()
@@ -98,17 +102,24 @@ class Launcher:
         try:
             content, kernel = read()
             asked = asked.on(target)
-            key = asked.key(content)
-            return _Variant(load(make(self._name, key, kernel, asked), key), key, asked)
+            key = asked.key(self._name, content)
+            entry = make(self._name, key, kernel, asked)
+            return _Variant(load(entry, key), key, asked, entry.document.get("spilled", 0))
         except Exception as error:  # whatever it is, the user's kernel runs
             refused = self.refuse(error)
             report_refused(self._name, key, asked, refused.reason)
             return refused
 
-    def _check(self, variant: object, known: _Variant, bound: Bound) -> Bound | Refused:
-        """Compile a variant's first launch; if that fails, it is no launch of ours any more."""
+    def _check(
+        self, variant: object, known: _Variant, bound: Bound, own: Callable[[], int] | None
+    ) -> Bound | Refused:
+        """Compile a variant's first launch; if that fails, or spills more than the framework's own
+        kernel, it is no launch of ours any more."""
         try:
             bound.check()
+            if known.spilled and own is not None and known.spilled > (theirs := own()):
+                told = f"it spills {known.spilled:,} bytes of registers at least"
+                raise StrettoError(f"{told}, {self._instead}'s own kernel {theirs:,}")
         except Exception as error:
             refused = self._variants[variant] = self.refuse(error)
             report_refused(self._name, known.key, known.asked, refused.reason)

@@ -13,10 +13,11 @@ are those of an earlier one is launched by what was made for that one, and no me
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any
 
 from stretto.errors import StrettoError
@@ -133,14 +134,14 @@ class Bound:
 
 
 def load(entry: Entry, key: str) -> Loaded:
-    """Import an entry's source: a file, since Triton reads the text of its functions."""
-    called = f"stretto_{entry.file.stem}_{key}"
-    spec = spec_from_file_location(called, entry.file)
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = module_from_spec(spec)
+    """Run an entry's source, the text that was looked at; no file is read for it, nor byte code."""
+    called, file = f"stretto_{entry.file.stem}_{key}", str(entry.file)
+    module: Any = ModuleType(called)
+    module.__file__ = file
+    # Triton asks for the text of its functions: this one, whatever the file has by then.
+    linecache.cache[file] = len(entry.source), None, entry.source.splitlines(keepends=True), file
     sys.modules[called] = module
-    spec.loader.exec_module(module)
+    exec(compile(entry.source, file, "exec", dont_inherit=True), module.__dict__)
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
     writes = frozenset[str](entry.document["writes"])

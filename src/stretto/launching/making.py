@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stretto.api.emitting import emit
-from stretto.emit import Emitted
 from stretto.kernel import Kernel
 from stretto.kernel.lowering.conflicts import written
 from stretto.launching.asked import Asked
-from stretto.launching.compiling import can_compile, compile_emitted, registers_of
+from stretto.launching.compiling import can_compile, compile_emitted
 from stretto.launching.reporting import described, report
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
-from stretto.vocabulary.spaces import STAGING
 
 
 def make(
@@ -32,21 +30,8 @@ def make(
             mode=asked.mode,
             consumers=asked.consumers,
             depth=asked.depth,
-            accept=_keeps(machine) if can_compile() else None,
-            registers=registers_of if can_compile() else None,
+            assemble=compile_emitted if can_compile() else None,
         )
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     report(name, key, entry)
     return entry
-
-
-def _keeps(machine: Machine) -> Callable[[Emitted], bool]:
-    """Whether the assembler keeps to a schedule: nothing spills, nothing waits, all of it fits."""
-    budget = machine.budget(STAGING)
-    room = None if budget is None else budget.bytes
-
-    def accepts(emitted: Emitted) -> bool:
-        made = compile_emitted(emitted)
-        return made.clean and (room is None or made.smem <= room)
-
-    return accepts

@@ -12,21 +12,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from stretto.api.emitting import multiplies
 from stretto.api.predicting import DEPTHS, Given, KernelRanking, rank
-from stretto.caching import cache_folder
+from stretto.caching import UntrustedError, cache_folder, make_own, read_own, tell, write_own
+from stretto.document import Cursor, nullable, parse_json
 from stretto.errors import StrettoError
-from stretto.files import write_text
 from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
 from stretto.launching.compiling import can_compile, compile_emitted
 from stretto.launching.reporting import report_tuned
+from stretto.limits import FILE_BYTES
 from stretto.machine import Machine
 
 SCHEMA = "stretto.tuned/1"
+TUNED = "tuned"
+"""Where choices are remembered, in the cache."""
 HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the first 5'
 
 SETTLED = 4
@@ -150,7 +152,7 @@ def choose(
     measure: Callable[[Choice], float],
 ) -> Choice:
     """The choice of a key: remembered, or found now and remembered."""
-    file = cache_folder() / "tuned" / f"{key}.json"
+    file = f"{key}.json"
     known = _remembered(file, len(configs))
     if known is not None:
         return known
@@ -180,20 +182,24 @@ def choose(
         "ranking": ranking.to_json(),
     }
     report_tuned(name, key, "\n".join(ranking.to_text()) + "\n", document)
-    with suppress(OSError, StrettoError):  # what cannot be remembered is found again
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(str(file), json.dumps(document, indent=2) + "\n")
+    with suppress(OSError):  # what cannot be remembered is found again
+        folder = make_own(cache_folder(), TUNED)
+        write_own(folder / file, (json.dumps(document, indent=2) + "\n").encode())
     return found
 
 
-def _remembered(file: Path, count: int) -> Choice | None:
+def _remembered(file: str, count: int) -> Choice | None:
     try:
-        chosen = json.loads(file.read_text(encoding="utf-8"))["chosen"]
-        found = Choice(chosen["config"], chosen["consumers"], chosen["depth"])
-        whole = found.config in range(count) and found.consumers >= 1
-    except (OSError, ValueError, KeyError, TypeError):
+        data = read_own(cache_folder(), TUNED, file, limit=FILE_BYTES)
+        chosen = parse_json(file, data.decode()).get("chosen")
+        config, consumers = chosen.get("config").natural(), chosen.get("consumers").positive()
+        depth = chosen.opt("depth", nullable(Cursor.positive), None)
+    except UntrustedError as error:
+        tell(error)
         return None
-    return found if whole else None
+    except (OSError, ValueError, StrettoError):
+        return None
+    return Choice(config, consumers, depth) if config < count else None
 
 
 def resolved(asked: Asked, choice: Choice) -> Asked:

@@ -30,6 +30,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.many.executors import run_tasks
 from stretto.many.inputs import Inputs, Unit
+from stretto.report import on_machine
 from stretto.report.bench import SCHEMA, BenchReport, BenchRow, Comparison, Suite
 from stretto.resources.prepare import prepare
 
@@ -135,6 +136,7 @@ class Measure:
         try:
             with cut_off(deadline_after(self.time_limit)):
                 ready = prepare(loop, self.machine)
+            row = replace(row, **on_machine(ready.machine, ready.machine_why))
             best: ScheduleResult | None = None
             for _ in range(self.repeat):
                 found = schedule(ready, time_limit=self.time_limit, **self.options)

@@ -1,16 +1,20 @@
 """A store of answers: a loop that was solved once is not solved again.
 
-    loop + machine + options + Stretto ──► key ──► answers-1.sqlite ──► verified again ──► answer
+    loop + machine + options + Stretto ──► key ──► answers-2.sqlite ──► verified again ──► answer
                                                         │ nothing, or not whole
                                                         └──► solved, and kept
 
 An entry has the best that is known under its key, and how long it was sought. It only ever
-improves: a smaller II, then a proof, a higher bound, more objectives proved. One that was cut off
-by a time limit is an answer to whoever gives no more time, and is sought anew by whoever does.
+improves: fewer spills, a smaller II, then a proof, a higher bound, more objectives proved. One that
+was cut off by a time limit is an answer to whoever gives no more time, and is sought anew by
+whoever does.
 
 Many processes share one file (SQLite, a write-ahead log). A schedule that is taken out passes the
-verifier first, as a new one does; what is damaged is as if it were not there. A store that cannot
-be opened or written stops nothing: it says why (`trouble`) and keeps nothing.
+verifier first, as a new one does, and what is said of its II is held against bounds that are
+computed anew. What no check can tell (that the solver refuted an II, that there is no schedule) is
+believed only where the seal says that this user's Stretto found it. What is damaged, or larger than
+any answer, is as if it were not there. A store that cannot be opened or written stops nothing: it
+says why (`trouble`) and keeps nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from hmac import compare_digest
 from inspect import signature
 from math import inf
 from pathlib import Path
@@ -30,11 +35,12 @@ from typing import Any, TypeVar
 
 from stretto.api import fields_of, with_pins_of
 from stretto.api.solving import ScheduleResult, schedule
-from stretto.caching import cache_folder, package_sum
+from stretto.bounds import compute_bounds
+from stretto.caching import UntrustedError, cache_folder, make_own, package_sum, seal
 from stretto.document import Cursor, parse_json
 from stretto.errors import StrettoError
 from stretto.generate import GENERATORS
-from stretto.limits import ITERATION_CYCLES, STORE_BYTES
+from stretto.limits import ANSWER_BYTES, FILE_BYTES, ITERATION_CYCLES, STORE_BYTES
 from stretto.loop import texts
 from stretto.loop.json import loop_to_json
 from stretto.machine import Machine
@@ -42,11 +48,12 @@ from stretto.machine.digest import digest
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import analysis_to_json, read_schedule
+from stretto.solve.job import lower_bound
 from stretto.verify import verify
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Of the file; another number is another file."""
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
@@ -57,6 +64,9 @@ _TABLE = """create table if not exists answers (
     key text primary key, rank text not null, effort real not null,
     document blob not null, sum text not null
 )"""
+
+_GET = """select effort, case when length(document) <= :most then document end,
+    case when length(sum) <= :most then sum end from answers where key = :key"""
 
 _PUT = """insert into answers values (?, ?, ?, ?, ?) on conflict (key) do update set
     document = case when excluded.rank > rank then excluded.document else document end,
@@ -91,7 +101,7 @@ def answer(
         # Who else makes schedules may be another tomorrow, and is no part of the key.
         return Answer(schedule(ready, time_limit=time_limit, **asked), kept=False)
     key = key_of(ready, asked)
-    known = store.get(key, ready, asked["max_stages"])
+    known = store.get(key, ready, asked)
     if known is not None and known.effort >= (inf if time_limit is None else time_limit):
         return _kept(known, asked, time_limit)
     found = schedule(ready, time_limit=time_limit, **asked)
@@ -155,8 +165,11 @@ def rank(found: ScheduleAnalysis) -> str:
     proof = found.proof
     optimal, lower = (proof.optimal, proof.lower_bound) if proof is not None else (False, 0)
     proved = sum(row.optimal for row in proof.objectives) if proof is not None else 0
-    ii, stages = ITERATION_CYCLES - found.ii, ITERATION_CYCLES - found.stage_count
-    return f"1 {max(0, ii):09} {optimal:d} {lower:09} {proved:03} {max(0, stages):09}"
+    most = ITERATION_CYCLES
+    fits, ii, stages = (
+        max(0, most - number) for number in (found.spilled, found.ii, found.stage_count)
+    )
+    return f"1 {fits:09} {ii:09} {optimal:d} {lower:09} {proved:03} {stages:09}"
 
 
 # The file ---------------------------------------------------------------------------------
@@ -189,20 +202,19 @@ class AnswerStore:
         """Where it is: for a store that goes elsewhere, where caches are there."""
         return self._given or cache_folder() / f"answers-{FORMAT}.sqlite"
 
-    def get(self, key: str, ready: Prepared, max_stages: int | None = None) -> Known | None:
-        """The entry of a key, if it is whole and its schedule is legal."""
-        row: tuple[object, bytes, str] | None = self._try(
-            lambda c: c.execute(
-                "select effort, document, sum from answers where key = ?", (key,)
-            ).fetchone()
+    def get(
+        self, key: str, ready: Prepared, options: Mapping[str, Any] | None = None
+    ) -> Known | None:
+        """The entry of a key, if it is whole and ours, and its schedule is legal."""
+        row: tuple[object, object, object] | None = self._try(
+            lambda c: c.execute(_GET, {"key": key, "most": ANSWER_BYTES}).fetchone()
         )
         if row is None:
             return None
         effort, data, total = row
-        result = _read(data, total, ready, max_stages)
+        result = self._try(lambda _: _read(key, data, total, ready, bound_options(options or {})))
         if result is None or not isinstance(effort, float):  # SQLite keeps what it is given
-            where = "delete from answers where key = ? and sum = ?"
-            self._try(lambda c: c.execute(where, (key, total)))
+            self._try(lambda c: c.execute("delete from answers where key = ?", (key,)))
             return None
         return Known(result, effort)
 
@@ -213,26 +225,28 @@ class AnswerStore:
         entry = analysis_to_json(found.analysis, found.problem.loop, found.problem.machine)
         document = {"overdue": found.overdue, "schedule": entry}
         data = zlib.compress(json.dumps(document).encode())
-        row = (key, rank(found), effort, data, _sum(data))
-        self._try(lambda c: c.execute(_PUT, row))
+        if len(data) <= ANSWER_BYTES:
+            row = (key, rank(found), effort, data)
+            self._try(lambda c: c.execute(_PUT, (*row, seal(key.encode(), data))))
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         if self._off:
             return None
         try:
             return work(self._connection())
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UntrustedError) as error:
             self._full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             self._off = not self._full
             does = "takes no more" if self._full else "is of no use"
-            self.trouble = f"the store of answers, {self.file}, {does}: {error}; it may be removed"
+            hint = "; it may be removed" if isinstance(error, sqlite3.Error) else ""
+            self.trouble = f"the store of answers, {self.file}, {does}: {error}{hint}"
             return None
 
     def _connection(self) -> sqlite3.Connection:
         known: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if known is not None:
             return known
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        make_own(self.file.parent)
         connection = sqlite3.connect(self.file, timeout=PATIENCE, isolation_level=None)
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
@@ -243,25 +257,48 @@ class AnswerStore:
         return connection
 
 
-def _sum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def _read(
-    data: bytes, total: str, ready: Prepared, max_stages: int | None
+    key: str, data: object, total: object, ready: Prepared, options: Mapping[str, Any]
 ) -> ScheduleResult | None:
-    """A kept answer; None where it is damaged, or the verifier refuses it."""
+    """A kept answer; None where it is damaged or not ours, or a check refuses it."""
+    if not isinstance(data, bytes) or not isinstance(total, str):
+        return None
+    if not compare_digest(total.encode(), seal(key.encode(), data).encode()):
+        return None
     try:
-        if _sum(data) != total:
-            return None
-        top = parse_json("answer", zlib.decompress(data).decode())
-        entry = top.get("schedule")
-        found = read_schedule(entry, {ready.loop.name: ready.loop})
+        top = parse_json("answer", _unpacked(data).decode())
+        found = read_schedule(top.get("schedule"), {ready.loop.name: ready.loop})
         overdue = top.opt("overdue", Cursor.boolean, False)
     except (StrettoError, TypeError, ValueError, zlib.error):
         return None
     if found.loop != ready.loop.name or found.machine != ready.machine.name:
         return None
-    if found.success and verify(ready.loop, ready.machine, found, max_stages=max_stages):
+    if found.success and verify(ready.loop, ready.machine, found, max_stages=options["max_stages"]):
+        return None
+    if not _credible(found, ready, options):
         return None
     return ScheduleResult(**fields_of(replace(found, overdue=overdue)), problem=ready)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What was packed; ValueError where that is more than any answer has."""
+    unpacking = zlib.decompressobj()
+    found = unpacking.decompress(data, FILE_BYTES)
+    if not unpacking.eof:
+        raise ValueError(f"is cut off, or has more than {FILE_BYTES:,} bytes")
+    return found
+
+
+def _credible(found: ScheduleAnalysis, ready: Prepared, options: Mapping[str, Any]) -> bool:
+    """Whether what is said of the II agrees with the bounds of the loop, computed anew."""
+    stages: int | None = options["max_stages"]
+    bounds = compute_bounds(ready.loop, ready.machine, fuse=options["fuse"], max_stages=stages)
+    if found.bounds is not None and found.bounds != bounds:
+        return False
+    proof, ii = found.proof, found.ii
+    if proof is None:
+        return True
+    refuted, _ = lower_bound(bounds.mii, found.refused)
+    if proof.optimal and (proof.lower_bound != ii or found.spilled):
+        return False
+    return proof.lower_bound <= (refuted if ii is None else min(ii, refuted))

@@ -1,7 +1,7 @@
 """What a sweep goes over: something that makes a loop of a configuration, in any process.
 
-    attention.py:make        a function of Python, with the grid as keywords  ──►  Loop or Kernel
-    matmul.py:kernel         a @triton.jit function, with the grid as constexprs: needs Triton
+    attention.py:make        a function of Python, with the axes as keywords  ──►  Loop or Kernel
+    matmul.py:kernel         a @triton.jit function, with the axes as constexprs: needs Triton
     gemm.json, kernel.ttir   an input as every command reads it
 
 A subject is words alone, so that it can be sent anywhere; the file is loaded where it is used.
@@ -19,12 +19,15 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from stretto.api.kernels import choice_of
 from stretto.api.read_write import chosen, read
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.frontends import Source
 from stretto.kernel import Kernel
 from stretto.loop import Loop
-from stretto.machine import Machine
+from stretto.machine import Machine, load_machine
+from stretto.machine.choice import ASKED, chosen_for_loop
+from stretto.machine.settings import Setting, with_settings
 from stretto.many.grids import Configuration, Value
 
 
@@ -33,7 +36,16 @@ class Made:
     """A loop of a configuration, and the words of its input that are worth knowing."""
 
     loop: Loop
+    machine: Machine
+    """With the settings of the configuration."""
+    machine_why: str
     notes: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=64)
+def machine_with(name: str, settings: tuple[tuple[str, Setting], ...]) -> Machine:
+    """A machine with other settings."""
+    return with_settings(name, dict(settings)) if settings else load_machine(name)
 
 
 @dataclass(frozen=True)
@@ -55,27 +67,51 @@ class Subject:
     def __str__(self) -> str:
         return f"{self.file}:{self.name}" if self.name else self.file
 
-    def made(self, configuration: Configuration, machine: Machine | None) -> Made:
+    def made(self, configuration: Configuration, machine: str | None) -> Made:
         """The loop of a configuration, lowered for a machine where it is of a kernel."""
-        arguments = dict(configuration.arguments)
-        found = self._found(arguments)
+        found = self._found(dict(configuration.arguments))
         if isinstance(found, Kernel):
-            source = read(_split(found, configuration.consumers, machine), machine)
-        elif isinstance(found, Loop):
-            source = Source(str(self), (found,))
-        else:
-            source = found if isinstance(found, Source) else read(self.file, machine)
-        if configuration.consumers is not None and not isinstance(found, Kernel):
+            target, why = self._target(found, configuration, machine)
+            source = read(_split(found, configuration.consumers, target), target)
+            one, notes = _counting(chosen(source, self.loop))
+            return Made(_with_rings(one, configuration), target, why, notes)
+        if configuration.consumers is not None:
             raise StrettoError("consumers share the rows of a kernel; this is a loop")
+        if isinstance(found, Loop):
+            source = Source(str(self), (found,))
+        elif isinstance(found, Source):
+            source = found
+        else:
+            named = None if machine is None else machine_with(machine, configuration.settings)
+            source = read(self.file, named)
         one, notes = _counting(chosen(source, self.loop))
-        return Made(_with_rings(one, configuration), notes)
+        name, why = chosen_for_loop(one.machine)
+        if machine is not None:
+            name, why = machine, ASKED
+        target = machine_with(name, configuration.settings)
+        return Made(_with_rings(one, configuration), target, one.machine_why or why, notes)
 
-    def kernel(self, configuration: Configuration) -> Kernel:
-        """The kernel of a configuration; StrettoError where it is a loop."""
+    def launched(
+        self, configuration: Configuration, machine: str | None
+    ) -> tuple[Kernel, Machine, str]:
+        """The kernel of a configuration, its machine, and why; StrettoError where it is a loop."""
         found = self._found(dict(configuration.arguments))
         if not isinstance(found, Kernel):
             raise StrettoError("what is launched is a kernel; this is a loop")
-        return found
+        return found, *self._target(found, configuration, machine)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel, as far as that shows before anything is made."""
+        if self.name or self.given is not None:
+            return isinstance(self.given, Kernel)
+        return _kernel_input(self.file) is not None
+
+    def _target(
+        self, kernel: Kernel, configuration: Configuration, machine: str | None
+    ) -> tuple[Machine, str]:
+        name, why = choice_of(self.file, kernel) if machine is None else (machine, ASKED)
+        return machine_with(name, configuration.settings), why
 
     def _found(self, arguments: Mapping[str, Value]) -> object:
         """What there is to schedule: a loop, a kernel, or None for an input."""
@@ -126,22 +162,11 @@ class Subject:
         signature = dict(self.signature)
         missing = [name for name in known if name not in signature and name not in constexprs]
         if missing:
-            hint = "give its type (--signature NAME=*fp16) or its values (--grid NAME=64,128)"
+            hint = "give its type (--signature NAME=*fp16) or its values (--axis NAME=64,128)"
             raise StrettoError(f"{self} has a parameter `{missing[0]}`; {hint}")
-        try:
-            return compiled(
-                kernel,
-                signature=signature,
-                constexprs=constexprs,
-                target=self.target,
-                **options,
-            )
-        except StrettoError:
-            raise
-        except Exception as error:  # Triton's own, with a picture of the source
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            told = lines[-1] if lines else type(error).__name__
-            raise StrettoError(f"Triton cannot compile {self}: {told}") from error
+        return compiled(
+            kernel, signature=signature, constexprs=constexprs, target=self.target, **options
+        )
 
 
 def _no_arguments(arguments: Mapping[str, Value], what: str) -> None:
@@ -164,13 +189,11 @@ def _kernel_input(file: str) -> Kernel | None:
     return kernels[0] if len(kernels) == 1 else None
 
 
-def _split(kernel: Kernel, consumers: int | None, machine: Machine | None) -> Kernel:
+def _split(kernel: Kernel, consumers: int | None, machine: Machine) -> Kernel:
     if consumers is None or consumers == 1:
         return kernel
     from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
 
-    if machine is None:
-        raise StrettoError("consumers are agents of a machine; name one (--machine)")
     return partition(kernel, machine.replicas_of_products(consumers))
 
 

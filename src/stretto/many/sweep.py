@@ -1,6 +1,6 @@
 """`stretto.sweep`: every way to settle what a kernel or a machine leaves open, scheduled.
 
-    grid ──► configuration ──► loop, machine ──► schedule, verified ──► figures, predicted cycles
+    axes ──► configuration ──► loop, machine ──► schedule, verified ──► figures, predicted cycles
                                                                             │
                                          front of II, stages, smem, registers; the fastest ◄──┘
 
@@ -12,12 +12,11 @@ schedule: (trips - 1) × II, and the length of one iteration.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from math import isfinite
+from math import isfinite, prod
 from os import PathLike, fspath
 from time import perf_counter
 from typing import Any, cast
@@ -29,20 +28,22 @@ from stretto.errors import StrettoError
 from stretto.files import STANDARD, read_data
 from stretto.kernel import Kernel
 from stretto.loop import Loop
-from stretto.machine import Machine, load_machine
+from stretto.machine import load_machine
 from stretto.machine.formula import Formula, FormulaError
-from stretto.machine.settings import Setting, with_settings
 from stretto.many.executors import run_tasks
 from stretto.many.grids import Configuration, Value, axes_of
 from stretto.many.store import AnswerStore, answer, bound_options
 from stretto.many.subjects import Subject, load_object, subject_of
+from stretto.report import on_machine
 from stretto.report.batch import refused
 from stretto.report.sweep import FIGURES, FRONT, SweepReport, SweepRow
-from stretto.resources.prepare import DEFAULT_MACHINE, prepare
+from stretto.resources.prepare import prepare
 from stretto.solution import spilling
 
 TIME_LIMIT = 20.0
 """Seconds that a configuration is worth unless others are given."""
+TRIPS = 1024
+"""How often a loop goes round where nobody tells."""
 TOP = 5
 """Configurations that are measured."""
 CYCLES = "cycles"
@@ -52,15 +53,15 @@ SMS = "sms"
 
 def sweep(
     subject: str | PathLike[str] | Callable[..., object] | Loop | Kernel,
-    grid: Mapping[str, Iterable[Value]] | None = None,
+    axes: Mapping[str, Iterable[Value]] | None = None,
     machine: str | None = None,
     *,
     settings: Mapping[str, Iterable[Value]] | None = None,
     rings: Mapping[str, Iterable[Value]] | None = None,
     max_stages: Iterable[int] = (),
     consumers: Iterable[int] = (),
-    trips: int | str = 1024,
-    blocks: int | str = 1,
+    trips: int | str | None = None,
+    grid: Sequence[int | str] | int | str | None = None,
     sms: int | None = None,
     front: Iterable[str] | None = None,
     measure: str | Callable[..., float] | None = None,
@@ -76,35 +77,47 @@ def sweep(
     launched: Mapping[str, int | float | tuple[int, ...]] | None = None,
     **options: Any,
 ) -> SweepReport:
-    """Schedule every configuration of a grid; which none beats, and which is predicted fastest.
+    """Schedule every configuration of some axes; which none beats, which is predicted fastest.
 
     The subject is a function that makes a Loop or a Kernel (``FILE.py:NAME``, or the function),
     a ``@triton.jit`` function (`signature` has the types of its other parameters), or an input as
-    `read` takes it. `grid` has values for its arguments or constexprs, `settings` for paths of the
+    `read` takes it. `axes` has values for its arguments or constexprs, `settings` for paths of the
     machine file (``slots.TC.capacity``), `rings` for depths of storages (``*``: all), `max_stages`
     and `consumers` what they say.
 
-    `trips` and `blocks` are numbers or formulas of the configuration (``"8192 // keys"``), from
-    which follows the predicted time of the whole kernel on `sms` multiprocessors (default: those
-    the machine states, else 1). With `launched`, the numbers a kernel is launched with (and shapes
-    of its tensors), that time is `predict`'s, of the kernel as it is emitted. The front is of ii,
-    stages, smem and registers, or of cycles instead of ii where trips or blocks depend on the
-    configuration; `front` names others. `measure`, a function of a configuration that returns a
+    `grid` is how many blocks run along up to three axes, as for `predict`; `trips` (1024, unless
+    others are given) how often a loop goes round. Both are numbers or formulas of the configuration
+    (``"8192 // keys"``), and of both follows the predicted time of a loop on `sms` multiprocessors
+    (default: those the machine states, else 1). That of a kernel whose grid is given, or `launched`
+    (the numbers that it is launched with, and shapes of its tensors), is what `predict` says of the
+    kernel as it is emitted, and so are its figures. The front is of ii, stages, smem and registers,
+    or of cycles instead of ii where trips or the grid depend on the configuration; `front` names
+    others. `measure`, a function of a configuration that returns a
     time, is asked about the `top` that are predicted fastest. `options` are those of `schedule`.
     """
     if isinstance(subject, PathLike):
         subject = fspath(cast("PathLike[str]", subject))
+    if isinstance(grid, Mapping):
+        hint = "values of arguments and constexprs are `axes`"
+        raise StrettoError(f"grid is how many blocks run, such as (32, 64); {hint}")
     what = subject_of(subject, signature, target, loop)
-    space = axes_of(grid or {}, settings or {}, rings or {}, max_stages, consumers)
+    space = axes_of(axes or {}, settings or {}, rings or {}, max_stages, consumers)
+    dimensions = grid_of(grid)
+    if grid is not None and launched is None and what.is_kernel:
+        launched = {}
+    if launched is not None:
+        _check_launch(trips, rings or {}, options)
     bound_options(options)
-    formulas = _formula(trips, "trips"), _formula(blocks, "blocks")
+    turns = _formula(TRIPS if trips is None else trips, "trips")
+    formulas = (turns, *dimensions)
     if front is None:  # an iteration of larger tiles does more: then time is what can be compared
         front = (CYCLES, *FRONT[1:]) if any(one.names for one in formulas) else FRONT
     chosen = _figures(front)
     work = Evaluate(
         what,
         machine,
-        *formulas,
+        turns,
+        dimensions,
         sms,
         options,
         time_limit,
@@ -126,7 +139,13 @@ def sweep(
         if progress is not None:
             progress(len(rows), len(space))
     rows.sort(key=lambda row: row.number)
-    asked = {"machine": machine, "trips": trips, "blocks": blocks, "sms": sms, **options}
+    asked = {
+        "machine": machine,
+        "trips": turns.text,
+        "grid": [one.text for one in dimensions],
+        "sms": sms,
+        **options,
+    }
     found = SweepReport(str(what), tuple(rows), chosen, perf_counter() - began, (), asked)
     return found if clock is None else measured(found, clock, top)
 
@@ -139,6 +158,49 @@ def _figures(front: Iterable[str]) -> tuple[str, ...]:
     if not found:
         raise StrettoError(f"a front of nothing; it may be of {', '.join(FIGURES)}")
     return found
+
+
+def grid_of(given: Sequence[int | str] | int | str | None) -> tuple[Formula, ...]:
+    """Blocks along up to three axes, each a number or a formula of the configuration."""
+    if isinstance(given, str):
+        parts: Sequence[int | str] = _apart(given)
+    else:
+        parts = (1,) if given is None else (given,) if isinstance(given, int) else given
+    if not 1 <= len(parts) <= 3:
+        raise StrettoError(f"grid has {len(parts)} axes; one to three are possible")
+    return tuple(_formula(part, "grid") for part in parts)
+
+
+def _apart(text: str) -> list[str]:
+    """Formulas with commas between, but for those inside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _check_launch(
+    trips: int | str | None, rings: Mapping[str, Iterable[Value]], options: Mapping[str, Any]
+) -> None:
+    """That nothing is asked for that a kernel as it is emitted cannot be."""
+    if trips is not None:
+        hint = "give the numbers that it is launched with (--argument NAME=N)"
+        raise StrettoError(f"how often loops of a kernel go round, the kernel says; {hint}")
+    single = [name for name in rings if name != "*"]
+    if single:
+        hint = "give all of them one depth (--ring '*=2..4'), or leave the grid out"
+        raise StrettoError(
+            f"a kernel is emitted with rings of one depth, not `{single[0]}`; {hint}"
+        )
+    defaults = bound_options({})
+    changed = [name for name, value in bound_options(options).items() if value != defaults[name]]
+    if changed:
+        told = f"`{changed[0]}` is no option of kernels that are predicted as they are emitted"
+        raise StrettoError(f"{told}; leave it out, or the grid and what it is launched with")
 
 
 def _formula(text: int | str, name: str) -> Formula:
@@ -158,7 +220,7 @@ class Evaluate:
     subject: Subject
     machine: str | None
     trips: Formula
-    blocks: Formula
+    grid: tuple[Formula, ...]
     sms: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     time_limit: float | None = None
@@ -185,11 +247,11 @@ class Evaluate:
         row = SweepRow(configuration.number, values, False)
         began = perf_counter()
         try:
-            target = self._target(configuration, None)
-            made = self.subject.made(configuration, target)
-            if target is None:
-                target = self._target(configuration, made.loop)
-            ready = prepare(made.loop, target)
+            if self.launched is not None:
+                row = self._as_a_whole(row, configuration)
+                return replace(row, seconds=perf_counter() - began)
+            made = self.subject.made(configuration, self.machine)
+            ready = prepare(made.loop, made.machine, made.machine_why)
             asked = dict(self.options)
             if configuration.max_stages is not None:
                 asked["max_stages"] = configuration.max_stages
@@ -197,47 +259,59 @@ class Evaluate:
             row = replace(row, seconds=perf_counter() - began)
             if not found.success:
                 return replace(row, error=refused(found))
-            return self._as_a_whole(self._figures(row, found), configuration, ready.machine)
+            return predicted(self._figures(row, found, self._trips(row)), found, self.sms)
         except StrettoError as error:
             told = error.lines(str(self.subject))[0]
             return replace(row, error=told, seconds=perf_counter() - began)
 
-    def _as_a_whole(self, row: SweepRow, configuration: Configuration, on: Machine) -> SweepRow:
-        """The row with the time of the emitted kernel, where its launch is known."""
-        if self.launched is None:
-            return row
+    def _as_a_whole(self, row: SweepRow, configuration: Configuration) -> SweepRow:
+        """The row of a kernel as it is emitted, whose launch is known."""
         from stretto.api.predicting import predict  # noqa: PLC0415 - few sweeps are of launches
 
-        kernel = self.subject.kernel(configuration)
-        assert row.blocks is not None
+        kernel, on, why = self.subject.launched(configuration, self.machine)
         depths = [depth for _, depth in configuration.rings if isinstance(depth, int)]
-        found = predict(
+        made = predict(
             kernel,
             on,
-            grid=(row.blocks,),
+            grid=self._grid(row),
             arguments=self.launched,
             consumers=configuration.consumers,
             depth=min(depths, default=None),
-        ).prediction
-        told = "of the emitted kernel, each agent in the order of its program"
-        cycles, block = round(found.cycles), round(found.block)
-        spills = row.spills or found.spills
-        return replace(row, cycles=cycles, block_cycles=block, predicted_by=told, spills=spills)
-
-    def _target(self, configuration: Configuration, loop: Loop | None) -> Machine | None:
-        """The machine, with its settings; None: the loop is to say, and is not made yet."""
-        name = self.machine or (None if loop is None else loop.machine or DEFAULT_MACHINE)
-        return None if name is None else _machine(name, configuration.settings)
-
-    def _figures(self, row: SweepRow, found: ScheduleResult) -> SweepRow:
-        memory = {space.space: space.used for space in found.memory}
-        numbers = {k: v for k, v in row.values.items() if isinstance(v, int | str)}
-        trips, blocks = (
-            _number(formula, numbers, name)
-            for formula, name in ((self.trips, "trips"), (self.blocks, "blocks"))
+            max_stages=configuration.max_stages,
         )
-        done = replace(
+        found = made.prediction
+        analyses = {analysis.loop: analysis for analysis in made.made.analyses}
+        longest = found.longest
+        if longest is not None:
+            row = self._figures(row, analyses[longest.name], longest.trips)
+        return replace(
             row,
+            success=True,
+            **on_machine(on, why),
+            smem=made.made.emitted.smem,
+            grid=self._grid(row),
+            blocks=prod(self._grid(row)),
+            cycles=round(found.cycles),
+            block_cycles=round(found.block),
+            predicted_by="of the emitted kernel, each agent in the order of its program",
+            spills=found.spills,
+        )
+
+    def _numbers(self, row: SweepRow) -> dict[str, int | str]:
+        return {k: v for k, v in row.values.items() if isinstance(v, int | str)}
+
+    def _grid(self, row: SweepRow) -> tuple[int, ...]:
+        return tuple(_number(formula, self._numbers(row), "grid") for formula in self.grid)
+
+    def _trips(self, row: SweepRow) -> int:
+        return _number(self.trips, self._numbers(row), "trips")
+
+    def _figures(self, row: SweepRow, found: ScheduleResult, trips: int) -> SweepRow:
+        memory = {space.space: space.used for space in found.memory}
+        grid, of = self._grid(row), found.problem
+        return replace(
+            row,
+            **on_machine(of.machine, of.machine_why),
             success=True,
             ii=found.ii,
             mii=0 if found.bounds is None else found.bounds.mii,
@@ -248,9 +322,9 @@ class Evaluate:
             registers=0 if found.pressure is None else found.pressure.peak,
             spills=bool(spilling(found)),
             trips=trips,
-            blocks=blocks,
+            grid=grid,
+            blocks=prod(grid),
         )
-        return predicted(done, found, self.sms)
 
 
 def _number(formula: Formula, values: Mapping[str, int | str], name: str) -> int:
@@ -261,11 +335,6 @@ def _number(formula: Formula, values: Mapping[str, int | str], name: str) -> int
     if found < 1:
         raise StrettoError(f"{name} is {found}; at least 1 is needed")
     return found
-
-
-@lru_cache(maxsize=64)
-def _machine(name: str, settings: tuple[tuple[str, Setting], ...]) -> Machine:
-    return with_settings(name, dict(settings)) if settings else load_machine(name)
 
 
 def predicted(row: SweepRow, found: ScheduleResult, sms: int | None) -> SweepRow:

@@ -15,7 +15,8 @@ from hashlib import sha256
 from typing import Any
 
 from stretto import starting
-from stretto.api.read_write import about, content, named_by, read_loops
+from stretto.api import about
+from stretto.api.read_write import content, read_loops, ready_in
 from stretto.caching import package_sum
 from stretto.deadline import cut_off, deadline_after
 from stretto.errors import StrettoError
@@ -25,8 +26,8 @@ from stretto.machine import Machine
 from stretto.machine.digest import digest
 from stretto.many.inputs import Unit
 from stretto.many.store import AnswerStore, answer, bound_options
+from stretto.report import on_machine
 from stretto.report.batch import failed, scheduled
-from stretto.resources.prepare import prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,15 @@ class Work:
                     return Several(len(source))
                 loop = source.loops[unit.index or 0]
                 name = loop.name
-                ready = prepare(loop, self.machine or named_by(loop, source.file))
+                ready = ready_in(source.file, loop, self.machine)
             found = answer(ready, self.store, time_limit=self.time_limit, options=self.options)
         except StrettoError as error:
             return Worked(failed(name, [_placed(unit, text) for text in error.lines(unit.source)]))
         told = texts((*about(source, name), *found.result.warnings))
         if not unit.index:
             told = [*texts(about(source, "")), *told]
-        row = scheduled(found.result, found.kept, told)
+        on = on_machine(ready.machine, ready.machine_why)
+        row = scheduled(found.result, on, found.kept, told)
         return Worked(row, self.store.trouble if self.store is not None else "")
 
 

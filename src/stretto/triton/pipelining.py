@@ -19,6 +19,7 @@ from stretto.api.emitting import EmitMode
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.launching import Asked, Launcher, Refused, current_device, exactly
+from stretto.launching.compiling import spilled_by
 from stretto.launching.tuning import HINT, Configs
 from stretto.machine import Machine
 from stretto.triton.reading import found_triton, ttir_kernel
@@ -114,7 +115,8 @@ class Pipelined:
         exact = exactly(device, args, kwargs)
         bound = None if exact is None else self._launcher.ready(exact)
         if bound is None:
-            bound = self._bind(exact, target, args, kwargs)
+            own = partial(self._spilled, grid, args, kwargs)
+            bound = self._bind(exact, target, args, kwargs, own)
         if isinstance(bound, Refused) or self._changed():
             return self.fn.run(*args, grid=grid, warmup=False, **kwargs)
         for hook in self.fn.pre_run_hooks:
@@ -135,7 +137,12 @@ class Pipelined:
         return self._specializers[target](args, kwargs)
 
     def _bind(
-        self, exact: object, target: tuple[str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        exact: object,
+        target: tuple[str, int],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        own: Callable[[], int],
     ) -> Any:
         try:
             special = self._specialized(target, args, kwargs)
@@ -143,7 +150,12 @@ class Pipelined:
             return self._launcher.refuse(error)
         called = f"{target[0]}:{target[1]}"
         read = partial(self._read, special, target)
-        return self._launcher.bind(exact, (target, special.key), called, read, special.given)
+        return self._launcher.bind(exact, (target, special.key), called, read, special.given, own)
+
+    def _spilled(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+        """Bytes that Triton's own kernel spills."""
+        compiled = self.fn.run(*args, grid=grid, warmup=True, **kwargs)
+        return spilled_by(compiled.asm["ptx"])
 
     def _read(
         self, special: Specialized, target: tuple[str, int]

@@ -12,17 +12,24 @@ kernel = stretto.triton.read(
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, listed, nearest
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel
 
 _DIVISIBLE = 16
 """What Triton finds out of pointers and sizes as they are given; most are multiples of it."""
+_ELEMENTS = (
+    *("fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"),
+    *("i1", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64"),
+)
+"""Types of numbers, as Triton's signatures write them."""
+_TYPE = re.compile(r"\*?k?(?P<element>\w+)|tensordesc<(?P<tile>\w+)\[\d+(?:, *\d+)*\]>")
 
 
 def read(
@@ -38,14 +45,14 @@ def read(
 
     The signature gives Triton's type of each parameter that is no constexpr (`*fp16`, `i32`,
     `tensordesc<fp16[128, 64]>`). Pointers and integers count as multiples of 16, but those in
-    `undivided`. Options are those of a launch: `num_warps`, `num_stages`.
+    `undivided`. A parameter that is given neither has its default. Options are those of a launch:
+    `num_warps`, `num_stages`.
     """
-    given = constexprs or {}
     triton = found_triton()
-    names: list[str] = list(getattr(kernel, "arg_names", ()))
-    unknown = [name for name in (*signature, *given) if name not in names]
-    if unknown:
-        raise StrettoError(f"the kernel has no parameter `{unknown[0]}`; it has {', '.join(names)}")
+    if not isinstance(target, tuple) or len(target) != 2 or target[0] != "cuda":  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
+        raise StrettoError(f'the target is {target!r}; expected such as ("cuda", 90)')
+    given = _constants(kernel, signature, constexprs or {}, undivided)
+    names: list[str] = list(kernel.arg_names)
     special = Specialization(
         {name: signature.get(name, "constexpr") for name in names},
         {(names.index(name),): value for name, value in given.items()},
@@ -56,7 +63,62 @@ def read(
         },
         options,
     )
-    return ttir_kernel(getattr(kernel, "__name__", "kernel"), triton.ttir(kernel, special, target))
+    name: str = getattr(kernel, "__name__", "kernel")
+    try:
+        module = triton.ttir(kernel, special, target)
+    except Exception as error:  # Triton's own, with a picture of the source
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = lines[-1] if lines else type(error).__name__
+        raise StrettoError(f"Triton cannot compile `{name}`: {told}") from error
+    return ttir_kernel(name, module)
+
+
+def _constants(
+    kernel: Any,
+    signature: Mapping[str, str],
+    constexprs: Mapping[str, Any],
+    undivided: Collection[str],
+) -> dict[str, Any]:
+    """Values of the parameters that have no type; StrettoError where one has neither."""
+    if not hasattr(kernel, "arg_names"):
+        told = f"a function under @triton.jit is read, not {type(kernel).__name__}"
+        hint = "stretto.read and stretto.emit take the path of a .ttir"
+        raise StrettoError(f"{told}; {hint}")
+    names: list[str] = list(kernel.arg_names)
+    for given in (signature, constexprs):
+        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise StrettoError(f"{given!r} is given; expected a dict by names of parameters")
+    for name in (*signature, *constexprs, *undivided):
+        if name not in names:
+            hint = nearest(name, names, f"it has {listed(names)}")
+            raise StrettoError(f"the kernel has no parameter `{name}`; {hint}")
+    for name, written in signature.items():
+        _require_type(name, written)
+    parameters = getattr(getattr(kernel, "signature", None), "parameters", {})
+    found: dict[str, Any] = {}
+    for name in names:
+        default = getattr(parameters.get(name), "default", inspect.Parameter.empty)
+        if name in constexprs:
+            found[name] = constexprs[name]
+        elif name not in signature and default is not inspect.Parameter.empty:
+            found[name] = default
+        elif name not in signature:
+            hint = f'signature={{"{name}": "*fp16"}}, or constexprs={{"{name}": 64}}'
+            raise StrettoError(f"parameter `{name}` has neither a type nor a value; give {hint}")
+    return found
+
+
+def _require_type(name: str, type: object) -> None:
+    """StrettoError where Triton has no such type."""
+    wanted = 'such as "*fp16", "i32" or "tensordesc<fp16[128, 64]>"'
+    if not isinstance(type, str):
+        raise StrettoError(f"the type of `{name}` is {type!r}; expected a text {wanted}")
+    written = _TYPE.fullmatch(type)
+    element = type.strip("*k") if written is None else written["element"] or written["tile"]
+    if written is None or element not in _ELEMENTS:
+        near = nearest(element, _ELEMENTS)
+        hint = f"{near} Types are {wanted}" if near else f"types are {wanted}"
+        raise StrettoError(f"the type of `{name}` is `{type}`, which Triton has not; {hint}")
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class Tuned(Pipelined):
             for config in self._configs
         ]
         about = (self.fn.cache_key, first.key, told, grids, given, self._measured)
-        key = asked.key(repr(about).encode())
+        key = asked.key(self.__name__, repr(about).encode())
         settle = 0 if self._measured else SETTLED
         ranking = partial(ranked, self._configs, one, asked, given, settle=settle)
         choice = choose(self.__name__, key, self._measured, ranking, self._configs, measure)
