@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -461,7 +462,14 @@ def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None
     # What stands around the loop is the same.
     assert coded.prediction.fill == pytest.approx(tiles.prediction.fill, rel=0.01)
     assert coded.to_json()["predictions"][0]["loops"][0]["by_machine_code"]
-    assert "by its machine code" in "\n".join(coded.to_text())
+    told = "\n".join(coded.to_text())
+    assert "by its machine code" in told
+    for one in (tiles, coded):
+        (loop,) = one.prediction.loops
+        for parts in (*loop.spent.values(), loop.kinds):
+            assert sum(parts.values()) == pytest.approx(loop.cycles, abs=1.0)
+        assert loop.bound in {**loop.units, **loop.kinds}
+    assert re.search(rf"^    {coded.prediction.bound} +[\d,]+ +\d+%", told, re.MULTILINE)
     # Code that nobody recognizes is of no use, but what the assembler says of registers is.
     other = predicted(lambda emitted: replace(assembled_with(1)(emitted), listing="", spilled=8))
     assert other.prediction.loops[0].cycles == tiles.prediction.loops[0].cycles
@@ -517,7 +525,12 @@ def test_the_first_are_settled_as_a_launch_would_have_them() -> None:
         settle=1,
     )  # fmt: skip
     (one,) = ranking.found
-    made = stretto.emit(MATMUL, H200, consumers=2, depth=3, accept=lambda e: e.source != refused[0])
+    spills = refused[0]
+
+    def again(emitted: Emitted) -> Compiled:
+        return assembled_with(1, 8 if emitted.source == spills else 0)(emitted)
+
+    made = stretto.emit(MATMUL, H200, consumers=2, depth=3, assemble=again)
     assert one.made.source == made.source
     assert not one.prediction.spills
 

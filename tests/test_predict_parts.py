@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import stretto
 from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.api.predicting import KernelPrediction
+from stretto.cli.main import main
 from stretto.emit.score import LoopScore
 from stretto.machine import load_machine
 from stretto.predict.blocks import LANES, Part, stretches
@@ -16,9 +21,12 @@ from stretto.predict.copying import at_clock, loads, once, shared_rate, sources
 from stretto.predict.flow import product_of
 from stretto.predict.instructions import Product, Work, both
 from stretto.predict.numbers import Numbers
+from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import Subject
 from stretto.predict.timings import timings_of
 from stretto.predict.whole import Watched, predict_whole, watch_whole
+from stretto.report import page
+from stretto.report.prediction import prediction_to_text, ranking_to_text
 
 ATTENTION = Path(__file__).parents[1] / "examples/triton/attention_forward_d128.ttir"
 H200 = load_machine("h200")
@@ -216,3 +224,101 @@ def test_a_block_begins_some_time_after_the_one_before_it_in_its_place() -> None
     assert single.cycles == single.block
     assert double.cycles == pytest.approx(2 * double.block + gap)
     assert triple.cycles == pytest.approx(3 * triple.block + 2 * gap)
+
+
+# What adds up -------------------------------------------------------------------------------------
+
+LAUNCHES = {
+    "attention_forward_d128": {"scale": 0.1, "length": 2048, "total_rows": 65536},
+    "attention_forward_d128_causal": {"scale": 0.1, "length": 2048, "total_rows": 65536},
+    "matmul_descriptors": {"M": 2048, "N": 2048, "K": 2048},
+    "matmul_persistent": {"M": 2048, "N": 2048, "K": 2048},
+    "layer_norm": {"columns": 4096},
+}
+
+
+def adds_up(prediction: Prediction) -> None:
+    """Parts of every agent are an iteration, and what a loop is bound by stands in its table."""
+    assert prediction.loops
+    for loop in prediction.loops:
+        if not loop.spent:
+            assert (loop.bound, loop.cycles) == ("few trips", loop.ii)
+            continue
+        for parts in (*loop.spent.values(), loop.kinds):
+            assert sum(parts.values()) == pytest.approx(loop.cycles, abs=1.0), loop.name
+        assert loop.agent in loop.spent
+        assert loop.bound in {**loop.units, **loop.kinds}
+
+
+def table(lines: list[str], loop: LoopTime) -> list[str]:
+    """What the rows below the line of a loop begin with."""
+    (at,) = (i for i, line in enumerate(lines) if line.startswith(f"  {loop.name}: "))
+    return [lines[at], *(re.split(r"  +", line.strip())[0] for line in lines[at + 1 :])]
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_parts_add_up_and_the_bound_stands_in_the_table(name: str) -> None:
+    file = ATTENTION.with_name(f"{name}.ttir")
+    found = stretto.predict(file, grid=(8, 16), arguments=LAUNCHES[name], depth=3)
+    adds_up(found.prediction)
+    for loop in found.prediction.loops:
+        assert "other" not in loop.kinds or abs(loop.kinds["other"]) < 0.02 * loop.cycles
+        told = "few for steps that are steady" if not loop.spent else loop.bound
+        assert told in " ".join(table(found.to_text(), loop))
+
+
+def test_a_row_says_what_tells_it_from_the_next_and_that_it_spills() -> None:
+    file = ATTENTION.with_name("matmul_descriptors.ttir")
+    ranked = stretto.rank(
+        [(file, (8, 16))], arguments=LAUNCHES["matmul_descriptors"], consumers=[2], depths=[3]
+    )
+    rows = {
+        (one.made.consumers, one.depth, tuple((a.ii, a.stage_count) for a in one.made.analyses))
+        for one in ranked.found
+    }
+    lines = ranking_to_text([one.told for one in ranked.found], ())
+    assert "  II  " in lines[0]
+    assert "stages" in lines[0]
+    assert len({line[4:] for line in lines[1:]}) == len(rows) == len(ranked.found) > 1
+    first, second = ranked.found[:2]
+    # The faster one spills, and stands behind: its row says why, with how much.
+    fast = replace(first.prediction, seconds=1e-6 * 323.9, spilled=8)
+    slow = replace(second.prediction, seconds=1e-6 * 343.0)
+    order = sorted((replace(first, prediction=fast), replace(second, prediction=slow)), key=_worth)
+    assert [one.prediction for one in order] == [slow, fast]
+    with page(120):
+        _, top, bottom, note = ranking_to_text([one.told for one in order], ())
+    assert "343.0 µs" in top
+    assert "spills" not in top
+    assert "323.9 µs" in bottom
+    assert bottom.endswith("; spills 8 registers")
+    assert "ranked as if it took 1.25 times as long" in note
+    told = " ".join(prediction_to_text(order[1].told))
+    assert "8 registers of each thread are too many by our count" in told
+    assert "stores what has none to local memory" in " ".join(told.split())
+    row = order[1].to_json()["predictions"][0]
+    said = [row[name] for name in ("spills", "spilled", "assembled", "setback")]
+    assert said == [True, 8, False, 1.25]
+
+
+def _worth(one: KernelPrediction) -> tuple[float, int, int]:
+    return one.worth
+
+
+def test_the_page_of_a_prediction_shows_it(tmp_path: Path) -> None:
+    sizes = [f"--argument={name}=2048" for name in "MNK"]
+    page = tmp_path / "page.html"
+    file = ATTENTION.with_name("matmul_descriptors.ttir")
+    words = ["predict", str(file), "--grid", "16,16", "--consumers", "2", "--depth", "3", *sizes]
+    assert main([*words, "--format", "html", "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r'<script[^>]*id="report"[^>]*>(.*?)</script>', text, re.DOTALL)
+    assert found
+    document = json.loads(found[1])
+    (one,) = document["prediction"]["predictions"]
+    asked = stretto.predict(
+        file, grid=(16, 16), arguments=dict.fromkeys("MNK", 2048), consumers=2, depth=3
+    )
+    assert one["seconds"] == asked.prediction.seconds
+    assert one["bound"] == asked.prediction.bound
+    assert "predicted-title" in text  # the part of the page that shows it

@@ -25,13 +25,10 @@ from dump import ttir
 import attention_backward
 import attention_forward
 from stretto.api.emitting import EmittedKernel, Emitter, emit
-from stretto.emit import Emitted
-from stretto.launching.compiling import compile_emitted, registers_of
+from stretto.launching.compiling import compile_emitted
 
 BYTECODE = HERE.parent.parent / "build" / "gpu" / "cubins"
 """Where `tileiras.py export` leaves bytecode of the shipped cuTile attention in fp16."""
-SMEM = 232_448
-"""Bytes of shared memory that a block may have."""
 OPTIONS = {"num_warps": 4, "num_stages": 3}
 TOGETHER = ((4, 8, 2), (8, 8, 2), (8, 4, 2), (8, 1, 1))
 """Layer norm beside what is chosen: warps, and how many iterations of each loop run together."""
@@ -107,13 +104,7 @@ def made_of(dump: Path, options: dict[str, Any]) -> EmittedKernel:
         return Emitter(dump).drained(options["together"])
     if "stages" in options:
         return Emitter(dump).candidates(stages=(options["stages"],))[0]
-    return emit(dump, **options, accept=clean, registers=registers_of)
-
-
-def clean(emitted: Emitted) -> bool:
-    """Whether the assembler keeps to the schedule: nothing spilled, no product made to wait."""
-    made = compile_emitted(emitted)
-    return made.clean and made.smem <= SMEM
+    return emit(dump, **options, assemble=compile_emitted)
 
 
 def write(folder: Path, name: str, made: EmittedKernel, asked: object) -> None:
@@ -152,7 +143,7 @@ def main() -> None:
     for dump in sorted(dumps):
         name = f"cutile_{dump.stem}"
         if fnmatch.fnmatch(name, pattern):
-            write(folder, name, emit(dump, consumers=2, accept=clean), {})
+            write(folder, name, emit(dump, consumers=2, assemble=compile_emitted), {})
 
 
 if __name__ == "__main__":

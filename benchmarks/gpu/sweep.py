@@ -144,13 +144,13 @@ def asked_of_triton(c):
 
 def emitted(name, c):
     """The kernel of one configuration, what it was made from, and the same without clocks."""
-    import kernels
     from dump import ttir
 
     from stretto.api import emitting
+    from stretto.launching.compiling import compile_emitted
 
     tracing = c.get("tracing", "loops")
-    asked = {"accept": kernels.clean, "registers": kernels.registers_of}
+    asked = {"assemble": compile_emitted}
     if "file" in c:
         file = shipped.files()[c["file"]]
         emitting.STAGES["specialized"] = (6, 4, 3, 2)

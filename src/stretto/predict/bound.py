@@ -15,6 +15,23 @@ from stretto.predict.running import loops_of
 FULL = 0.95
 """Part of the time from which on a unit counts as always busy."""
 TENSOR, SPECIAL, ARITHMETIC, COPIES = "tensor core", "MUFU", "arithmetic", "copies"
+ISSUE, LATENCY, BARRIERS, COPIED = "issue", "latency", "barriers", "wait for copies"
+CODED, OTHER = "by machine code", "other"
+SHORT = "few trips"
+"""Of a loop that ends before its steps are steady."""
+_KINDS = {
+    "issue": ISSUE,
+    "work": ISSUE,
+    "store": ISSUE,
+    CODED: ISSUE,
+    "wait for products": LATENCY,
+    "wait for loads": LATENCY,
+    "arrive": BARRIERS,
+    "wait for memory": "memory",
+    "more trips": OTHER,
+    OTHER: OTHER,
+}
+"""Of what kind the parts of an iteration are; all others wait for copies."""
 
 
 def units_of(number: int, scores: Iterable[AgentScore], costing: Costing) -> dict[str, float]:
@@ -39,25 +56,24 @@ def units_of(number: int, scores: Iterable[AgentScore], costing: Costing) -> dic
     return found
 
 
-def bound_of(
-    cycles: float, units: Mapping[str, float], spent: Mapping[str, Mapping[str, float]]
-) -> str:
-    """What takes the time: a unit, or what the busiest agent waits for most."""
+def kinds_of(spent: Mapping[str, Mapping[str, float]]) -> tuple[str, dict[str, float]]:
+    """The agent that computes, and cycles of its iteration by kind; the first where several do."""
+    computing = [a for a, by in spent.items() if "work" in by or "wait for products" in by]
+    agent = next(iter(computing or spent), "")
+    kinds: dict[str, float] = {}
+    for what, of in spent.get(agent, {}).items():
+        kind = _KINDS.get(what, COPIED)
+        kinds[kind] = kinds.get(kind, 0.0) + of
+    return agent, kinds
+
+
+def bound_of(cycles: float, units: Mapping[str, float], kinds: Mapping[str, float]) -> str:
+    """What takes the time: a unit, or what the agent that computes spends most of it on."""
     if cycles <= 0:
         return "nothing"
+    if not kinds:
+        return SHORT
     unit = max(units, key=lambda name: units[name])
     if units[unit] >= FULL * cycles:
         return unit
-    kinds = {"issue": 0.0, "copies": 0.0, "barriers": 0.0, "latency": 0.0}
-    consumers = [by for by in spent.values() if "work" in by or "wait for products" in by]
-    for by in consumers[:1]:
-        for what, of in by.items():
-            if what in ("issue", "work"):
-                kinds["issue"] += of
-            elif what in ("wait for products", "wait for loads"):
-                kinds["latency"] += of
-            elif what == "arrive":
-                kinds["barriers"] += of
-            else:
-                kinds["copies"] += of
     return max(kinds, key=lambda kind: kinds[kind])

@@ -33,6 +33,8 @@ from stretto.predict.instructions import (
 )
 
 ENDLESS = float("inf")
+LEAST = 4
+"""Steps of a loop from which on a pace can be told."""
 Span = tuple[float, float]
 
 
@@ -63,6 +65,10 @@ class _Agent:
     products: list[float] = field(default_factory=list[float])
     """When its products are done, those that it has not waited for."""
     steps: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
+    marks: dict[int, list[dict[str, float]]] = field(
+        default_factory=dict[int, list[dict[str, float]]]
+    )
+    """What had been spent when each of these steps ended."""
     spent: dict[str, float] = field(default_factory=dict[str, float])
     """Cycles by what they went to."""
     clocks: dict[int, Span] = field(default_factory=dict[int, Span])
@@ -89,14 +95,27 @@ class Outcome:
     ends: dict[str, float]
     steps: dict[str, dict[int, list[float]]]
     """Of each agent and loop: when each step ended."""
-    spent: dict[str, dict[str, float]]
-    """Of each agent: cycles by what they went to."""
+    parts: dict[str, dict[int, dict[str, float]]]
+    """Of each agent and loop: cycles of a steady step by what they went to."""
     tensor: float
     """Cycles in which the tensor core was busy."""
     stuck: str = ""
     """Who waits for what, where nobody can go on."""
     clocks: dict[str, dict[int, Span]] = field(default_factory=dict[str, dict[int, Span]])
     """Of each agent's instructions that are no work, where asked for: from when to when."""
+
+
+def steady(steps: Sequence[object]) -> int:
+    """How many of a loop's steps, the last of them, count as steady; 0: they are too few."""
+    return max(1, len(steps) // 3) if len(steps) >= LEAST else 0
+
+
+def between_marks(
+    first: Mapping[str, float], last: Mapping[str, float], steps: int
+) -> dict[str, float]:
+    """What was spent from one mark to another, a step."""
+    found = {what: (of - first.get(what, 0.0)) / steps for what, of in last.items()}
+    return {what: of for what, of in found.items() if of}
 
 
 def run(
@@ -108,6 +127,16 @@ def run(
 ) -> Outcome:
     """All agents, from their first instruction to their last; `watched`, with their clocks."""
     return _Run(programs, rings, costs, watched).run()
+
+
+def _parts(agent: _Agent) -> dict[int, dict[str, float]]:
+    """Cycles of a steady step of each loop that has any."""
+    found: dict[int, dict[str, float]] = {}
+    for loop, marks in agent.marks.items():
+        some = steady(marks)
+        if some:
+            found[loop] = between_marks(marks[-1 - some], marks[-1], some)
+    return found
 
 
 class _Run:
@@ -152,7 +181,7 @@ class _Run:
             max((max(a.until, a.since) for a in agents), default=0.0),
             {a.name: max(a.until, a.since) for a in agents},
             {a.name: a.steps for a in agents},
-            {a.name: a.spent for a in agents},
+            {a.name: _parts(a) for a in agents},
             self._tensor_busy,
             told,
             {a.name: a.clocks for a in agents},
@@ -229,6 +258,7 @@ class _Run:
                 return self._takes(agent, late, "wait for products")
             case Step(key):
                 agent.steps.setdefault(key, []).append(now)
+                agent.marks.setdefault(key, []).append(dict(agent.spent))
                 agent.at += 1
                 return True
 

@@ -90,9 +90,9 @@ class Numbers:
         number = results[made.results.index(value)]
         return None if number is None else number.item() if hasattr(number, "item") else number
 
-    def trips(self, lower: Value, upper: Value, step: Value) -> int | None:
+    def trips(self, lower: Value | None, upper: Value | None, step: Value | None) -> int | None:
         """How often a loop goes round."""
-        bounds = [self.of(v) for v in (lower, upper, step)]
+        bounds = [None if v is None else self.of(v) for v in (lower, upper, step)]
         if any(n is None for n in bounds):
             return None
         begin, end, by = (int(n) for n in bounds if n is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,13 @@ class LoopTime:
     units: Mapping[str, float]
     """Cycles of an iteration in which each unit is busy."""
     spent: Mapping[str, Mapping[str, float]]
-    """Of each agent: cycles of an iteration by what they go to."""
+    """Of each agent: cycles of an iteration by what they go to, which add up to it."""
     bound: str
-    """What it is bound by."""
+    """What it is bound by: one of its units, or of the kinds below."""
+    agent: str = ""
+    """The one that computes."""
+    kinds: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Cycles of its iteration by kind, which add up to it."""
     coded: bool = False
     """Whether its cycles are told by machine code."""
 
@@ -58,8 +62,16 @@ class Prediction:
     """Of a launch."""
     flops: float
     """Floating point operations of its products."""
-    spills: bool = False
-    """Whether its registers are too many, by our count."""
+    spilled: int = 0
+    """Registers of a thread that are too many by our count; bytes of a thread that the assembler
+    stores for want of registers, where it was asked."""
+    assembled: bool = False
+    """Whether it was."""
+
+    @property
+    def spills(self) -> bool:
+        """Whether its registers are too many."""
+        return self.spilled > 0
 
     @property
     def iteration(self) -> float:
@@ -72,7 +84,11 @@ class Prediction:
         return self.flops / self.seconds / 1e12 if self.flops else None
 
     @property
+    def longest(self) -> LoopTime | None:
+        """The loop that takes most of a block."""
+        return max(self.loops, key=lambda loop: loop.cycles * loop.trips, default=None)
+
+    @property
     def bound(self) -> str:
         """What its longest loop is bound by."""
-        longest = max(self.loops, key=lambda loop: loop.cycles * loop.trips, default=None)
-        return longest.bound if longest is not None else "launch"
+        return self.longest.bound if self.longest is not None else "launch"

@@ -43,6 +43,16 @@ class Assembled(Protocol):
         ...
 
     @property
+    def smem(self) -> int:
+        """Bytes of shared memory, of which the compiler takes some by itself."""
+        ...
+
+    @property
+    def overwritten(self) -> bool:
+        """Whether it overwrites a factor that it still needs, and so is wrong."""
+        ...
+
+    @property
     def listing(self) -> str:
         """Machine code, as nvdisasm prints it; empty where that is not at hand."""
         ...
@@ -110,8 +120,8 @@ def pace(outcome: engine.Outcome, loop: int) -> float:
     found = 0.0
     for steps in outcome.steps.values():
         times = steps.get(loop, [])
-        if len(times) >= 4:
-            some = max(1, len(times) // 3)
+        some = engine.steady(times)
+        if some:
             found = max(found, (times[-1] - times[-1 - some]) / some)
     return found
 

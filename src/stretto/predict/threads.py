@@ -265,11 +265,14 @@ def mean(outcome: Outcome, loop: int) -> float:
 
 def _named(outcome: Outcome, waiting: str) -> Outcome:
     """The same with another word for what loads wait for."""
-    spent = {
-        agent: {waiting if what == WAITING else what: of for what, of in by.items()}
-        for agent, by in outcome.spent.items()
+    parts = {
+        agent: {
+            loop: {waiting if what == WAITING else what: of for what, of in by.items()}
+            for loop, by in loops.items()
+        }
+        for agent, loops in outcome.parts.items()
     }
-    return replace(outcome, spent=spent)
+    return replace(outcome, parts=parts)
 
 
 def _stretched(outcome: Outcome, cycles: float) -> Outcome:
@@ -281,7 +284,11 @@ def _stretched(outcome: Outcome, cycles: float) -> Outcome:
         agent: {loop: [at * longer for at in ends] for loop, ends in by.items()}
         for agent, by in outcome.steps.items()
     }
-    spent = {agent: dict(by) for agent, by in outcome.spent.items()}
-    for by in spent.values():
-        by[WAITING] = by.get(WAITING, 0.0) + cycles - outcome.cycles
-    return replace(outcome, cycles=cycles, steps=steps, spent=spent)
+    parts = {
+        agent: {
+            loop: by | {WAITING: by.get(WAITING, 0.0) + (longer - 1) * sum(by.values())}
+            for loop, by in loops.items()
+        }
+        for agent, loops in outcome.parts.items()
+    }
+    return replace(outcome, cycles=cycles, steps=steps, parts=parts)

@@ -17,13 +17,16 @@ from stretto.kernel import Operation
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.predict.blocks import through_views
-from stretto.predict.engine import Outcome
+from stretto.predict.engine import Outcome, between_marks
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.issuing import START, Issuing, makes_data
 from stretto.predict.memory import Memory
 from stretto.vocabulary.opcodes import opcode
 
+Spent = dict[str, float]
 WAITING = "wait for loads"
+GOES_ON = "more trips"
+"""Of turns of a loop that are not laid out."""
 MOST = 64
 """Trips of a loop that are laid out; more go at the pace of the last."""
 SMALL, UNROLLED = 64, (4, 2, 1)
@@ -93,6 +96,8 @@ class Timeline:
     """When the tensor core is free."""
     busy: float = 0.0
     steps: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
+    marks: dict[int, tuple[Spent, Spent]] = field(default_factory=dict[int, "tuple[Spent, Spent]"])
+    """What had been spent when the steps of each loop began, and when they ended."""
     spent: dict[str, float] = field(default_factory=dict[str, float])
     seen: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
 
@@ -105,9 +110,11 @@ class Timeline:
         self._spend(self.lag + self.behind, WAITING)
         self._spend(block.meetings * memory.meeting(block.issuing.warps), "work")
         name = block.score.agent
-        return Outcome(
-            self.now, {name: self.now}, {name: self.steps}, {name: self.spent}, self.busy
-        )
+        parts = {
+            loop: between_marks(*marks, max(1, len(self.steps[loop]) - 1))
+            for loop, marks in self.marks.items()
+        }
+        return Outcome(self.now, {name: self.now}, {name: self.steps}, {name: parts}, self.busy)
 
     def _parts(self, parts: Sequence[Part]) -> None:
         for part in parts:
@@ -125,27 +132,37 @@ class Timeline:
         self.there.clear()
         steps = self.steps.setdefault(loop.number, [])
         if loop.together:
-            steps.append(self.now)
+            self._begin(loop.number, steps)
             for begun, many in loop.groups(some):
                 for step, beats in loop.group(many):
                     self._step(loop, beats, begun + step)
                 between = (self.now - steps[-1]) / many
                 steps += [steps[-1] + between * n for n in range(1, many + 1)]
+            self._end(loop.number)
             if trips > some:
                 self._go_on(trips - some, steps)
         elif some < loop.needed:
-            steps.append(self.now)
+            self._begin(loop.number, steps)
             self._unrolled(loop, loop.singly, 0, some, steps)
+            self._end(loop.number)
         else:
             for step, beats in loop.prologue:
                 self._step(loop, beats, step)
-            steps.append(self.now)
+            self._begin(loop.number, steps)
             left = some + loop.ahead - loop.first
             self._unrolled(loop, loop.kernel, loop.first, left, steps)
+            self._end(loop.number)
             if trips > some:
                 self._go_on(trips - some, steps)
             for step, beats in loop.epilogue:
                 self._step(loop, beats, some + step)
+
+    def _begin(self, loop: int, steps: list[float]) -> None:
+        steps.append(self.now)
+        self.marks.setdefault(loop, (dict(self.spent), {}))
+
+    def _end(self, loop: int) -> None:
+        self.marks[loop] = (self.marks[loop][0], dict(self.spent))
 
     def _unrolled(
         self, loop: LoopScore, beats: Sequence[Beat], step: int, left: int, steps: list[float]
@@ -177,7 +194,7 @@ class Timeline:
         """So many trips more, at the pace of the last."""
         half = len(steps) // 2
         pace = (steps[-1] - steps[half]) / max(1, len(steps) - 1 - half)
-        self.now += pace * trips
+        self._spend(pace * trips, GOES_ON)
         self.there.clear()
 
     def _moved(self, step: int) -> None:

@@ -21,7 +21,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.limits import BLOCKS_WALKED
 from stretto.machine import Machine
-from stretto.predict.bound import bound_of, units_of
+from stretto.predict.bound import CODED, OTHER, bound_of, kinds_of, units_of
 from stretto.predict.code.costs import code_costs
 from stretto.predict.code.listing import read_listing
 from stretto.predict.code.pacing import moving, paced
@@ -52,6 +52,8 @@ ASSUMED = 8
 """Trips of a loop of which nobody tells."""
 FIRST = 0
 """The loop in which kernels read clocks."""
+LEFT_OUT = 0.5
+"""Cycles of a step from which on a part is told."""
 COPIES_AND_ONE = 2
 """Agents of a kernel in which only one does more than to copy."""
 
@@ -205,6 +207,8 @@ class _Whole:
         names = dict.fromkeys(p.name for p in self._subject.kernel.parameters)
         wanted = [n for n in names if isinstance(first[n].type, Scalar) and n not in given]
         told = f"how often a loop of `{self._subject.kernel.name}` goes round is not known"
+        if any(p.lower is None for p in self._loops):
+            raise StrettoError(f"{told} before it runs: it is a `while`; run it and measure")
         hint = " ".join(f"{name}=N" for name in wanted)
         raise StrettoError(f"{told}; give the numbers that it is launched with: {hint}")
 
@@ -413,12 +417,14 @@ class _Whole:
             clock=self._clock,
             seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
             flops=self._flops(ordered, same),
-            spills=self._spills(),
+            spilled=self._spilled(),
+            assembled=self._subject.assembled is not None,
         )
 
-    def _spills(self) -> bool:
+    def _spilled(self) -> int:
+        """Registers of a thread that are too many, or bytes that the assembler stores for them."""
         assembled = self._subject.assembled
-        return self._registers > REGISTERS if assembled is None else assembled.spilled > 0
+        return max(0, self._registers - REGISTERS) if assembled is None else assembled.spilled
 
     def _ended(self, cycles: float, trips: Trips) -> float:
         """The same where threads load: the last blocks of an SM are fewer, and so the faster."""
@@ -457,19 +463,27 @@ class _Whole:
 
     def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
         program = self._subject.programs[loop.number]
-        steps = max((len(s.get(loop.number, ())) for s in outcome.steps.values()), default=1)
         alone = self._threads is None
         step = self._pace(outcome, loop.number) if alone else mean(outcome, loop.number)
         cycles = step or program.ii
+        coded = loop.number in self._coded
         spent = {
-            agent: {what: of / max(1, steps) for what, of in by.items()}
-            for agent, by in outcome.spent.items()
+            agent: _whole_step(loops[loop.number], cycles, CODED if coded else OTHER)
+            for agent, loops in outcome.parts.items()
+            if step and loop.number in loops
         }
         units = units_of(loop.number, self._subject.emitted.score, self._costing)
+        agent, kinds = kinds_of(spent)
         return LoopTime(
             program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,
-            bound_of(cycles, units, spent), loop.number in self._coded,
+            bound_of(cycles, units, kinds), agent, kinds, coded,
         )  # fmt: skip
+
+
+def _whole_step(parts: Mapping[str, float], cycles: float, rest: str) -> dict[str, float]:
+    """Parts of a step that add up to it: what agents do, tile by tile, and what that leaves out."""
+    left = cycles - sum(parts.values())
+    return {**parts, rest: left} if abs(left) >= LEFT_OUT else dict(parts)
 
 
 def _key(loop: LoopScore | Around) -> object:
