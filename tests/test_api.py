@@ -16,7 +16,7 @@ import stretto
 from documents import parse_loop
 from stretto import solve
 from stretto.errors import StrettoError
-from stretto.generate.problem import Options, Problem
+from stretto.generate.problem import EFFORTS, Options, Problem
 from stretto.generate.search import Found
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use, texts
@@ -33,8 +33,10 @@ Search = Callable[[Problem, Bounds, Callable[[], int], solve.Progress | None], F
 
 
 def stub(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
-    """Let another function search."""
+    """Let another function search, and nobody else."""
     monkeypatch.setattr("stretto.generate.search.search", search)
+    monkeypatch.setattr("stretto.solve.scheduling.EACH", dict.fromkeys(EFFORTS, 0.0))
+    monkeypatch.setattr("stretto.solve.scheduling.TINY", 0)
 
 
 def finds(ii: int, starts: dict[str, int], *refused: Refusal) -> Search:
@@ -128,10 +130,10 @@ def test_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return Found(None, None, ())
 
     stub(monkeypatch, search)
-    stretto.schedule(FOUR_OP, max_ii=30, without=["rau", "arm:fuse"], progress=seen.append)
-    options, mii, serial_ii, progress = seen
+    stretto.schedule(FOUR_OP, max_ii=20, without=["rau", "arm:fuse"], progress=seen.append)
+    options, mii, serial_ii, progress = seen[-4:]
     assert isinstance(options, Options)
-    assert (options.max_ii, sorted(options.without)) == (30, ["arm:fuse", "rau"])
+    assert (options.max_ii, sorted(options.without)) == (20, ["arm:fuse", "rau"])
     assert (mii, serial_ii, progress) == (15, 24, seen.append)
 
 
@@ -282,7 +284,7 @@ def test_unknown_parts_and_numbers() -> None:
         "without: no part `fuse`; known: rau, deepest-depth, initial, cost-based, clear, "
         "initial-again, cost-based-again, arm:permute, arm:fuse, arm:retry, arm:cost-based, "
         "cost:feasibility, cost:pipe-slot, cost:spill, cost:bank, cost:structural, cost:anchors, "
-        "gate:table, gate:group, improve"
+        "gate:table, gate:group, improve, retries"
     )
     with pytest.raises(StrettoError, match="max_ii is 0; at least 1 is needed"):
         stretto.schedule(FOUR_OP, max_ii=0)

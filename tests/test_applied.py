@@ -21,7 +21,7 @@ from stretto.problem import Compiled, apply, compile_loop
 from stretto.resources.table import ConflictError, ReservationTable
 from stretto.solution import SCHEMA, TableRow
 from stretto.solution.json import analysis_to_json, parse_schedules
-from stretto.solve import prepare, schedule_prepared, scheduling
+from stretto.solve import job, prepare, schedule_prepared
 from stretto.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -181,12 +181,12 @@ def test_a_table_is_made_and_verified_when_it_is_looked_at(
         asked.append(ii)
         return apply(problem, ii, [start + len(asked) - 1 for start in starts], fused)
 
-    monkeypatch.setattr(scheduling, "apply", shifted)
+    monkeypatch.setattr(job, "apply", shifted)
     right, wrong = schedule_prepared(ready), schedule_prepared(ready)
     assert not asked
     assert right.table == right.table[:] == pickle.loads(pickle.dumps(right)).table
     assert len(asked) == 1
-    with pytest.raises(scheduling.IllegalScheduleError, match="the reservation table says"):
+    with pytest.raises(job.IllegalScheduleError, match="the reservation table says"):
         len(wrong.table)
 
 

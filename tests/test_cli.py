@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import stretto
 from stretto.cli.commands import COMMANDS
 from stretto.cli.main import main
 from test_ddg import nested
@@ -536,6 +537,25 @@ def test_ctrl_c_is_no_traceback(
     assert (run.code, run.err) == (130, "stretto: interrupted\n")
 
 
+def test_an_error_that_nobody_foresaw_is_a_line_and_in_tests_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprised(_: object) -> None:
+        raise KeyError("%7 is\nnowhere")
+
+    monkeypatch.setitem(COMMANDS, "bounds", surprised)
+    with pytest.raises(KeyError):
+        main(["bounds", FOUR_OP])
+    monkeypatch.delenv("STRETTO_TRACEBACK")
+    run = Run(capsys, "bounds", FOUR_OP)
+    assert (run.code, run.out, run.err.count("\n")) == (1, "", 1)
+    assert run.err.startswith(f"{FOUR_OP}: error: KeyError: '%7 is\\nnowhere' (test_cli.py:")
+    assert "this is a bug of Stretto, please report it with the input" in run.err
+    run = Run(capsys, "bounds", FOUR_OP, "--json")
+    assert (run.code, run.err) == (1, "")
+    jsonschema.validate(json.loads(run.out), schema("error"))
+
+
 # The installed command --------------------------------------------------------------------
 
 
@@ -598,15 +618,32 @@ def test_ctrl_c_while_loading(as_json: bool) -> None:
 
 
 def test_the_entry_point_loads_nothing_before_it_can_answer() -> None:
+    """Ctrl-C meanwhile would be a traceback: nothing of ours, nothing of Python's from a file."""
+    source = Path(stretto.__file__).parent.parent
+    code = (
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(source)!r})\n"
+        "before = {*sys.modules}\n"
+        "import stretto.cli\n"
+        "loaded = {*sys.modules} - before - {'_signal'}\n"
+        "sys.exit(str(loaded - {'stretto', 'stretto.cli', 'stretto.starting'} or '') or 0)\n"
+    )
+    run = shell(sys.executable, "-I", "-S", "-c", code)
+    assert run.returncode == 0, run.stderr
+
+
+def test_ctrl_c_before_anything_is_loaded_is_quiet() -> None:
     code = (
         "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'stretto.starting':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
         "import stretto.cli\n"
-        "ours = {m for m in sys.modules if m.startswith('stretto')}\n"
-        "ours -= {'stretto', 'stretto.cli', 'stretto.starting'}\n"
-        "sys.exit(str(ours) if ours else 0)\n"
     )
     run = shell(sys.executable, "-c", code)
-    assert run.returncode == 0, run.stderr
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
 
 
 def test_a_file_name_that_is_no_text() -> None:

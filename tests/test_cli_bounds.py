@@ -33,7 +33,7 @@ def report(loop: Loop) -> BoundsReport:
     bounds = compute_bounds(loop, MACHINE)
     found = remedies(loop, MACHINE, bounds)
     held = () if found else ties(loop, MACHINE, bounds)
-    made = BoundsReport(loop.name, "m", bounds, found, (), held)
+    made = BoundsReport(loop.name, MACHINE, "as asked", bounds, found, (), held)
     document: Any = {"schema": "stretto.bounds/1", "success": True, "loops": [made.to_json()]}
     jsonschema.validate(json.loads(json.dumps(document)), schema("bounds"))
     return made

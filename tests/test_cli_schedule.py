@@ -51,8 +51,9 @@ def test_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     stub(monkeypatch, finds(15, AT_15))
     run = Run(capsys, FOUR_OP)
     assert (run.code, run.err) == (0, "")
-    first, second, *rest = run.out.splitlines()
+    first, unit, second, *rest = run.out.splitlines()
     assert first == "four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal"
+    assert unit == "  figures of blackwell are weights, not cycles of a clock"
     assert second.startswith("  1 stage, pipeline depth 2; cost-based (worth pipelining: it holds")
     load = "  load       0      0      0  tma 8, tp_smem_wr 8"
     memory = "  smem 40,960 of 232,448 bytes; tmem 32,768 of 262,144 bytes;"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_machines_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "compare", GEMM, "--a", "--machine blackwell", "--b", "--machine b200-pipes")
     assert run.code == 0
     assert run.out.startswith("gemm: A on blackwell, B on b200-pipes\n")
-    assert "  II, cycles                             16      256  +240  +1500%\n" in run.out
+    assert re.search(r"  II, weights and cycles +16 +256 +\+240 +\+1500%\n", run.out)
 
 
 def test_documents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from stretto.exact.reasons import Reason, brief, chain, paths
 from stretto.exact.solving import Clock
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use
 from stretto.machine import Budget, Machine, Slot
+from stretto.machine.choice import ASKED
 from stretto.report.explanation import ExplanationReport
 from stretto.solution import Schedule
 from stretto.solve import explaining
@@ -67,8 +68,8 @@ def test_a_recurrence_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None
     out = capsys.readouterr().out
     assert "II 10 is optimal. Why not 9?" in out
     assert "impossible for 3 reasons together, each needed" in out
-    assert "a recurrence: 10 cycles over 1 iteration, 9 at II 9" in out
-    assert "1 cycle less latency of `add` -> `clamp` (4 -> 3)" in out
+    assert "a recurrence: 10 weights over 1 iteration, 9 at II 9" in out
+    assert "1 weight less latency of `add` -> `clamp` (4 -> 3)" in out
 
 
 def test_memory_names_its_budget_and_what_to_shrink(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +98,7 @@ def test_an_ii_of_one_has_nothing_to_explain(capsys: pytest.CaptureFixture[str])
     loop = Loop("l", (Op("a", "k", uses=(), latency=1),))
     explained = stretto.explain(loop, Machine("m", "", ()))
     assert explained.explanation is None
-    report = ExplanationReport(explained)
+    report = ExplanationReport(explained, explained.problem.machine, ASKED)
     assert "no II is smaller than 1" in report.to_text()[0]
     document = {"schema": SCHEMA["$id"], "success": True, "loops": [report.to_json()]}
     keeps_schema(document)

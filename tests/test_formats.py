@@ -204,13 +204,14 @@ def test_names_that_are_markup_are_shown_not_obeyed() -> None:
 
 def test_the_sheet_has_a_row_for_every_operation(told: dict[str, Any]) -> None:
     (entry,) = told["loops"]
+    unit = entry["unit"]
     rows = list(csv.DictReader(io.StringIO(cast("str", rendered(told, "csv")))))
     assert [row["op"] for row in rows] == [op["name"] for op in entry["ops"]]
     for row, op in zip(rows, entry["ops"], strict=True):
-        assert int(row["start_cycles"]) == op["start"]
-        assert int(row["ii_cycles"]) == entry["ii"]
+        assert int(row[f"start_{unit}"]) == op["start"]
+        assert int(row[f"ii_{unit}"]) == entry["ii"]
         later = op["slack"]["later"]
-        assert row["slack_later_cycles"] == ("" if later is None else str(later))
+        assert row[f"slack_later_{unit}"] == ("" if later is None else str(later))
 
 
 # The command line -------------------------------------------------------------------------

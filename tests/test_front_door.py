@@ -11,13 +11,17 @@ import pydoc
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import stretto
 from stretto.api import Result
+from stretto.api.kernels import kernels_of
 from stretto.ir import read_programs, read_schedules
 from stretto.loop import Dependence, Op, Use
 from stretto.machine import Machine, Slot
@@ -161,9 +165,77 @@ def test_options_of_schedule() -> None:
         ({"machine": "vax"}, "no machine `vax`"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, object], told: str) -> None:
+def test_options_that_make_no_sense(options: dict[str, Any], told: str) -> None:
     with pytest.raises(stretto.StrettoError, match=told):
-        stretto.schedule(GEMM, **options)  # pyright: ignore[reportArgumentType]
+        stretto.schedule(GEMM, **options)
+
+
+def test_schedule_takes_what_read_gives(tmp_path: Path) -> None:
+    kernel = stretto.read(EXAMPLES / "triton" / "softmax.ttir", "h200")
+    (found,) = stretto.schedule(kernel)
+    assert (found.loop, found.machine) == ("softmax", "h200")
+    assert found.notes == kernel.notes
+    assert "softmax on h200" in found.report()
+    two = (GEMM, replace(FOUR_OP, machine="blackwell"))
+    assert [one.ii for one in stretto.schedule(two)] == [256, 15]
+    assert [one.mii for one in stretto.bounds(list(two))] == [256, 15]
+    source = stretto.read(EXAMPLES / "four_op.json")
+    assert [one.best.ii for one in stretto.explain(source)] == [15]
+    (four,) = stretto.schedule(source)
+    assert stretto.verify(cast("Any", source), four).legal
+    assert stretto.simulate(cast("Any", source), four).success
+    stretto.write(four, tmp_path / "four.json")
+
+
+NOTHING: Any = None
+MISGIVEN: list[tuple[Callable[..., object], object, str]] = [
+    (stretto.schedule, "x.mlir", r"a loop is wanted, and str is given; stretto.read\('x.mlir'\)"),
+    (stretto.bounds, Path("x.mlir"), r"Path is given; stretto.read\('x.mlir'\) gives the loops"),
+    (stretto.explain, None, "a loop is wanted, and NoneType is given"),
+    (stretto.prepare, "x.mlir", "a loop is wanted, and str is given"),
+    (stretto.schedule, [3], "a loop is wanted, and int is given"),
+    (stretto.schedule, stretto.bounds(GEMM), "BoundsResult is given; its loop is `.problem.loop`"),
+    (partial(stretto.verify, schedule=NOTHING), GEMM, "a schedule, or the path of one, is wanted"),
+    (stretto.emit, GEMM, "a kernel, or the path of one, is wanted, and Loop is given"),
+    (stretto.import_kernel, 7, "a kernel, or the path of one, is wanted, and int is given"),
+    (stretto.read, GEMM, "a path, an open file or a kernel is wanted, and Loop is given"),
+    (
+        partial(stretto.compare, b=NOTHING),
+        stretto.schedule(FOUR_OP),
+        "what stretto.schedule returned",
+    ),
+    (
+        partial(stretto.schedule, GEMM),
+        7,
+        "a machine is wanted, and int is given; it goes by a name",
+    ),
+    (partial(stretto.read, EXAMPLES / "gemm.mlir"), [], "a machine is wanted, and list is given"),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "told"), MISGIVEN)
+def test_what_is_given_instead_is_told(
+    function: Callable[..., object], given: object, told: str
+) -> None:
+    with pytest.raises(stretto.StrettoError, match=told):
+        function(given)
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (kernel,) = kernels_of("k.ttir", (EXAMPLES / "triton" / "softmax.ttir").read_text())
+    with pytest.raises(
+        stretto.StrettoError, match=r"Kernel is given; stretto.read.kernel, machine"
+    ):
+        stretto.write(kernel, tmp_path / "k.json")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(
+        stretto.StrettoError, match=r"Kernel is given; stretto.read.kernel, machine"
+    ):
+        stretto.schedule(kernel)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    with pytest.raises(stretto.StrettoError, match="Source is given; its loops: gemm; give one"):
+        stretto.write(stretto.read(EXAMPLES / "gemm.json"), tmp_path / "k.json")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(stretto.StrettoError, match="the path of a file is wanted, and int is"):
+        stretto.write(GEMM, 7)  # pyright: ignore[reportArgumentType]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_explain() -> None:

@@ -88,6 +88,14 @@ def test_a_loop_without_limits_is_pipelined_all_the_same(tmp_path: Path) -> None
     assert (found.ii, found.generator) == (5, "cost-based")  # (5 + 4) / 2, rounded up
 
 
+def test_letters_are_those_of_utf_8_whatever_the_file_says(tmp_path: Path) -> None:
+    plain = GRAPH.replace("UTF-8", "ISO-8859-1")
+    assert stretto.read(_files(tmp_path, plain))[0] == stretto.read(_files(tmp_path))[0]
+    with pytest.raises(DocumentError, match="is said to be in `ISO-8859-1`"):
+        stretto.read(_files(tmp_path, plain.replace(">a<", ">ä<")))
+    assert stretto.read(_files(tmp_path, GRAPH.replace(">a<", ">ä<")))[0].ops[0].name == "ä"
+
+
 def test_every_command_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(_files(tmp_path))
     for command in ("schedule", "bounds", "explain", "simulate"):
@@ -102,6 +110,9 @@ FAULTS = [
         "<!DOCTYPE x [<!ENTITY e 'e'>]><graphml ",
         r"g\.graphml:2:\d+: error: has a document type",
     ),
+    ('encoding="UTF-8"', 'encoding="UTF9"', r"g\.graphml:1:1: error: .*`UTF9`, and .* UTF-8"),
+    ('encoding="UTF-8"', 'encoding="utf-7"', r"g\.graphml:1:1: error: .*`utf-7`, and .* UTF-8"),
+    ('encoding="UTF-8"', 'encoding="idna"', r"g\.graphml:1:1: error: .*`idna`, and .* UTF-8"),
     ("graphml", "html", r"g\.graphml:2:1: error: is <html>; expected <graphml>"),
     ('source="1"', 'source="9"', r"7:5: error: `source` is `9`; expected the id of a node"),
     ('target="2"', "", r"7:5: error: <edge> has no `target`"),

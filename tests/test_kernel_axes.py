@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,12 @@ import pytest
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Builder, Kernel, Location, Parameter, Region, Scalar, Tile, Value
 from stretto.kernel.axes import Axis, analyse
+from stretto.kernel.lowering import lower
+from stretto.machine import load_machine
 from stretto.simulate.kernels.arrays import Array
 from stretto.simulate.kernels.evaluating import Evaluator
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 
 I32 = Scalar("i32")
 _EVALUATED = {
@@ -184,3 +189,11 @@ def test_a_loop_is_gone_round_until_nothing_changes() -> None:
     assert axes["i"].divisibility == (16,)
     assert axes["a"].divisibility == (16,)
     assert axes["a"].upper is None
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.ttir")), ids=lambda file: file.stem)
+def test_lowered_kernels_are_analysed_too(file: Path) -> None:
+    """Whose tiles in shared memory are transposed as well: of those nothing is known."""
+    (kernel,) = read_ttir(file.name, file.read_text(encoding="utf-8"))
+    lowered = lower(kernel, load_machine("h200")).kernel
+    assert all(len(axis.contiguity) == len(axis.constancy) for axis in analyse(lowered).values())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ import pytest
 
 import stretto.triton
 from fake_gpu import FakeGpu, Tensor
+from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning
+from stretto.launching.compiling import Compiled, compile_emitted
 from stretto.triton.specializing import Specializer
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: make test-gpu has it")
@@ -132,6 +135,34 @@ def test_what_cannot_be_done_runs_as_triton_compiles_it(gpu: FakeGpu) -> None:
     with pytest.warns(PipelineWarning, match="strides must be 16-byte aligned"):
         product(kernel, 128, 128, 50)
     assert len(gpu.stock) == 2
+
+
+def test_a_kernel_that_spills_where_tritons_own_does_not_is_left_to_triton(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton's own kernel is compiled and assembled for it; ours is only said to spill."""
+
+    def spilling(emitted: Emitted) -> Compiled:
+        return replace(compile_emitted(emitted), spilled=8)
+
+    monkeypatch.setattr("stretto.launching.making.compile_emitted", spilling)
+    gpu.emulate = False
+    kernel = stretto.triton.pipeline(consumers=1)(example("matmul_descriptors"))
+    with pytest.warns(PipelineWarning, match=r"spills 8 bytes .* Triton's own kernel 0"):
+        product(kernel, 128, 128, 64)
+    assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
+
+
+def test_a_kernel_larger_than_the_gpus_shared_memory_is_left_to_triton(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A smaller GPU of the same kind: what was made for another does not run there."""
+    monkeypatch.setattr("triton.compiler.compiler.max_shared_mem", lambda _: 166_912)
+    gpu.emulate = False
+    kernel = stretto.triton.pipeline(example("matmul_descriptors"))
+    with pytest.warns(PipelineWarning, match=r"OutOfResources: .*shared memory"):
+        product(kernel, 128, 128, 64)
+    assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
 
 
 def test_autotuning_chooses_between_our_kernels(gpu: FakeGpu) -> None:

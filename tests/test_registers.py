@@ -275,10 +275,10 @@ def _owner(registers: Registers, name: str) -> str:
 
 
 def test_it_decides_and_says_so() -> None:
-    """Attention forward at D 128 with 168 registers for a thread has another schedule."""
+    """Attention forward at D 128 with 152 registers for a thread has another schedule."""
     emitter = Emitter(EXAMPLES / "triton" / "attention_forward_d128.ttir")
     (loop,) = emitter.lowered(2).loops
-    few = emitter.machine.with_registers("compute", 168)
+    few = emitter.machine.with_registers("compute", 152)
     free = emitter.machine.with_registers("compute", None)
     roomy = stretto.schedule(loop.wiring.loop, free, max_stages=3)
     tight = stretto.schedule(loop.wiring.loop, few, max_stages=3)

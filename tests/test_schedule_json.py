@@ -126,7 +126,7 @@ def test_what_stands_in_an_entry() -> None:
     entry = analysis_to_json(FULL, LOOP, MACHINE)
     assert " ".join(entry) == (
         "name machine generator rule success ii bounds stage_count pipeline_depth proof ops "
-        "storages memory pressure table refused warnings seconds"
+        "storages memory pressure spilled table refused warnings seconds"
     )
     assert entry["ops"][1] == {
         "name": "read0",

@@ -78,7 +78,7 @@ def test_nor_on_loops_that_are_hard_to_place(seed: int, kind: str, ops: int) -> 
     told = run_twin(naive, LONG, seconds=2.0)
     found = stretto.schedule(loop, machine)
     assert found.ii is not None
-    assert found.ii <= told.ii  # where it was stopped, it was on its way upward
+    assert not told.finished or found.ii <= told.ii  # where it was stopped, it says nothing
 
 
 def not_at_all(_hunt: object, _first: int) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import stretto
-from stretto.errors import DocumentError
+import stretto.triton
+from stretto.errors import DocumentError, StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel, KernelError, Pointer, Scalar, Tile, View
+from stretto.triton.reading import Specialization
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 VERSIONS = Path(__file__).parent / "ttir"
@@ -152,3 +156,76 @@ def test_hints_of_the_author_are_kept() -> None:
     (kernel,) = read_ttir("k.ttir", _FRAME.format(line))
     (hint,) = (op for op in kernel.walk() if op.name == "tile.hint")
     assert hint.attributes["divisibility"] == (32,)
+
+
+# From Python ------------------------------------------------------------------------------
+
+
+def jitted(x: object, y: object, B: int, C: int = 4) -> None:  # noqa: N803
+    del x, y, B, C
+
+
+class Jitted:
+    """As much of a function under @triton.jit as is asked before Triton is."""
+
+    def __init__(self) -> None:
+        self.__name__ = "jitted"
+        self.signature = inspect.signature(jitted)
+        self.arg_names = list(self.signature.parameters)
+
+
+class FailingTriton:
+    """Triton, as it fails: with a picture of the source, and the reason below it."""
+
+    def __init__(self) -> None:
+        self.asked: Specialization | None = None
+
+    def ttir(self, kernel: object, special: Specialization, target: tuple[str, int]) -> None:
+        self.asked = special
+        raise ValueError(f"at 2:4:\n{kernel!r} for {target}\n    ^\nthe range is no power of 2\n")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> FailingTriton:
+    triton = FailingTriton()
+    monkeypatch.setattr("stretto.triton.reading.found_triton", lambda: triton)
+    return triton
+
+
+POINTERS = {"x": "*fp16", "y": "*fp16"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"signature": POINTERS}, "parameter `B` has neither a type nor a value; give signature="),
+        ({"signature": {"x": "*fp16"}, "constexprs": {"B": 4}}, "parameter `y` has neither a type"),
+        ({"signature": {**POINTERS, "x": "*f16"}}, r"`\*f16`, which Triton has not; did .* `fp16`"),
+        ({"signature": {**POINTERS, "x": "fp16*"}}, "which Triton has not; did you mean `fp16`"),
+        ({"signature": {**POINTERS, "x": "tensordesc<fp16>"}}, "which Triton has not; types are"),
+        ({"signature": {**POINTERS, "x": None}}, "the type of `x` is None; expected a text"),
+        ({"signature": {**POINTERS, "z": "i32"}}, "has no parameter `z`; it has x, y, B, C"),
+        ({"signature": POINTERS, "undivided": ["z"]}, "has no parameter `z`"),
+        ({"signature": ["x"]}, "is given; expected a dict by names of parameters"),
+        ({"signature": POINTERS, "target": "cuda:90"}, "the target is 'cuda:90'; expected such as"),
+        ({"signature": POINTERS, "constexprs": {"B": 3}}, "`jitted`: the range is no power of 2"),
+    ],
+)
+@pytest.mark.usefixtures("failing")
+def test_what_triton_is_not_given_right_is_told(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(StrettoError, match=told):
+        stretto.triton.read(Jitted(), **given)
+
+
+@pytest.mark.usefixtures("failing")
+def test_only_a_function_of_triton_is_read() -> None:
+    with pytest.raises(StrettoError, match=r"a function under @triton.jit is read, not str"):
+        stretto.triton.read("matmul.ttir", signature={})
+
+
+def test_a_parameter_may_have_its_default(failing: FailingTriton) -> None:
+    with pytest.raises(StrettoError, match="Triton cannot compile"):
+        stretto.triton.read(Jitted(), signature=POINTERS, constexprs={"B": 8})
+    assert failing.asked is not None
+    assert failing.asked.constexprs == {(2,): 8, (3,): 4}
+    assert failing.asked.signature == {**POINTERS, "B": "constexpr", "C": "constexpr"}

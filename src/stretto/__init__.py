@@ -15,8 +15,6 @@ Loops are given as they are, machines by name or by the path of a TOML file. The
 Names are loaded when first used, so that importing the package costs nothing.
 """
 
-from __future__ import annotations
-
 import sys
 
 TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
@@ -149,10 +147,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415
-
+def __getattr__(name: str) -> "Any":
     if name in _HOME:
+        from importlib import import_module  # noqa: PLC0415
+
         found = getattr(import_module(_HOME[name]), name)
         globals()[name] = found
         return found

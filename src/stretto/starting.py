@@ -9,15 +9,17 @@ may simply leave. What a command loads later goes through `load`, for the same r
 """
 
 import os
-import signal
 import sys
 
 INTERRUPTED = 130
 
 TYPE_CHECKING = False  # typing takes a while to load, and this module comes first
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from types import FrameType
+else:
+    import _signal as signal  # built in: `signal` loads enumerations, while nobody holds Ctrl-C
 
 _leave: "list[Callable[[int, FrameType | None], None]]" = []
 """What Ctrl-C does while something loads; empty where nobody called `hold`."""

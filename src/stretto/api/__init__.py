@@ -18,14 +18,27 @@ do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from os import PathLike, fspath
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from stretto.deadline import Deadline, deadline_after
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, listed
 from stretto.exact import SEED, WORKERS, Limits
+from stretto.frontends import Source
 from stretto.loop import Loop, LoopError, Note, check, texts
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import Prepared, prepare
@@ -33,17 +46,76 @@ from stretto.resources.prepare import Prepared, prepare
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+WIDTH = 100
+"""Characters of a path that is told."""
+P = ParamSpec("P")
+R = TypeVar("R", bound="Result")
+R_co = TypeVar("R_co", bound="Result", covariant=True)
 
 # Given ------------------------------------------------------------------------------------
 
 
-def made_ready(loop: Loop | Prepared, machine: Machine | str | None = None) -> Prepared:
+def misgiven(wanted: str, given: object) -> StrettoError:
+    """What to give a function of the front door that was given something else."""
+    from stretto.kernel import Kernel  # noqa: PLC0415 - where something is wrong
+
+    told = f"{wanted} is wanted, and {type(given).__name__} is given"
+    match given:
+        case str() | PathLike():
+            path = fspath(cast("str | PathLike[str]", given))
+            shown = repr(path) if len(path) < WIDTH and path.isprintable() else "path"
+            hint = f"stretto.read({shown}) gives the loops of a file"
+        case Kernel():
+            hint = (
+                "stretto.read(kernel, machine) gives its loops; stretto.import_kernel, emit and "
+                "predict take all of it"
+            )
+        case Source():
+            hint = f"its loops: {listed(loop.name for loop in given)}; give one of them"
+        case Result():
+            hint = "its loop is `.problem.loop`"
+        case Loop():
+            hint = "stretto.schedule(loop) gives a schedule, stretto.read(path) the loops of a file"
+        case _:
+            hint = "stretto.read(path) gives the loops of a file, stretto.build(...) a new one"
+    return StrettoError(f"{told}; {hint}")
+
+
+def for_each(function: Callable[Concatenate[Loop | Prepared, P], R]) -> _ForEach[P, R]:
+    """Has a function of a loop take what `read` gives as well: an answer for each of its loops."""
+
+    @wraps(function)
+    def answers(
+        loop: Loop | Prepared | Source | Sequence[Loop], *args: P.args, **options: P.kwargs
+    ) -> R | tuple[R, ...]:
+        if isinstance(loop, Source):
+            return tuple(
+                replace(function(one, *args, **options), notes=about(loop, one.name))
+                for one in loop
+            )
+        if isinstance(loop, list | tuple):
+            return tuple(function(one, *args, **options) for one in loop)
+        return function(cast("Loop | Prepared", loop), *args, **options)
+
+    return cast("_ForEach[P, R]", answers)
+
+
+def about(source: Source, loop: str) -> tuple[Note, ...]:
+    """The notes of a source that are about one loop; "": about none that was read."""
+    return tuple(note for note in source.notes if note.place.loop == loop)
+
+
+def made_ready(loop: Loop | Prepared | Source, machine: Machine | str | None = None) -> Prepared:
     """The loop prepared for a machine; one that is prepared already stays as it is."""
+    if isinstance(loop, Source) and len(loop) == 1:
+        loop = loop[0]
     if isinstance(loop, Loop):
         return prepare(loop, machine)
+    if not isinstance(loop, Prepared):
+        raise misgiven("a loop", loop)
     if machine is None:
         return loop
-    other = load_machine(machine) if isinstance(machine, str) else machine
+    other = load_machine(machine)
     if other.with_slots(loop.loop.slots) != loop.machine:
         ready = f"the loop is prepared for {loop.machine.name}"
         raise StrettoError(f"{ready}; for {other.name}, prepare it as it was", loop.loop.name)
@@ -162,6 +234,17 @@ class Result(ABC):
         from stretto.report import printable  # noqa: PLC0415 - where somebody looks
 
         return f"<{printable(self.line())}>"
+
+
+class _ForEach(Protocol[P, R_co]):
+    """A function of a loop, or of loops."""
+
+    @overload
+    def __call__(self, loop: Loop | Prepared, /, *args: P.args, **options: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(
+        self, loop: Source | Sequence[Loop], /, *args: P.args, **options: P.kwargs
+    ) -> tuple[R_co, ...]: ...
 
 
 def fields_of(found: DataclassInstance) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-from stretto.api import Result, fields_of, made_ready
+from stretto.api import Result, fields_of, for_each, made_ready
 from stretto.bounds import compute_bounds
 from stretto.bounds.remedies import Remedy, remedies, ties
 from stretto.loop import Loop
@@ -44,8 +44,8 @@ class BoundsResult(Result, Bounds):
 
     def view(self) -> BoundsReport:
         """What text and JSON are made by."""
-        loop, machine = self.problem.loop, self.problem.machine
-        return BoundsReport(loop.name, machine.name, self, self.remedies, self.noted, self.ties)
+        of, told = self.problem, (self.remedies, self.noted, self.ties)
+        return BoundsReport(of.loop.name, of.machine, of.machine_why, self, *told)
 
     def line(self) -> str:
         """The MII and what limits it."""
@@ -53,6 +53,7 @@ class BoundsResult(Result, Bounds):
         return f"Bounds {on}: II >= {self.mii}{limited(self)}"
 
 
+@for_each
 def bounds(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,
@@ -62,8 +63,9 @@ def bounds(
 ) -> BoundsResult:
     """Lower bounds on the II of a loop: no schedule starts iterations more often.
 
-    The machine is the one given, else the one the loop names, else `blackwell`. `max_stages`
-    allows at most so many stages, and `fuse=False` no operations that share a hold.
+    Of what `read` gives, or of a list of loops: a tuple with those of each. The machine is the one
+    given, else the one the loop names, else `blackwell`. `max_stages` allows at most so many
+    stages, and `fuse=False` no operations that share a hold.
     """
     ready = made_ready(loop, machine)
     found = compute_bounds(ready.loop, ready.machine, fuse=fuse, max_stages=max_stages)

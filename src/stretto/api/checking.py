@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from stretto.api import Result, made_ready
+from stretto.api import Result, made_ready, misgiven
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.document import Cursor, parse_json
 from stretto.errors import DocumentError, StrettoError, listed
@@ -46,8 +46,8 @@ class VerifyResult(Result):
 
     def view(self) -> VerificationReport:
         """What text and JSON are made by."""
-        loop, machine = self.problem.loop.name, self.problem.machine.name
-        return VerificationReport(loop, machine, self.analysis, self.violations, self.noted)
+        of, told = self.problem, (self.analysis, self.violations, self.noted)
+        return VerificationReport(of.loop.name, of.machine, of.machine_why, *told)
 
     def line(self) -> str:
         """Legal or not."""
@@ -57,7 +57,7 @@ class VerifyResult(Result):
 
 
 def verify(
-    loop: Loop | Prepared,
+    loop: Loop | Prepared | Source,
     schedule: ScheduleAnalysis | str | PathLike[str],
     machine: Machine | str | None = None,
     *,
@@ -83,9 +83,9 @@ Given = ScheduleAnalysis | str | PathLike[str]
 """A schedule that `schedule` returned, or the path of a document."""
 
 
-def target_of(given: Given | None, loop: Loop | Prepared) -> Machine | None:
+def target_of(given: Given | None, loop: Loop | Prepared | Source) -> Machine | None:
     """The machine that a schedule was made for, where that is known and the loop is open to it."""
-    if isinstance(given, ScheduleResult) and isinstance(loop, Loop):
+    if isinstance(given, ScheduleResult) and isinstance(loop, Loop | Source):
         return given.problem.machine
     return None
 
@@ -94,6 +94,8 @@ def given(schedule: Given, loop: Loop) -> ScheduleAnalysis:
     """The schedule of a loop."""
     if isinstance(schedule, ScheduleAnalysis):
         return schedule
+    if not isinstance(cast("object", schedule), str | PathLike):
+        raise misgiven("a schedule, or the path of one,", schedule)
     file, text = read_text(fspath(schedule))
     return Document(file, _entries(file, text)).of(loop)
 

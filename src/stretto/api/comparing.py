@@ -5,10 +5,14 @@ stretto.compare(stretto.schedule(loop), stretto.schedule(loop, "h200"))  ──�
 
 from __future__ import annotations
 
+from stretto.api import misgiven
 from stretto.api.solving import ScheduleResult
 from stretto.report.comparison import Comparison
 
 
 def compare(a: ScheduleResult, b: ScheduleResult) -> Comparison:
     """What each of two schedules takes, and which operations stand elsewhere."""
+    for one in (a, b):
+        if not isinstance(one, ScheduleResult):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
+            raise misgiven("what stretto.schedule returned", one)
     return Comparison(a.to_json(), b.to_json())

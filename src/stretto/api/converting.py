@@ -27,7 +27,7 @@ from stretto.ir import write_mlir
 from stretto.loop import Loop, texts
 from stretto.loop.json import dump_loop
 from stretto.machine import Machine
-from stretto.report import columns, wrapped
+from stretto.report import assumption, columns, wrapped
 from stretto.resources.prepare import prepare
 from stretto.solution import counted
 
@@ -150,16 +150,21 @@ def _written(
             one = replace(one, machine=machine)
         elif machine is not None:
             lost = ((one.name, f"machine {machine.name}, which has no file to be named"),)
-        return _Written(((name, dump_loop(one) if target == "json" else write_mlir(one)),), lost)
+        files = ((name, dump_loop(one) if target == "json" else write_mlir(one)),)
+        told = assumption(one.machine or "", one.machine_why)
+        return _Written(files, lost, (told,) if told else ())
     ready = [prepare(one, machine) for one in loops]
+    on = [(one.loop.name, one.machine, one.machine_why) for one in ready]
+    assumed = [(name, assumption(machine.name, why, machine.unit)) for name, machine, why in on]
+    told = [f"{name}: {text}" for name, text in assumed if text]
     if target == "ssp":
         from stretto.frontends.ssp_writing import write_ssp  # noqa: PLC0415 - each its own
 
         parts = [(one.loop.name, write_ssp(one)) for one in ready]
         return _Written(
             ((name, "\n".join(part.text for _, part in parts)),),
-            tuple((loop, told) for loop, part in parts for told in part.losses),
-            tuple(f"{loop}: {told}" for loop, part in parts for told in part.notes),
+            tuple((loop, lost) for loop, part in parts for lost in part.losses),
+            (*told, *(f"{loop}: {note}" for loop, part in parts for note in part.notes)),
         )
     if name == STANDARD:
         raise StrettoError("graphml is two files, so it cannot be written on standard output")
@@ -170,4 +175,4 @@ def _written(
     path = PurePath(name)
     model = str(path.with_name(path.stem + "_RM.xml"))
     losses = tuple((only.loop.name, told) for told in found.losses)
-    return _Written(((model, found.model), (name, found.graph)), losses)
+    return _Written(((model, found.model), (name, found.graph)), losses, tuple(told))

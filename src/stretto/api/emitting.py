@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import log
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal
 
-from stretto.api import fields_of
+from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
-from stretto.api.kernels import is_kernel, kernels_of
-from stretto.api.read_write import is_mlir, read_input
+from stretto.api.kernels import before_lowering, is_kernel, kernels_of, machine_of
+from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
+from stretto.deadline import NEVER, Deadline, OverdueError, cut_off
 from stretto.emit import EmitError, Emitted, emit_gluon
-from stretto.emit.gluon import Looped, Worker
+from stretto.emit.gluon import Looped, SharedMemoryError, Worker
 from stretto.emit.gluon.scratch import with_scratch
 from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
+from stretto.generate import SERIAL
+from stretto.generate.problem import RETRIES
 from stretto.ir import read_schedules
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.running import (
@@ -35,15 +39,14 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
-from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
-from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
-from stretto.loop import Loop
+from stretto.loop import Loop, LoopError
 from stretto.machine import Machine, load_machine
+from stretto.machine.choice import ASKED, KERNELS, NAMED, chosen_for_kernel
 from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
 from stretto.predict.running import Assembled, Subject
@@ -52,12 +55,12 @@ from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
+from stretto.solve.scheduling import lifted
 from stretto.verify import verify as violations_of
 from stretto.vocabulary.opcodes import opcode
 from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
-DEFAULT_TARGET = "h200"
 SCHEMA = "stretto.emitted/1"
 GROUP_WARPS = 4
 SUM_COLUMNS = 128
@@ -71,6 +74,8 @@ TOLD = 0.01
 faster; each stage more holds registers for longer."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
+ONCE = (RETRIES,)
+"""Left out of schedules: several numbers of stages are tried here, and the solver has its turn."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
@@ -102,6 +107,11 @@ class EmittedKernel:
     """Of a thread, where the assembler was asked."""
     assembled: Assembled | None = field(default=None, repr=False, compare=False)
     """What else the assembler made of it, where it was asked for all."""
+    stopped: bool = False
+    """Whether a time limit came before all was tried."""
+    machine: str = ""
+    machine_why: str = ""
+    """Why it is emitted for this machine."""
 
     @property
     def subject(self) -> Subject:
@@ -137,6 +147,8 @@ class EmittedKernel:
             "schema": SCHEMA,
             "success": True,
             "kernel": made.name,
+            "machine": self.machine,
+            "machine_why": self.machine_why,
             "mode": self.mode,
             "consumers": self.consumers,
             "warps": made.warps,
@@ -148,6 +160,7 @@ class EmittedKernel:
             ],
             "source": self.source,
             "notes": list(self.notes),
+            "stopped": self.stopped,
         }
 
     @property
@@ -194,9 +207,9 @@ def emit(
     depth: int | None = None,
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
-    accept: Callable[[Emitted], bool] | None = None,
-    registers: Callable[[Emitted], int] | None = None,
+    assemble: Assemble | None = None,
     tracing: Tracing | None = None,
+    time_limit: float | Deadline | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -212,21 +225,26 @@ def emit(
     the group of warps that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
-    spill by our count; with `accept`, the smallest that it accepts (it may compile the source).
-    Where threads load and nothing is multiplied, the II tells little: taken is what is predicted
-    to be fastest, with loops that go round eight times where nobody tells; with `registers`, which
-    asks the assembler, by the registers that a thread really has.
+    spill by our count. Where threads load and nothing is multiplied, the II tells little: taken is
+    what is predicted to be fastest, with loops that go round eight times where nobody tells.
+    `assemble` compiles a kernel (`stretto.launching.compiling.compile_emitted`, which needs Triton
+    and no GPU): then taken is the first that fits shared memory and runs as it was scheduled, by
+    the compiler's own figures, else of those that fit the one that spills the fewest bytes.
+    EmitError where none fits.
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
+    After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
+    least, loops one iteration after the other.
     """
-    emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing)
+    deadline = deadline_of(time_limit)
+    with cut_off(deadline):
+        emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing, deadline=deadline)
     made = emitter.candidates(consumers, depth, agents)
-    if registers is not None:
-        made = emitter.assembled(made, registers)
-    if accept is not None:
-        for candidate in sorted(made, key=lambda one: one.order):
-            if accept(candidate.emitted):
-                return candidate
-    return min(made, key=_worth)
+    found = min(made, key=_worth) if assemble is None else emitter.settled(made, assemble)
+    return emitter.told(found)
+
+
+Assemble = Callable[[Emitted], Assembled]
+"""Compiles a kernel."""
 
 
 _Solved = tuple[int, Sequence[Looped], Sequence[ScheduleResult]]
@@ -245,21 +263,31 @@ class Emitter:
         seed: int = 0,
         tracing: Tracing | None = None,
         effort: str = "normal",
+        deadline: Deadline = NEVER,
     ) -> None:
         self._given = _read(kernel, machine)
-        self.machine = self._given.machine
+        self.machine, self.machine_why = self._given.machine, self._given.machine_why
         self.name = self._given.name
         if not self.machine.agents:
             told = f"machine {self.machine.name} does not say who issues what"
-            raise StrettoError(f"{told}; emit for one with agents, such as {DEFAULT_TARGET}")
+            raise StrettoError(f"{told}; emit for one with agents, such as {KERNELS}")
         products = self._given.has_products
         self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
         self._seed = seed
         self._tracing: Tracing | None = tracing
         self._effort = effort
+        self._deadline = deadline
+        self._until = deadline
+        """When the search for one schedule ends."""
+        self._stopped = False
+        """Whether the deadline came before all was tried."""
+        self._drafted: set[object] = set()
+        """Of what there is source, by the number of consumers and the agents that were given."""
         self._ready: dict[int, RunnableKernel] = {}
-        self._rooms: dict[tuple[int, str], Machine] = {}
+        self._rooms: dict[tuple[int, str, int], Machine] = {}
+        self._scratch: dict[int, int] = {}
+        """Bytes of shared memory that Triton takes by itself, with so many consumers."""
         self._counted = True
         """Whether schedules keep to the registers of agents; not, where none does."""
         self._made: dict[tuple[int, int], list[tuple[int, EmittedKernel]]] = {}
@@ -291,23 +319,78 @@ class Emitter:
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
         refused: list[StrettoError] = []
+        counts = self._printable(counts, agents or {}, refused)
         made = self._tried(counts, depth, agents or {}, stages, refused)
-        if not made and self._counted:
+        if not made and counts and not self._deadline.over:
             self._counted = False
             self._known.clear()
             made = self._tried(counts, depth, agents or {}, stages, refused)
             self._counted = True
             self._known.clear()
+        if not made and self._stopped:
+            made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:
             raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
         if self._given.has_products or agents:
             return made
         made = [self._paced(one) for one in made]
-        if made[0].pace is None or stages:
+        if made[0].pace is None or stages or self._late:
             return made
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    @property
+    def _late(self) -> bool:
+        """Whether the deadline has come; then something is left untried."""
+        self._stopped = self._stopped or self._deadline.over
+        return self._deadline.over
+
+    def told(self, made: EmittedKernel) -> EmittedKernel:
+        """With what the deadline left untried."""
+        if not self._stopped:
+            return made
+        note = f"the time limit of {self._deadline.seconds:g} s came before all was tried"
+        return replace(made, stopped=True, notes=(*made.notes, note))
+
+    def _printable(
+        self, counts: Sequence[int], placed: Mapping[str, str], refused: list[StrettoError]
+    ) -> list[int]:
+        """Numbers of consumers with which there is source for the kernel: found out before any
+        search, by writing it with its loops one iteration after the other."""
+        found: list[int] = []
+        for count in counts:
+            try:
+                self._draft(count, placed)
+            except (EmitError, KernelError) as error:
+                refused.append(error)
+            else:
+                found.append(count)
+        return found
+
+    def _draft(self, consumers: int, placed: Mapping[str, str]) -> None:
+        """Write the kernel with loops in order and rings of one slot, the least that it takes;
+        EmitError where it cannot be written, or does not fit."""
+        key = (consumers, tuple(sorted(placed.items())))
+        if key in self._drafted:
+            return
+        ready, endless = self._placed(consumers, placed), _endless(self.machine)
+        looped: list[Looped] = []
+        for loop in ready.loops:
+            found = schedule(loop.wiring.loop, endless, SERIAL)
+            if not found.success:
+                return
+            problem = found.problem
+            program = materialize(problem.loop, problem.machine, found, self.mode)
+            looped.append(Looped(loop.operation, loop.wiring, program))
+        agents = self.machine.replicas_of_products(consumers)
+        workers = _workers(ready, self.machine, agents, self.mode, placed.values())
+        made = emit_gluon(ready.kernel, looped, endless, workers, depth=1)
+        budget = self.machine.budget(STAGING)
+        if budget is not None and budget.bytes is not None and made.smem > budget.bytes:
+            raise SharedMemoryError(made.smem, made.scratch, budget.bytes, self.machine.name)
+        self._drafted.add(key)
+        self._scratch[consumers] = max(self._scratch.get(consumers, 0), made.scratch)
 
     def _tried(
         self,
@@ -316,22 +399,30 @@ class Emitter:
         agents: Mapping[str, str],
         stages: Sequence[int],
         refused: list[StrettoError],
+        serial: bool = False,
     ) -> list[EmittedKernel]:
         """A kernel for each number of consumers and of stages, where there is one."""
         made: list[EmittedKernel] = []
-        for count, limit in itertools.product(counts, stages or STAGES[self.mode]):
+        asked = list(itertools.product(counts, stages or STAGES[self.mode]))
+        for number, (count, limit) in enumerate(asked):
+            if self._late and not serial:
+                return made
             if self._effort == "quick" and any(one.fits(count, limit) for one in made):
                 continue  # a looser limit was kept to already
+            self._until = self._deadline.share(1 / (len(asked) - number))
             try:
                 if self._effort == "quick" and depth is not None and not agents:
                     found = self._quickly(count, limit, depth)
                 else:
-                    found = self._emitted(count, limit, depth, agents)
-            except (EmitError, KernelError) as error:
+                    found = self._emitted(count, limit, depth, agents, serial=serial)
+            except (EmitError, KernelError, LoopError, OverdueError) as error:
+                self._stopped = self._stopped or isinstance(error, OverdueError)
                 refused.append(error)
                 continue
             if found is not None and all(found.schedules != other.schedules for other in made):
                 made.append(found)
+        if self._late or not counts:
+            return made
         return made + self._solved(made, max(counts), depth, agents, stages)
 
     def _paced(self, made: EmittedKernel) -> EmittedKernel:
@@ -341,19 +432,54 @@ class Emitter:
             self._paces[made.source] = paced
         return self._paces[made.source]
 
-    def assembled(
-        self, made: Sequence[EmittedKernel], registers: Callable[[Emitted], int]
-    ) -> list[EmittedKernel]:
-        """The same with the pace that they have by their registers, where it is near the best."""
+    def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
+        """The first that fits shared memory and that the assembler keeps to, else of those that
+        fit the one that spills the fewest bytes; EmitError where none fits."""
         best = min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
-        found: list[EmittedKernel] = []
-        for one in made:
-            if one.pace is not None and one.pace.cycles <= NEAR * best:
-                known = replace(one, registers=registers(one.emitted))
-                found.append(replace(known, pace=pace_of_threads(known.subject, self.machine)))
-            else:
-                found.append(one)
-        return found
+        near = [
+            self._repaced(self.assembled(one, assemble))
+            if one.pace is not None and one.pace.cycles <= NEAR * best
+            else one
+            for one in made
+        ]
+        spilling: list[tuple[int, EmittedKernel]] = []
+        refused: list[EmitError] = []
+        for one in sorted(near, key=lambda one: one.order):
+            known = one if one.assembled is not None else self.assembled(one, assemble)
+            try:
+                assembled = self.require(known)
+            except EmitError as error:
+                refused.append(error)
+                continue
+            if assembled.clean:
+                return known
+            spilling.append((assembled.spilled, known))
+        if not spilling:
+            raise refused[0]
+        return min(spilling, key=lambda pair: pair[0])[1]
+
+    def assembled(self, made: EmittedKernel, assemble: Assemble) -> EmittedKernel:
+        """With what the assembler made of it."""
+        assembled = assemble(made.emitted)
+        return replace(made, registers=assembled.registers, assembled=assembled)
+
+    def require(self, made: EmittedKernel) -> Assembled:
+        """What the assembler made of it; EmitError where that cannot run."""
+        assembled, budget = made.assembled, self.machine.budget(STAGING)
+        assert assembled is not None
+        room = None if budget is None else budget.bytes
+        if room is not None and assembled.smem > room:
+            told = f"`{self.name}` takes {assembled.smem:,} bytes of shared memory once compiled"
+            hint = "smaller tiles, or --depth for shorter rings"
+            raise EmitError(f"{told}, {self.machine.name} has {room:,}", hint=hint)
+        if assembled.overwritten:
+            told = f"`{self.name}` overwrites a factor that it still needs once compiled"
+            raise EmitError(told, hint="another --depth or number of consumers may do")
+        return assembled
+
+    def _repaced(self, made: EmittedKernel) -> EmittedKernel:
+        """With the pace that it has by its registers."""
+        return replace(made, pace=pace_of_threads(made.subject, self.machine))
 
     def drained(self, together: Sequence[int]) -> EmittedKernel:
         """The kernel with at most so many iterations of each loop together, each to its end.
@@ -367,15 +493,14 @@ class Emitter:
 
     def _draining(self) -> list[EmittedKernel]:
         """Kernels whose loops are drained: all alike, then loop by loop from the best so far."""
+        self._until = self._deadline
         loops = range(len(self.lowered(1).loops))
         found: dict[tuple[int, ...], EmittedKernel] = {}
 
         def look(together: tuple[int, ...]) -> None:
-            if together not in found:
-                try:
+            if together not in found and not self._late:
+                with suppress(EmitError, KernelError, OverdueError):
                     found[together] = self.drained(together)
-                except (EmitError, KernelError):
-                    return
 
         for many in DRAINED:
             look((many,) * len(loops))
@@ -397,12 +522,16 @@ class Emitter:
         mine = [one for one in made if one.consumers == consumers]
         if self._effort == "quick" or self.mode != "specialized" or not SOLVED_WORK:
             return []
+        self._until = self._deadline
         if any(one.short for one in mine):
             return []
         limit = max([n for n in stages if n <= SOLVED_STAGES], default=SOLVED_STAGES)
         try:
             found = self._emitted(consumers, limit, depth, agents, solve=True)
-        except (EmitError, KernelError):
+        except (EmitError, KernelError, LoopError):
+            return []
+        except OverdueError:
+            self._stopped = True
             return []
         if found is None or any(found.schedules == other.schedules for other in made):
             return []
@@ -449,45 +578,66 @@ class Emitter:
         *,
         solve: bool = False,
         drained: bool = False,
+        serial: bool = False,
     ) -> EmittedKernel | None:
         """The kernel by schedules of so many stages, of the generators or of the solver.
 
-        `stages` are those of all loops, or of each.
+        `stages` are those of all loops, or of each. `serial` has no loop searched.
         """
-        ready = self.lowered(consumers)
-        if placed:
-            agents = self.machine.replicas_of_products(consumers)
-            ready = _with_agents(ready, placed, self.machine, agents)
+        ready = self._placed(consumers, placed)
         looped: list[Looped] = []
         analyses: list[ScheduleResult] = []
         for number, loop in enumerate(ready.loops):
             most = stages if isinstance(stages, int) else stages[number]
             room = self._room(consumers, loop)
-            if not self._counted or self.mode == "unspecialized":
-                room = _lifted(room)  # one group of warps has no agents
+            if not self._counted or serial or self.mode == "unspecialized":
+                room = lifted(room)  # one group of warps has no agents
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            if known is None and solve:
+            if known is None and serial:
+                analysis = schedule(wiring.loop, room, SERIAL)
+            elif known is None and solve:
                 wiring, analysis = self._solve(wiring, consumers, room, most)
             elif known is None:
                 analysis = self._scheduled(wiring.loop, room, most)
             else:
                 stated = replace(room, agents=self.machine.agents)  # where it was found legal
                 analysis = _kept(known, prepare(wiring.loop, stated))
-            if not analysis.success:
+            self._stopped = self._stopped or analysis.overdue
+            if not analysis.success or analysis.spilled:
                 return None
             prepared = analysis.problem
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
             looped.append(Looped(loop.operation, wiring, program, drained))
             analyses.append(analysis)
-        return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+        try:
+            return self._written(ready, (consumers, looped, analyses), depth, placed.values())
+        except SharedMemoryError as error:
+            if error.scratch <= self._scratch.get(consumers, 0):
+                raise
+            self._scratch[consumers] = error.scratch  # more than with loops in order: anew
+            self._known.clear()
+        return self._emitted(
+            consumers, stages, depth, placed, solve=solve, drained=drained, serial=serial
+        )
+
+    def _placed(self, consumers: int, placed: Mapping[str, str]) -> RunnableKernel:
+        """The kernel, lowered, with operations given to agents."""
+        ready = self.lowered(consumers)
+        if not placed:
+            return ready
+        agents = self.machine.replicas_of_products(consumers)
+        return _with_agents(ready, placed, self.machine, agents)
 
     def _scheduled(self, loop: Loop, room: Machine, stages: int) -> ScheduleResult:
         """A loop by the generators; kernels of several loops have some of them in common."""
         known = self._known.get((loop.name, stages))
         if known is None or known[0] is not loop:
-            made = schedule(loop, room, seed=self._seed, max_stages=stages, effort=self._effort)
+            made = schedule(
+                loop, room, seed=self._seed, max_stages=stages, effort=self._effort,
+                without=ONCE, time_limit=self._until,
+            )  # fmt: skip
             known = self._known[loop.name, stages] = (loop, made)
         return known[1]
 
@@ -496,15 +646,16 @@ class Emitter:
     ) -> tuple[LoopWiring, ScheduleResult]:
         """A loop by the solver, one iteration at a time, where that is shorter."""
         generated = schedule(
-            wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort
-        )
+            wiring.loop, room, seed=self._seed, max_stages=stages, effort=self._effort,
+            without=ONCE, time_limit=self._until,
+        )  # fmt: skip
         agents = self.machine.replicas_of_products(consumers)
         if generated.bounds is None or generated.ii is None:
             return wiring, generated
         for apart in one_at_a_time(wiring, agents, generated.problem.loop):
             found = shortened(
                 apart.loop, room, generated.bounds.mii, generated.ii,
-                max_stages=stages, work=SOLVED_WORK, seed=self._seed,
+                max_stages=stages, work=SOLVED_WORK, seed=self._seed, deadline=self._until,
             )  # fmt: skip
             if found is not None:
                 return apart, replace(found, bounds=generated.bounds)
@@ -512,11 +663,12 @@ class Emitter:
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop, and its warps."""
-        key = (consumers, loop.wiring.loop.name)
+        scratch = self._scratch.get(consumers, 0)
+        key = (consumers, loop.wiring.loop.name, scratch)
         if key not in self._rooms:
             ready, agents = self.lowered(consumers), self.machine.replicas_of_products(consumers)
             workers = _workers(ready, self.machine, agents, self.mode, ())
-            beside = _beside(ready, loop.operation, self.machine)
+            beside = _beside(ready, loop.operation, self.machine, scratch)
             self._rooms[key] = _staffed(beside, workers, consumers)
         return self._rooms[key]
 
@@ -557,6 +709,8 @@ class Emitter:
             ready.kernel,
             tuple(looped),
             self._over(consumers, analyses),
+            machine=self.machine.name,
+            machine_why=self.machine_why,
         )
 
 
@@ -591,6 +745,7 @@ class _Tiles:
 
     kernel: Kernel
     machine: Machine
+    machine_why: str
     schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
 
     @property
@@ -608,7 +763,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(with_contracted_sums(with_zeros_outside(self.kernel)), agents)
+        split = partition(before_lowering(self.kernel), agents)
         (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
@@ -620,6 +775,7 @@ class _Lowered:
     file: str
     kernel: RunnableKernel
     machine: Machine
+    machine_why: str
     schedules: Mapping[str, PublishedLoop]
 
     @property
@@ -648,19 +804,19 @@ _Given = _Tiles | _Lowered
 
 
 def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -> _Given:
-    target = machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_TARGET)
     if isinstance(kernel, Kernel):
-        return _Tiles(kernel, target)
-    file, text = read_input(fspath(kernel))
+        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine))
+    file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
     if is_kernel(file, text):
         found = kernels_of(file, text)
         if len(found) != 1:
             raise _several(file, len(found))
-        return _Tiles(found[0], target)
+        return _Tiles(found[0], *machine_of(file, found[0], machine))
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
-    return _read_lowered(file, text, None if machine is None else target)
+    target = load_machine(machine) if isinstance(machine, str) else machine
+    return _read_lowered(file, text, target)
 
 
 def _several(file: str, count: int) -> DocumentError:
@@ -673,17 +829,25 @@ def _read_lowered(file: str, text: str, machine: Machine | None) -> _Lowered:
     if len(found) != 1:
         raise _several(file, len(found))
     (kernel,) = found
-    own = {loop.machine.name: loop.machine for loop in kernel.loops}
+    own = {
+        loop.machine.name: loop.machine
+        for loop in kernel.loops
+        if loop.wiring.loop.machine is not None
+    }
     if machine is None and len(own) > 1:
         told = f"has loops for {listed(own)}"
         raise DocumentError(file, "", told, "say for which it is emitted with --machine")
-    target = machine or next(iter(own.values()), None) or load_machine(DEFAULT_TARGET)
+    why = ASKED if machine is not None else NAMED
+    target = machine or next(iter(own.values()), None)
+    if target is None:
+        name, why = chosen_for_kernel("")
+        target = load_machine(name)
     schedules = {
         item.loop.name: item
         for item in read_schedules(file, text, target)
         if item.analysis is not None
     }
-    return _Lowered(file, kernel, target, schedules)
+    return _Lowered(file, kernel, target, why, schedules)
 
 
 # Ways to emit it -------------------------------------------------------------------------------
@@ -736,13 +900,13 @@ def _worth(made: EmittedKernel) -> tuple[float, ...]:
     return made.over, *made.order
 
 
-def _beside(ready: RunnableKernel, loop: Operation, machine: Machine) -> Machine:
+def _beside(ready: RunnableKernel, loop: Operation, machine: Machine, scratch: int) -> Machine:
     """The machine with the shared memory that the rest of the kernel leaves to a loop."""
     read = {value for op in loop.regions[0].walk() for value in op.operands}
     # Loops that come one after the other share their rings.
     inside = {op for other in ready.loops for op in other.operation.regions[0].walk()}
     roots: dict[Value, Value] = {}
-    taken = BARRIERS
+    taken = BARRIERS + scratch
     for op in ready.kernel.walk():
         if op.results and op.operands and isinstance(op.results[0].type, Buffer):
             last = op.operands[-1] if op.name.endswith(("_load", "_write")) else op.operands[0]
@@ -774,11 +938,10 @@ def _staffed(machine: Machine, workers: Sequence[Worker], consumers: int) -> Mac
     return replace(machine, agents=tuple(found if a is compute else a for a in machine.agents))
 
 
-def _lifted(machine: Machine) -> Machine:
-    """The machine with as many registers as anybody wants."""
-    for agent in machine.agents:
-        machine = machine.with_registers(agent.name, None)
-    return machine
+def _endless(machine: Machine) -> Machine:
+    """The machine with as much shared memory and as many registers as anybody wants."""
+    budgets = tuple(replace(b, bytes=None) if b.space == STAGING else b for b in machine.budgets)
+    return lifted(replace(machine, budgets=budgets))
 
 
 def _workers(

@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
+from stretto.api import (
+    Result,
+    deadline_of,
+    fields_of,
+    for_each,
+    limits_of,
+    made_ready,
+    with_pins_of,
+)
 from stretto.deadline import Deadline
 from stretto.exact import PATIENCE, WORK
 from stretto.generate.problem import Options
@@ -29,7 +37,7 @@ class ExplainResult(Result, Explained):
 
     def view(self) -> ExplanationReport:
         """What text and JSON are made by."""
-        return ExplanationReport(self, self.noted)
+        return ExplanationReport(self, self.problem.machine, self.problem.machine_why, self.noted)
 
     def line(self) -> str:
         """The best II, and the verdict on the one asked about."""
@@ -39,6 +47,7 @@ class ExplainResult(Result, Explained):
         return f"{on}: {'no schedule' if best.ii is None else f'best II {best.ii}'}{asked}"
 
 
+@for_each
 def explain(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,
@@ -57,7 +66,7 @@ def explain(
 
     The reasons are a set of which each one is needed. The options are those of `schedule`; what
     `time_limit` (a minute, unless another is given; None: none) or `work_limit` leave undecided is
-    said to be so.
+    said to be so. Of what `read` gives, or of a list of loops: a tuple with one for each.
     """
     options = Options(max_stages=max_stages, fuse=fuse, deadline=deadline_of(time_limit))
     limits = limits_of(work_limit, workers, seed)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from os import PathLike, fspath
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from stretto.api.read_write import read_input
+from stretto.api.read_write import path_of, read_input
 from stretto.api.solving import schedule
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import read_text
@@ -22,9 +22,10 @@ from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
+from stretto.machine.choice import ASKED, Choice, assumed, chosen_for_kernel, chosen_for_loop
 from stretto.materialize import Mode, materialize
-from stretto.report import as_json
-from stretto.resources.prepare import DEFAULT_MACHINE, prepare
+from stretto.report import as_json, assumption
+from stretto.resources.prepare import prepare
 from stretto.solution import counted
 
 if TYPE_CHECKING:
@@ -50,21 +51,55 @@ def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
         return read_cutile(file, text)
     from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
 
-    beside = os.path.splitext(file)[0] + ".json"
-    options = None
-    if file.endswith(".ttir") and os.path.isfile(beside):
-        options = read_text(beside)[1]
+    beside = _beside(file)
+    options = read_text(beside)[1] if os.path.isfile(beside) else None
     return read_ttir(file, text, options)
 
 
-def kernel_source(file: str, kernels: Sequence[Kernel], machine: Machine | None) -> Source:
-    """The loops of kernels, lowered for a machine."""
-    target = machine or load_machine(DEFAULT_MACHINE)
+def _beside(file: str) -> str:
+    """Where Triton writes what a kernel was compiled with; "": nowhere."""
+    return file.removesuffix(".ttir") + ".json" if file.endswith(".ttir") else ""
+
+
+def machine_of(
+    file: str, kernel: Kernel, machine: Machine | str | None = None
+) -> tuple[Machine, str]:
+    """The machine that a kernel of a file is for, and why: as asked, or by its target."""
+    if isinstance(machine, Machine):
+        return machine, ASKED
+    if machine is not None:
+        return load_machine(machine), ASKED
+    name, why = choice_of(file, kernel)
+    return load_machine(name), why
+
+
+def choice_of(file: str, kernel: Kernel) -> Choice:
+    """The machine that a kernel of a file is for where nobody names one, and why."""
+    return chosen_for_kernel(kernel.target, os.path.basename(_beside(file)))
+
+
+def kernel_source(
+    file: str, kernels: Sequence[Kernel], machine: Machine | str | None = None
+) -> Source:
+    """The loops of kernels, lowered for a machine, which they name from then on."""
+    target, why = machine_of(file, kernels[0], machine)
     loops, notes = read_kernels(file, kernels, target)
+    named = machine if isinstance(machine, str) else target.name
+    told = why if assumed(why) else ""
+    loops = tuple(replace(loop, machine=named, machine_why=told) for loop in loops)
     if not loops:
         why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
         raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
+
+
+def before_lowering(kernel: Kernel) -> Kernel:
+    """A kernel of tiles as it is split and lowered for a machine with agents."""
+    from stretto.kernel.contracting import with_contracted_sums  # noqa: PLC0415 - few have agents
+    from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415
+    from stretto.kernel.reshaping import with_reshapes_last  # noqa: PLC0415
+
+    return with_contracted_sums(with_reshapes_last(with_zeros_outside(kernel)))
 
 
 def import_kernel(
@@ -75,33 +110,57 @@ def import_kernel(
 ) -> tuple[str, tuple[str, ...]]:
     """A Triton or cuTile kernel as MLIR, lowered for a machine, and what is worth saying of it.
 
-    Its rows are split between `consumers`, replicas of the agent that computes.
+    The machine is the one given, else that of the kernel's target, else `h200`. Its rows are split
+    between `consumers`, replicas of the agent that computes.
     """
-    target = _target(machine)
+    made = imported(kernel, machine, consumers)
+    return made.text, made.notes
+
+
+@dataclass(frozen=True)
+class ImportedKernel:
+    """A kernel as MLIR, and what it was lowered for."""
+
+    text: str
+    notes: tuple[str, ...]
+    machine: str
+    machine_why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "schema": "stretto.kernel/1",
+            "success": True,
+            "machine": self.machine,
+            "machine_why": self.machine_why,
+            "mlir": self.text,
+            "notes": list(self.notes),
+        }
+
+
+def imported(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, consumers: int
+) -> ImportedKernel:
+    """The kernel, with the machine it was lowered for."""
     if isinstance(kernel, Kernel):
-        kernels = (kernel,)
+        file, kernels = kernel.location.file, (kernel,)
     else:
-        file, text = read_input(fspath(kernel))
+        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
         if not is_kernel(file, text):
             hint = "expected a .ttir or a .tileirbc file"
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
         kernels = kernels_of(file, text)
+    target, why = machine_of(file, kernels[0], machine)
     if target.agents:
-        # As emit does.
-        from stretto.kernel.contracting import with_contracted_sums  # noqa: PLC0415
-        from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415
-
-        kernels = tuple(with_contracted_sums(with_zeros_outside(one)) for one in kernels)
+        kernels = tuple(map(before_lowering, kernels))
     if consumers != 1:
         from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
 
         agents = target.replicas_of_products(consumers)
         kernels = tuple(partition(one, agents) for one in kernels)
-    return write_kernels(kernels, target)
-
-
-def _target(machine: Machine | str | None) -> Machine:
-    return machine if isinstance(machine, Machine) else load_machine(machine or DEFAULT_MACHINE)
+    text, notes = write_kernels(kernels, target)
+    told = assumption(target.name, why, target.unit)
+    return ImportedKernel(text, (*([told] if told else []), *notes), target.name, why)
 
 
 @dataclass(frozen=True)
@@ -240,15 +299,27 @@ def _runnable(
 ) -> RunnableKernel:
     from stretto.ir.kernels.running import runnable_kernels, runnable_text  # noqa: PLC0415
 
+    kernels: tuple[Kernel, ...] = ()
     if isinstance(kernel, Kernel):
-        found = runnable_kernels(kernel.location.file, (kernel,), _target(machine))
-        file = kernel.location.file
+        file, text, kernels = kernel.location.file, "", (kernel,)
     else:
-        file, text = read_input(fspath(kernel))
-        if isinstance(text, bytes) or is_kernel(file, text):
-            found = runnable_kernels(file, kernels_of(file, text), _target(machine))
-        else:
-            found = runnable_text(file, text, None if machine is None else _target(machine))
+        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        if is_kernel(file, text):
+            kernels = kernels_of(file, text)
+    if kernels:
+        target, why = machine_of(file, kernels[0], machine)
+        found = runnable_kernels(file, kernels, target)
+        told = assumption(target.name, why, target.unit)
+    else:
+        assert isinstance(text, str)  # bytes are a kernel
+        target = None if machine is None else load_machine(machine)
+        found = runnable_text(file, text, target)
+        told = ""
+        if target is None and any(
+            one.wiring.loop.machine is None for kernel in found for one in kernel.loops
+        ):
+            name, why = chosen_for_loop(None)
+            told = assumption(name, why, load_machine(name).unit)
     if len(found) != 1:
         raise DocumentError(file, "", f"has {counted(len(found), 'kernel')}", "one is run")
-    return found[0]
+    return replace(found[0], notes=(told, *found[0].notes)) if told else found[0]

@@ -17,6 +17,7 @@ from typing import ClassVar
 from stretto.api import Result, fields_of, made_ready
 from stretto.api.checking import GIVEN, legal, target_of
 from stretto.errors import StrettoError
+from stretto.frontends import Source
 from stretto.ir import write_program
 from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine
@@ -51,7 +52,7 @@ class MaterializeResult(Result, Program):
 
 
 def materialize(
-    loop: Loop | Prepared,
+    loop: Loop | Prepared | Source,
     schedule: ScheduleAnalysis | str | PathLike[str] | None = None,
     machine: Machine | str | None = None,
     *,
@@ -93,7 +94,8 @@ class SimulateResult(Result, Simulation):
 
     def view(self) -> SimulationReport:
         """What text and JSON are made by."""
-        return SimulationReport(self, tuple(texts(self.warnings + self.notes)), self.origin)
+        of, told = self.problem, tuple(texts(self.warnings + self.notes))
+        return SimulationReport(self, of.machine, of.machine_why, told, self.origin)
 
     def line(self) -> str:
         """Equal or not, and what is wrong."""
@@ -104,7 +106,7 @@ class SimulateResult(Result, Simulation):
 
 
 def simulate(
-    loop: Loop | Prepared | Program,
+    loop: Loop | Prepared | Source | Program,
     schedule: ScheduleAnalysis | str | PathLike[str] | None = None,
     machine: Machine | str | None = None,
     *,

@@ -13,9 +13,9 @@ from math import inf
 from os import PathLike, fspath
 from typing import Any
 
-from stretto.api.emitting import EmitMode, EmittedKernel, Emitter
+from stretto.api.emitting import Assemble, EmitMode, EmittedKernel, Emitter
 from stretto.api.solving import whole_document
-from stretto.emit import Emitted
+from stretto.emit import EmitError
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
@@ -24,14 +24,16 @@ from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.running import Assembled, StuckError
+from stretto.predict.running import StuckError
 from stretto.predict.whole import predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
+    Told,
     prediction_to_text,
     ranking_to_json,
     ranking_to_text,
 )
+from stretto.solution import counted
 
 DEPTHS = (1, 2, 3, 4, 5, 6)
 """Ring depths that a what-if asks about."""
@@ -46,8 +48,6 @@ NEAR = 1.2
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
 """A kernel and its grid."""
-Assemble = Callable[[Emitted], Assembled]
-"""Compiles a kernel."""
 _Shared = dict[Operation, float]
 """By how many blocks each copy of a kernel is shared, on one grid."""
 
@@ -68,28 +68,34 @@ class KernelPrediction:
     @property
     def worth(self) -> tuple[float, int, int]:
         """What is ranked by: time, then registers that are too many, then shared memory."""
+        seconds = self.prediction.seconds * self.told.setback
+        return seconds, self.made.over, self.made.emitted.smem
+
+    @property
+    def told(self) -> Told:
+        """What a report tells."""
         setback = SPILLS if self.prediction.spills else 1.0
-        return self.prediction.seconds * setback, self.made.over, self.made.emitted.smem
+        return Told(self.name, self.prediction, self.made.machine_why, setback)
 
     def to_text(self) -> list[str]:
         """For people."""
-        lines = prediction_to_text(self.name, self.prediction)
+        lines = prediction_to_text(self.told)
         if self.measured is not None:
             lines += ["", *measured_to_text(self.measured)]
         return lines
 
     def to_document(self) -> dict[str, Any]:
-        """Schedules of its loops, and what was measured of the first, for the viewer."""
+        """For the viewer: schedules of its loops, what is predicted, what was measured."""
         document = whole_document(self.made.analyses)
         if self.measured is not None:
             first = document["loops"][0]
             steady = first["ii"] * (first["stage_count"] - 1)
             first["measured"] = timeline_to_json(self.measured, steady)
-        return document
+        return document | {"prediction": self.to_json()}
 
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
-        found = ranking_to_json([(self.name, self.prediction)], ())
+        found = ranking_to_json([self.told], ())
         if self.measured is not None:
             found["predictions"][0]["measured"] = measured_to_json(self.measured)
         return found
@@ -112,7 +118,7 @@ class KernelRanking:
 
     def to_text(self) -> list[str]:
         """For people: the first in full, then all as a table."""
-        rows = [(one.name, one.prediction) for one in self.found]
+        rows = [one.told for one in self.found]
         lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
         if self.skipped:
             lines.append(f"{self.skipped} more are slower by their products or copies alone")
@@ -120,8 +126,11 @@ class KernelRanking:
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        rows = [(one.name, one.prediction) for one in self.found]
-        return ranking_to_json(rows, self.refused)
+        return ranking_to_json([one.told for one in self.found], self.refused)
+
+    def to_document(self) -> dict[str, Any]:
+        """For the viewer: the first, and what all of them are predicted to take."""
+        return self.best.to_document() | {"prediction": self.to_json()}
 
 
 def predict(
@@ -137,6 +146,7 @@ def predict(
     seed: int = 0,
     measured: str | PathLike[str] | None = None,
     assemble: Assemble | None = None,
+    max_stages: int | None = None,
 ) -> KernelPrediction:
     """How long a kernel takes on a grid: the fastest of those that `emit` may choose among.
 
@@ -149,7 +159,8 @@ def predict(
     measured.
 
     `assemble` compiles a kernel (`stretto.launching.compiling.compile_emitted`, which needs Triton
-    and no GPU): loops of agents are then predicted by their machine code.
+    and no GPU): loops of agents are then predicted by their machine code. `max_stages` is the most
+    stages that its loops may have.
     """
     if measured is not None:
         return _beside(
@@ -161,14 +172,14 @@ def predict(
         )
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
     name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
-    made = emitter.candidates(consumers, depth)
+    made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
     found, stuck = _predicted(name, made, emitter.machine, grid, arguments or {}, clock, depth)
     if not found:
         raise stuck[0]
     best = min(found, key=lambda one: one.worth)
     if assemble is None:
         return best
-    known = _known(best.made, assemble)
+    known = emitter.assembled(best.made, assemble)
     (again,), _ = _predicted(name, [known], emitter.machine, grid, arguments or {}, clock, depth)
     return again
 
@@ -292,23 +303,22 @@ class _Ranking:
         for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
             settled = number < self._settle and one.made.pace is None
-            known = self._settled(one, assemble) if settled else _known(one.made, assemble)
+            emitter = self._again[one.name]()
+            try:
+                if settled:
+                    made = emitter.candidates(one.made.consumers, one.depth)
+                    known = emitter.settled(made, assemble)
+                else:
+                    known = emitter.assembled(one.made, assemble)
+                    emitter.require(known)
+            except EmitError as error:
+                self._refuse(f"{one.name}, {counted(one.made.consumers, 'consumer')}", error)
+                continue
             again, _ = _predicted(
                 one.name, [known], machine, grid, self._given, self._clock, one.depth
             )
             found += again or [one]
         return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
-
-    def _settled(self, one: KernelPrediction, assemble: Assemble) -> EmittedKernel:
-        """The kernel that `emit` would take: the first that the assembler keeps to."""
-        made = self._again[one.name]().candidates(one.made.consumers, one.depth)
-        known: list[EmittedKernel] = []
-        for candidate in sorted(made, key=lambda other: other.order):
-            known.append(_known(candidate, assemble))
-            assembled = known[-1].assembled
-            if assembled is not None and assembled.clean:
-                return known[-1]
-        return known[0]
 
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""
@@ -331,12 +341,6 @@ class _Ranking:
     def _refuse(self, what: str, error: StrettoError) -> None:
         self._first = self._first or error
         self._refused.append(f"{what}: {error}")
-
-
-def _known(made: EmittedKernel, assemble: Assemble) -> EmittedKernel:
-    """With what the assembler made of it."""
-    assembled = assemble(made.emitted)
-    return replace(made, registers=assembled.registers, assembled=assembled)
 
 
 def _launched(several: Sequence[KernelPrediction]) -> Sequence[KernelPrediction]:
@@ -389,7 +393,7 @@ def _predicted(
         except StuckError as error:
             stuck.append(error)
             continue
-        over = one.over > 0 and one.assembled is None
-        told = replace(prediction, spills=prediction.spills or over)
-        found.append(KernelPrediction(name, depth, told, one))
+        if one.assembled is None:
+            prediction = replace(prediction, spilled=max(prediction.spilled, one.over))
+        found.append(KernelPrediction(name, depth, prediction, one))
     return found, stuck

@@ -21,15 +21,17 @@ import re
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard
+from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard, cast
 
-from stretto.api import Result
+from stretto.api import Result, about, misgiven
 from stretto.errors import DocumentError, MachineError, StrettoError, listed, nearest
 from stretto.files import read_data, text_of, write_text
 from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
-from stretto.loop import Loop, Note, texts
+from stretto.loop import Loop, texts
 from stretto.machine import Machine, load_machine
+from stretto.machine.choice import ASKED
+from stretto.resources.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
     from stretto.kernel import Kernel
@@ -50,6 +52,13 @@ def content(called: str, data: str | bytes) -> str | bytes:
     return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
 
 
+def path_of(given: object, wanted: str) -> str:
+    """A path that is given; StrettoError where something else is."""
+    if isinstance(given, str | PathLike):
+        return fspath(cast("str | PathLike[str]", given))
+    raise misgiven(wanted, given)
+
+
 def is_mlir(text: str | bytes) -> TypeGuard[str]:
     """Whether a text is MLIR of ours: all that does not begin as JSON does and is nothing else."""
     if isinstance(text, bytes) or _JSON.match(text) is not None:
@@ -64,9 +73,10 @@ def read(
 
     It is a Triton (.ttir) or cuTile kernel (.tileirbc), MLIR, a loop (stretto.loop/1), a
     dependence-graph dump (ddg-0.1), a graph of HatScheT (.graphml) or a modulo problem of CIRCT's
-    (ssp); its content says which. The machine matters to kernels and
-    MLIR: they are lowered for it, and what an inner loop costs depends on it. The path of a machine
-    that a loop names is relative to the folder of the file.
+    (ssp); its content says which. The machine matters to kernels and MLIR: they are lowered for it,
+    and what an inner loop costs depends on it. Where none is given, a kernel is lowered for the
+    target that `X.json` beside `X.ttir` says, else for `h200`. The path of a machine that a loop
+    names is relative to the folder of the file.
     """
     if isinstance(path, str | PathLike):
         return read_loops(*read_input(fspath(path)), machine)
@@ -75,8 +85,9 @@ def read(
     if isinstance(path, Kernel):
         from stretto.api.kernels import kernel_source  # noqa: PLC0415 - likewise
 
-        target = load_machine(machine) if isinstance(machine, str) else machine
-        return kernel_source(path.location.file, (path,), target)
+        return kernel_source(path.location.file, (path,), machine)
+    if not hasattr(path, "read"):
+        raise misgiven("a path, an open file or a kernel", path)
     given = getattr(path, "name", None)
     name = given if isinstance(given, str) else "<stream>"
     return read_loops(name, content(name, path.read()), machine)
@@ -89,11 +100,11 @@ def read_loops(file: str, text: str | bytes, machine: Machine | str | None = Non
 
 
 def _loops(file: str, text: str | bytes, machine: Machine | str | None) -> Source:
-    target = load_machine(machine) if isinstance(machine, str) else machine
     if isinstance(text, bytes) or is_ttir(file, text):
         from stretto.api.kernels import kernel_source, kernels_of  # noqa: PLC0415 - few inputs are
 
-        return kernel_source(file, kernels_of(file, text), target)
+        return kernel_source(file, kernels_of(file, text), machine)
+    target = None if machine is None else load_machine(machine)
     if not is_mlir(text):
         return _read_other(file, text)
     loops, notes = read_mlir(file, text, target)
@@ -131,19 +142,14 @@ def chosen(source: Source, name: str | None) -> Source:
     return replace(source, loops=loops, notes=about(source, name))
 
 
-def named_by(loop: Loop, file: str) -> Machine | None:
-    """The machine a loop names, if it does; a name that is none is a fault of the loop's file."""
-    if loop.machine is None:
-        return None
-    try:
-        return load_machine(loop.machine)
-    except MachineError as error:
-        raise DocumentError(file, "$.machine", str(error)) from None
-
-
-def about(source: Source, loop: str) -> tuple[Note, ...]:
-    """The notes of a source that are about one loop; "": about none that was read."""
-    return tuple(note for note in source.notes if note.place.loop == loop)
+def ready_in(file: str, loop: Loop, machine: Machine | None, why: str = ASKED) -> Prepared:
+    """A loop of a file prepared; that it names a machine that is none is a fault of the file."""
+    if machine is None and loop.machine is not None:
+        try:
+            load_machine(loop.machine)
+        except MachineError as error:
+            raise DocumentError(file, "$.machine", str(error)) from None
+    return prepare(loop, machine, why)
 
 
 # Writing ----------------------------------------------------------------------------------
@@ -162,7 +168,12 @@ def write(
     MLIR alone, and what is neither a loop, a schedule nor a program as JSON alone. The file is
     written whole or not at all.
     """
-    name = fspath(path)
+    if not isinstance(what, Loop | Result):
+        from stretto.materialize import Program  # noqa: PLC0415 - few are written
+
+        if not isinstance(what, Program):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
+            raise misgiven("a loop, a program or a result", what)
+    name = path_of(path, "the path of a file")
     suffix = PurePath(name).suffix.removeprefix(".")
     asked = format or ("trace" if suffix == "pftrace" else suffix)
     if asked not in FORMATS:

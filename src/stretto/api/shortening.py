@@ -15,6 +15,8 @@ from dataclasses import replace
 from stretto.api import fields_of
 from stretto.api.checking import legal
 from stretto.api.solving import ScheduleResult, schedule
+from stretto.deadline import NEVER, Deadline
+from stretto.generate.problem import RETRIES
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import prepare
@@ -24,20 +26,29 @@ NEAR = 100
 
 
 def shortened(
-    loop: Loop, machine: Machine, low: int, high: int, *, max_stages: int, work: float, seed: int
+    loop: Loop,
+    machine: Machine,
+    low: int,
+    high: int,
+    *,
+    max_stages: int,
+    work: float,
+    seed: int,
+    deadline: Deadline = NEVER,
 ) -> ScheduleResult | None:
     """The schedule of the smallest II between two that the solver was found to have one for.
 
     `low` is a bound, `high` an II that is known to do; `work` is for each II that is asked for.
     """
     best: ScheduleResult | None = None
-    while high - low > max(1, low // NEAR):
+    while high - low > max(1, low // NEAR) and not deadline.over:
         ii = (low + high) // 2
         found = schedule(
             _no_shorter(loop, ii), machine, "exact", max_ii=ii, max_stages=max_stages,
-            objective="ii", work_limit=work, seed=seed,
+            objective="ii", work_limit=work, seed=seed, time_limit=deadline, effort="quick",
+            without=(RETRIES,),
         )  # fmt: skip
-        if found.success:
+        if found.success and not found.spilled:
             best, high = found, ii
         else:
             low = ii

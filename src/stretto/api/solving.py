@@ -13,7 +13,15 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from stretto import __version__
-from stretto.api import Result, deadline_of, fields_of, limits_of, made_ready, with_pins_of
+from stretto.api import (
+    Result,
+    deadline_of,
+    fields_of,
+    for_each,
+    limits_of,
+    made_ready,
+    with_pins_of,
+)
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
@@ -50,7 +58,8 @@ class ScheduleResult(Result, ScheduleAnalysis):
     def view(self, verbose: bool = False) -> Report:
         """What text and JSON are made by."""
         loop, machine = self.problem.loop, self.problem.machine
-        return Report(self, loop, machine, texts(self.notes), verbose, self.options)
+        why = self.problem.machine_why
+        return Report(self, loop, machine, texts(self.notes), verbose, self.options, why)
 
     def to_document(self) -> dict[str, Any]:
         """A document of this schedule alone, as `--json` prints it."""
@@ -98,6 +107,7 @@ def whole_document(results: Sequence[ScheduleResult]) -> dict[str, Any]:
     return {"schema": SCHEMA, "success": success, "version": __version__, "loops": loops}
 
 
+@for_each
 def schedule(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,
@@ -121,6 +131,7 @@ def schedule(
 ) -> ScheduleResult:
     """The best schedule found, verified; `success` is false, with reasons, where there is none.
 
+    Of what `read` gives, or of a list of loops: a tuple with the schedule of each.
     The machine is the one given, else the one the loop names, else `blackwell`. `max_ii` is the
     last II tried (default: that of the serial schedule), `max_stages` the most stages allowed.
     Loops of fewer than `serial_threshold` operations are scheduled serially. `strict` fails where

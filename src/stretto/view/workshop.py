@@ -17,18 +17,19 @@ from functools import cached_property
 from typing import Any
 
 import stretto
-from stretto.api import made_ready, with_pins_of
+from stretto.api import about, made_ready, with_pins_of
 from stretto.api.checking import verify
-from stretto.api.read_write import about, chosen, read_input, read_loops
+from stretto.api.read_write import chosen, read_input, read_loops
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.document import Cursor
 from stretto.errors import StrettoError
 from stretto.frontends import Source
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
+from stretto.machine.choice import chosen_for_loop
 from stretto.machine.settings import settings_toml, with_settings
 from stretto.report.formats import with_source
-from stretto.resources.prepare import DEFAULT_MACHINE, Prepared
+from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA
 from stretto.solution.json import read_schedule
 from stretto.view.change import Change
@@ -142,7 +143,8 @@ class Workshop:
         return replace(found, notes=about(self.source, name))
 
     def _ready(self, name: str, change: Change, pinned: bool = True) -> Prepared:
-        ready = made_ready(self._loop(name, change), self._machine(name, change))
+        own = self.machine is None and not change.settings
+        ready = made_ready(self._loop(name, change), None if own else self._machine(name, change))
         return with_pins_of(ready, self._pins(change)) if pinned else ready
 
     def _loop(self, name: str, change: Change) -> Loop:
@@ -153,7 +155,7 @@ class Workshop:
         return change.of(chosen(read_loops(self.file, self.text, machine), name)[name])
 
     def _machine_name(self, name: str) -> str:
-        return self.machine or self.source[name].machine or DEFAULT_MACHINE
+        return self.machine or chosen_for_loop(self.source[name].machine).name
 
     def _machine(self, name: str, change: Change) -> Machine:
         base = self._machine_name(name)
