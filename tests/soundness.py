@@ -181,14 +181,20 @@ class _Examination:
         if other is not None and other.ii is not None:
             assert proved.ii is not None
             in_time = not any("time limit" in warning.text for warning in proved.warnings)
-            if proved.ii > other.ii and in_time:
+            same = proved.spilled or not other.spilled  # what spills may be shorter
+            if proved.ii > other.ii and in_time and same:
                 self._find("proof worse than generators", f"II {proved.ii}, {other.ii}")
             self._refutes_nothing(other, proved)
 
     def _refutes_nothing(self, legal: ScheduleAnalysis, claims: ScheduleAnalysis) -> None:
-        """No bound, proof or proved refusal excludes a schedule that is legal."""
+        """No bound, proof or proved refusal excludes a schedule that is legal.
+
+        They are of schedules that keep to the registers: one that spills may be shorter.
+        """
         ii = legal.ii
         assert ii is not None
+        if legal.spilled and not claims.spilled:
+            return
         if claims.bounds is not None and ii < claims.bounds.mii:
             self._find("legal below the MII", f"II {ii}, MII {claims.bounds.mii}: {legal.starts}")
         if claims.proof is not None and ii < claims.proof.lower_bound:

@@ -540,6 +540,19 @@ def test_two_runs_do_not_write_into_one_file(lines: Path, tmp_path: Path) -> Non
     assert complete(rows_of(out))
 
 
+def test_ctrl_c_while_workers_start_prints_no_traceback(lines: Path, tmp_path: Path) -> None:
+    """They were interrupted before they could leave that to the parent: one run in five."""
+    for moment in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8):
+        command = [*COMMAND, str(lines), "-o", str(tmp_path / f"{moment}.jsonl"), "-j", "2"]
+        run = subprocess.Popen(
+            [*command, "--no-cache"], stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        time.sleep(moment)
+        os.killpg(run.pid, signal.SIGINT)
+        told = run.communicate(timeout=20)[1]
+        assert all(line.startswith("stretto: ") for line in told.splitlines()), told
+
+
 def test_ctrl_c_leaves_whole_rows_and_says_how_to_go_on(lines: Path, tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     command = [*COMMAND, str(lines), "-o", str(out), "-j", "2", "--no-cache"]

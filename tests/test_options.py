@@ -157,6 +157,29 @@ def test_where_none_keeps_to_the_registers_one_spills_and_says_so() -> None:
     assert again.spilled == 2
 
 
+@pytest.mark.parametrize("seed", [1590, 5948])
+@pytest.mark.parametrize("limit", [0.1, 1])
+def test_a_proof_cut_short_keeps_what_spills(seed: int, limit: float) -> None:
+    """These took all of the time to refute II after II, and had nothing in the end."""
+    rich = agent_problem(seed)
+    plain = stretto.schedule(rich.loop, rich.machine, fuse=rich.fuse, effort="quick")
+    found = stretto.schedule(
+        rich.loop, rich.machine, fuse=rich.fuse, effort="quick", prove=True, time_limit=limit
+    )
+    assert plain.spilled
+    assert _ii(found) <= _ii(plain)
+    told = [note.text for note in found.warnings]
+    assert told[0].startswith("no schedule was found that keeps to the registers")
+    assert "the time limit came while a better schedule was sought" in told[-1]
+
+
+def test_that_none_keeps_to_the_registers_is_said_where_it_is_proved() -> None:
+    loop, machine = _spilling()
+    found = stretto.schedule(loop, machine, prove=True)
+    told = [note.text for note in found.warnings]
+    assert told == ["no schedule keeps to the registers of its agents"]
+
+
 def test_what_keeps_to_the_registers_is_preferred() -> None:
     loop, machine = _spilling()
     roomy = replace(machine, agents=(replace(machine.agents[0], registers=8),))
@@ -224,6 +247,11 @@ def test_what_the_verifier_refuses_is_not_the_end(
 
 
 # Loops as kernels are lowered to --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1590, 3158, 5948, 5957])
+def test_what_spills_is_below_no_bound_of_what_does_not(seed: int) -> None:
+    assert [str(finding) for finding in examine(seed, agents=True).findings] == []
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))

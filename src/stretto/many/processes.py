@@ -20,9 +20,10 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -278,7 +279,8 @@ class Processes:
         ours, theirs = self._context.Pipe()
         arguments = (theirs, self._function, self._memory, dict(os.environ))
         process = self._context.Process(target=serve_tasks, args=arguments, daemon=True)
-        process.start()
+        with _interrupts_held():
+            process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -316,6 +318,23 @@ def _left(code: int | None) -> str:
             memory = " (out of memory?)" if name == "SIGKILL" else ""
             return f"killed by {name}{memory}"
     return f"exit code {code}"
+
+
+@contextmanager
+def _interrupts_held() -> Generator[None]:
+    """Ctrl-C waits, here and in the processes that are started inside: it is ours to answer.
+
+    A worker that is interrupted before it can say so itself would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it lets interrupts through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context(function: Callable[[Any], Any]) -> ForkServerContext | SpawnContext:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
@@ -121,8 +122,8 @@ class BatchSummary:
     failures: list[str] = field(default_factory=list[str])
     """The first of them."""
     notes: list[str] = field(default_factory=list[str])
-    machines: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Of each loop: its machine, and why."""
+    machines: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """Loops, by their machine and why it is theirs."""
 
     @property
     def failed(self) -> int:
@@ -144,7 +145,7 @@ class BatchSummary:
         self.loops += 1
         self.found_before += before
         if "machine" in row:
-            self.machines.append((row["machine"], row.get("machine_why", "")))
+            self.machines[row["machine"], row.get("machine_why", "")] += 1
         if row["success"]:
             self.scheduled += 1
             self.optimal += row["optimal"]
@@ -188,7 +189,11 @@ class BatchSummary:
             rows.append(("overdue", f"{self.overdue:,}", "of them cut off by the time limit"))
         if self.failed:
             rows.append(("failed", f"{self.failed:,}", ""))
-        lines = [head, *columns(rows, "  ", right=(1,)), *machines_assumed(self.machines)]
+        lines = [
+            head,
+            *columns(rows, "  ", right=(1,)),
+            *machines_assumed(self.machines.elements()),
+        ]
         for text in self.failures:
             lines += wrapped(text, "    ", "  ")
         if self.failed > len(self.failures):

@@ -12,6 +12,7 @@ II larger, nor does a larger limit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from time import perf_counter
@@ -46,6 +47,8 @@ FINISHING = 4.0
 takes up to so many times what bounding and compiling the loop took; a search that has a time limit
 leaves that much of it."""
 OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
+SPILLS = "no schedule keeps to the registers of its agents"
+UNKEPT = "no schedule was found that keeps to the registers of its agents"
 CHAINED = 128
 """Operations up to which fewer stages are tried where the bound is not met."""
 SOLVED = 64
@@ -94,9 +97,7 @@ def schedule_prepared(
     try:
         options.deadline.later(GRACE).check()
         asked = _Asked(ready, chosen, options, progress)
-        analysis = _best_of(asked, proof)
-        if not analysis.success and not options.strict:
-            analysis = _spilled(asked, analysis)
+        analysis = _kept_or_spilled(asked, proof)
         if analysis.success and any(op.constraint.wishes for op in loop.ops):
             from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
 
@@ -159,6 +160,12 @@ class _Asked:
         """The same in so many stages."""
         return replace(self, options=replace(self.options, max_stages=stages))
 
+    def within(self, part: float) -> _Asked:
+        """The same in a part of the time that is left."""
+        return replace(
+            self, options=replace(self.options, deadline=self.options.deadline.share(part))
+        )
+
     def freed(self) -> _Asked | None:
         """The same without what restricts a schedule; None: nothing does."""
         ops = tuple(replace(op, constraint=op.constraint.unpinned) for op in self.ready.loop.ops)
@@ -204,9 +211,8 @@ def _found(asked: _Asked, job: Job) -> ScheduleAnalysis:
     freed = asked.freed() if job.searches and job.problem.wants(RETRIES) else None
     if freed is None or job.bounds.mii > (asked.options.max_ii or job.bounds.mii):
         return _searched(asked, job)
-    within = asked.options.deadline.share(0.5)
     try:
-        free = _searched(replace(freed, options=replace(freed.options, deadline=within)))
+        free = _searched(freed.within(0.5))
     except OverdueError:
         return _searched(asked, job)
     except StoppedError as stopped:
@@ -349,23 +355,65 @@ def lifted(machine: Machine) -> Machine:
     return replace(machine, agents=agents)
 
 
-def _spilled(asked: _Asked, failed: ScheduleAnalysis) -> ScheduleAnalysis:
-    """A schedule that does not keep to the registers of agents, where none does; it says so."""
+def _kept_or_spilled(asked: _Asked, proof: ProofOptions | None) -> ScheduleAnalysis:
+    """The best schedule; one that spills where none is found that keeps to the registers of agents.
+
+    That is made before anything is proved, and half of the time is left for it: no limit of time
+    and no proof takes away what would be found without.
+    """
+    if asked.options.strict or lifted(asked.ready.machine) == asked.ready.machine:
+        return _best_of(asked, proof)
+    kept: ScheduleAnalysis | None = None
+    with suppress(OverdueError):
+        kept = _best_of(asked.within(0.5), None)
+    if kept is not None and kept.success:
+        return kept if proof is None and not kept.overdue else _better_of(kept, asked, proof)
+    spare = _spilled(asked.within(0.5), kept)
+    if spare is None:
+        return kept if kept is not None and proof is None else _best_of(asked, proof)
+    if proof is None and kept is not None:
+        return spare
+    return _better_of(spare, asked, proof)
+
+
+def _better_of(
+    at_hand: ScheduleAnalysis, asked: _Asked, proof: ProofOptions | None
+) -> ScheduleAnalysis:
+    """What is found in all the time there is, unless what is at hand is better."""
+    try:
+        other = _best_of(asked, proof)
+    except OverdueError:
+        return _late(at_hand)
+    except StoppedError:
+        raise
+    except KeyboardInterrupt:
+        raise StoppedError(_warned(at_hand, STOPPED)) from None
+    if other.success:
+        longer = not spilling(at_hand) and _length(at_hand) < _length(other)
+        return _late(at_hand) if longer else other
+    if not _refuted(other):
+        return at_hand
+    kept = tuple(note for note in at_hand.warnings if not note.text.startswith(UNKEPT))
+    return _warned(replace(at_hand, warnings=kept), SPILLS)
+
+
+def _spilled(asked: _Asked, failed: ScheduleAnalysis | None) -> ScheduleAnalysis | None:
+    """A schedule that does not keep to the registers of agents; it says so. None: none either."""
     ready = asked.ready
-    if all(agent.registers is None for agent in ready.machine.agents):
-        return failed
     free = replace(ready, machine=lifted(ready.machine))
     found = _best_of(replace(asked, ready=free, answers={}), None)
     if not found.success or found.ii is None:
-        return failed
+        return None
     starts = [found.starts[op.name] for op in ready.loop.ops]
     peaks = Registers(ready.loop, ready.machine).peaks(found.ii, starts)
     spilled = max(
         (-(-(p.bytes - p.most) // (p.threads * REGISTER_BYTES)) for p in peaks), default=0
     )
-    why = next((r.reason for r in failed.refused if r.limit == "registers"), "")
-    told = f"no schedule keeps to the registers of its agents{why and f' ({why})'}"
-    return asked.job().verified(
+    refused = failed.refused if failed is not None else ()
+    why = next((r.reason for r in refused if r.limit == "registers"), "")
+    proved = failed is not None and _refuted(failed)
+    told = SPILLS if proved else f"{UNKEPT}{why and f' ({why})'}"
+    spare = asked.job().verified(
         replace(asked.chosen, generator=found.generator, rule=found.rule),
         found.schedule,
         seated_by={p.op: (p.rung, p.arm) for p in found.placements},
@@ -373,6 +421,12 @@ def _spilled(asked: _Asked, failed: ScheduleAnalysis) -> ScheduleAnalysis:
         warnings=(told,),
         spilled=spilled,
     )
+    return _late(spare) if found.overdue else spare
+
+
+def _refuted(failed: ScheduleAnalysis) -> bool:
+    """Whether it is proved that there is no schedule."""
+    return failed.generator == EXACT and all(refusal.proved for refusal in failed.refused)
 
 
 # Generating -------------------------------------------------------------------------------
