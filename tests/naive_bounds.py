@@ -68,11 +68,12 @@ def recurrence(loop: Loop) -> int:
     return max([1, *ratios])
 
 
-def simple_cycles(loop: Loop) -> Iterator[list[Dependence]]:
+def simple_cycles(loop: Loop, more: Sequence[Dependence] = ()) -> Iterator[list[Dependence]]:
     """Every simple cycle once: from its first operation, through later ones only."""
+    steps = [*loop.dependences, *more]
 
     def walk(first: str, path: list[Dependence], at: str) -> Iterator[list[Dependence]]:
-        for d in loop.dependences:
+        for d in steps:
             if d.src != at:
                 continue
             if d.dst == first:
@@ -82,6 +83,26 @@ def simple_cycles(loop: Loop) -> Iterator[list[Dependence]]:
 
     for op in loop.ops:
         yield from walk(op.name, [], op.name)
+
+
+def group(loop: Loop) -> int:
+    """Over cycles that go from member to member of a group at least once; 1: no II would do."""
+    ahead: dict[str, tuple[int, int]] = {}
+    for number, names in enumerate(loop.groups):
+        ahead |= {name: (number, loop.op(name).constraint.stage_offset) for name in names}
+    back = [
+        Dependence(b, a, 1, 1 + ahead[b][1] - ahead[a][1])
+        for a in ahead
+        for b in ahead
+        if a != b and ahead[a][0] == ahead[b][0]
+    ]
+    bound = 1
+    for cycle in simple_cycles(loop, back):
+        latency, distance = sum(d.latency for d in cycle), sum(d.distance for d in cycle)
+        if distance <= 0 < latency:
+            return 1
+        bound = max(bound, ceil(Fraction(latency, distance)))
+    return bound if bound > recurrence(loop) else 1
 
 
 def fine(loop: Loop, machine: Machine) -> int:

@@ -1,4 +1,4 @@
-"""The four bounds: equal to their definitions, true of every schedule, and well explained."""
+"""The five bounds: equal to their definitions, true of every schedule, and well explained."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def test_each_bound_is_its_naive_twin(problem: Problem, fuse: bool, max_stages: 
     assert bounds.recurrence.bound == naive_bounds.recurrence(problem.loop)
     assert bounds.fine.bound == naive_bounds.fine(problem.loop, problem.machine)
     assert bounds.dependence.bound == naive_bounds.dependence(problem.loop, max_stages)
+    assert bounds.group.bound == naive_bounds.group(problem.loop)
+    event(f"group: {bounds.group.kind}, limits: {bounds.limiter == 'group'}")
 
 
 @st.composite
@@ -146,6 +148,28 @@ def check_cycle(loop: Loop, witness: Witness) -> None:
     assert sum(part.distance for part in witness.parts) == witness.capacity
 
 
+def check_group(loop: Loop, witness: Witness) -> None:
+    if witness.kind == "none":
+        return
+    assert witness.kind == "group"
+    known = {(d.src, d.dst, d.latency, d.distance) for d in loop.dependences}
+    offset = {o.name: o.constraint.stage_offset for o in loop.ops}
+    jumps = 0
+    for part, after in zip(witness.parts, [*witness.parts[1:], witness.parts[0]], strict=True):
+        src, dst = part.ops[0], after.ops[0]
+        if len(part.ops) == 1:
+            assert (src, dst, part.amount, part.distance) in known
+            continue
+        jumps += 1
+        assert part.ops[1] == dst
+        assert any({src, dst} <= set(names) for names in loop.groups)
+        assert (part.amount, part.distance) == (1, 1 + offset[src] - offset[dst])
+    assert jumps > 0
+    assert witness.limit == witness.parts[0].ops[0]
+    assert sum(part.amount for part in witness.parts) == witness.total
+    assert sum(part.distance for part in witness.parts) == witness.capacity
+
+
 def check_path(loop: Loop, witness: Witness, max_stages: int | None) -> None:
     if witness.kind == "none":
         return
@@ -194,6 +218,7 @@ def test_witnesses_add_up(problem: Problem, fuse: bool, max_stages: int | None) 
     check_slot(loop, target, bounds.resource, fuse=fuse)
     check_cycle(loop, bounds.recurrence)
     check_path(loop, bounds.dependence, max_stages)
+    check_group(loop, bounds.group)
     fine = bounds.fine
     if fine.kind != "none":
         assert fine.capacity == target.pool(fine.limit).cap
@@ -254,7 +279,7 @@ def test_unlimited_slots_and_empty_loops_limit_nothing() -> None:
     target = machine(Slot(1, "free", None), pools=(Pool("p", 1),))
     free = Op("a", "op", uses=(Use("free", 900),), demands=(Demand("p", 0),), latency=3)
     bounds = compute_bounds(Loop("free", (free,)), target)
-    assert bounds == Bounds(*[Witness("none")] * 4)
+    assert bounds == Bounds(*[Witness("none")] * 5)
     assert bounds.mii == 1
 
 
@@ -321,6 +346,58 @@ def test_a_shallow_operation_at_the_end_of_a_path() -> None:
     assert witness.bound == 287
     assert compute_bounds(loop, machine(), max_stages=1).dependence.bound == 573
     assert compute_bounds(loop, machine(), max_stages=9).dependence.bound == 287
+
+
+def grouped(*latencies: int, offset: int = 0, carried: int = 0) -> Loop:
+    """A chain whose first and last operation are a group, the last `offset` stages behind."""
+    names = [f"op{i}" for i in range(len(latencies) + 1)]
+    chain = [
+        Dependence(a, b, latency, carried if i == 0 else 0)
+        for i, (a, b, latency) in enumerate(zip(names, names[1:], latencies, strict=False))
+    ]
+    ends = {
+        names[0]: Constraint(gid=0),
+        names[-1]: Constraint(leader_gid=0, gid=0, stage_offset=offset),
+    }
+    ops = tuple(replace(op(name), constraint=ends.get(name, Constraint())) for name in names)
+    return Loop("grouped", ops, stated=tuple(chain))
+
+
+@pytest.mark.parametrize(
+    ("loop", "bound", "optimum"),
+    [
+        (grouped(7, 16), 24, 24),
+        (grouped(7, 16, offset=1), 12, 12),
+        (grouped(7, 16, carried=1), 12, 12),
+        (grouped(7, 16, carried=2, offset=1), 6, 6),
+        (grouped(0, 0), 1, 1),
+    ],
+)
+def test_members_of_a_stage_are_less_than_an_ii_apart(loop: Loop, bound: int, optimum: int) -> None:
+    witness = compute_bounds(loop, machine()).group
+    check_group(loop, witness)
+    assert witness.bound == naive_bounds.group(loop) == bound
+    assert brute_force.optimum(loop, machine(), limit=30) == optimum
+
+
+def test_a_group_that_no_ii_allows_has_no_bound() -> None:
+    loop = grouped(7, 16)
+    ahead = replace(loop.ops[0], constraint=Constraint(gid=0, stage_offset=1))
+    loop = replace(loop, ops=(ahead, *loop.ops[1:]))
+    assert compute_bounds(loop, machine()).group == Witness("none")
+    assert brute_force.optimum(loop, machine(), limit=30) is None
+
+
+def test_two_groups_that_hold_each_other_apart() -> None:
+    links = Dependence("a", "c", 9), Dependence("d", "b", 5)
+    groups = {"a": 0, "b": 0, "c": 1, "d": 1}
+    ops = tuple(replace(op(name), constraint=Constraint(gid=gid)) for name, gid in groups.items())
+    loop = Loop("two", ops, stated=links)
+    witness = compute_bounds(loop, machine()).group
+    parts = Part(("a",), 9), Part(("c", "d"), 1, 1), Part(("d",), 5), Part(("b", "a"), 1, 1)
+    assert witness == Witness("group", "a", 16, 2, parts)
+    # Stages are whole: c and d either stand in the stage of a and b, or d comes too late for b.
+    assert brute_force.optimum(loop, machine(), limit=30) == 10
 
 
 # Remedies -------------------------------------------------------------------------------------

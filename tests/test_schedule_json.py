@@ -73,6 +73,7 @@ BOUNDS = Bounds(
     Witness("cycle", "", 15, 2, (Part(("load",), 8, 0), Part(("read0", "read1"), 7, 2))),
     Witness("none"),
     Witness("depth", "read0", 9, 2, (Part(("load",), 8), Part(("read0",), 0))),
+    Witness("group", "load", 9, 2, (Part(("load",), 8, 2), Part(("read0", "load"), 1, 0))),
 )
 PROOF = Proof(
     False, 8, "solver", (Objective("stages", 2, 1, False), Objective("bytes", 64, 64, True))
@@ -162,7 +163,7 @@ def test_bounds() -> None:
         "bound": 8,
         "parts": [{"ops": ["load"], "amount": 8, "distance": 0}],
     }
-    assert list(entry["witnesses"]) == ["resource", "recurrence", "fine", "dependence"]
+    assert list(entry["witnesses"]) == ["resource", "recurrence", "fine", "dependence", "group"]
     assert "slot_id" not in entry["witnesses"]["recurrence"]
 
 

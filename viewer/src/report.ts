@@ -63,6 +63,7 @@ export interface Bounds {
   recurrence: number;
   fine: number;
   dependence: number;
+  group: number;
   mii: number;
   limiter: string;
   witness: Witness;

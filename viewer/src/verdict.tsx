@@ -4,11 +4,12 @@ import { Names } from "./name";
 import type { Loop, Witness } from "./report";
 import { cycles, number, report, unit } from "./state";
 
-const KINDS = ["resource", "recurrence", "fine", "dependence"] as const;
+const KINDS = ["resource", "recurrence", "fine", "dependence", "group"] as const;
 
 const limiterOf = (loop: Loop): string => {
   const witness = loop.bounds?.witness;
   if (!witness) return "";
+  if (witness.kind === "group") return `the group of ${witness.limit}`;
   if (witness.kind === "cycle")
     return `recurrence ${witness.parts.flatMap((part) => part.ops).join(" → ")}`;
   return `${witness.kind} ${witness.limit}`.trim();
@@ -88,7 +89,7 @@ export const Why = ({ loop }: { loop: Loop }) => {
               </tr>
             </thead>
             <tbody>
-              {KINDS.map((kind) => (
+              {KINDS.filter((kind) => bounds.witnesses[kind]).map((kind) => (
                 <tr key={kind} class={bounds.limiter === kind ? "limiting" : ""}>
                   <th scope="row">{kind}</th>
                   <td>{number(bounds[kind])}</td>

@@ -1,9 +1,10 @@
-"""The minimum initiation interval: the largest of four lower bounds.
+"""The minimum initiation interval: the largest of five lower bounds.
 
     resource 15 ┐
-    recurrence 8├─► MII 15, limited by slot tp_smem_wr: load 8 + write 7
-    fine 1      │
-    dependence 1┘
+    recurrence 8│
+    fine 1      ├─► MII 15, limited by slot tp_smem_wr: load 8 + write 7
+    dependence 1│
+    group 1     ┘
 
 Each bound is true of every legal schedule and carries the witness that makes it so.
 """
@@ -27,19 +28,21 @@ def compute_bounds(
     max_stages: int | None = None,
     deadline: Deadline = NEVER,
 ) -> Bounds:
-    """The four bounds of a resolved loop that passed `check()`; OverdueError at the deadline."""
+    """The five bounds of a resolved loop that passed `check()`; OverdueError at the deadline."""
     deadline.check()
     return bounds_of(compile_loop(loop, machine, fuse=fuse, max_stages=max_stages), deadline)
 
 
 def bounds_of(problem: Compiled, deadline: Deadline = NEVER) -> Bounds:
-    """The four bounds of a loop that is compiled; OverdueError at the deadline."""
+    """The five bounds of a loop that is compiled; OverdueError at the deadline."""
     deadline.check()
+    recurrence = recurrence_bound(problem.graph, deadline)
     return Bounds(
         resource=resource_bound(problem),
-        recurrence=recurrence_bound(problem.graph, deadline),
+        recurrence=recurrence,
         fine=fine_bound(problem),
         dependence=_dependence(problem),
+        group=_group(problem, recurrence, deadline),
     )
 
 
@@ -50,3 +53,12 @@ def _dependence(problem: Compiled) -> Witness:
     from stretto.bounds.dependence import dependence_bound  # noqa: PLC0415 - see above
 
     return dependence_bound(problem)
+
+
+def _group(problem: Compiled, recurrence: Witness, deadline: Deadline) -> Witness:
+    """The bound of leader groups, which few loops have."""
+    if not problem.members:
+        return Witness("none")
+    from stretto.bounds.group import group_bound  # noqa: PLC0415 - see above
+
+    return group_bound(problem, recurrence, deadline)

@@ -33,9 +33,10 @@ def recurrence_bound(graph: Graph, deadline: Deadline = NEVER) -> Witness:
         if len(members) == 1 and not _gains(graph, members[0], latency, distance):
             continue
         edges = graph.within(members).edges
-        while cycle := _better_cycle(edges, len(members), latency, distance, deadline):
+        cycle = best_cycle(edges, len(members), (latency, distance), deadline)
+        if cycle:
             best = [Edge(members[e.src], members[e.dst], e.latency, e.distance) for e in cycle]
-            latency, distance = _ratio(cycle)
+            latency, distance = ratio(cycle)
     if not best:
         return Witness("none")
     first = min(range(len(best)), key=lambda i: best[i].src)
@@ -53,7 +54,24 @@ def describe_cycle(witness: Witness) -> str:
     return f"{way} (latency {witness.total} over distance {witness.capacity})"
 
 
-def _ratio(cycle: Iterable[Edge]) -> tuple[int, int]:
+def best_cycle(
+    edges: Sequence[Edge], nodes: int, above: tuple[int, int], deadline: Deadline
+) -> Sequence[Edge]:
+    """The cycle of the largest ratio, where that is larger than a given one; or nothing.
+
+    A cycle of latency over no distance, or less, has no ratio: the first that is seen is returned.
+    """
+    best: Sequence[Edge] = ()
+    latency, distance = above
+    while cycle := _better_cycle(edges, nodes, latency, distance, deadline):
+        best, (latency, distance) = cycle, ratio(cycle)
+        if distance <= 0:
+            break
+    return best
+
+
+def ratio(cycle: Iterable[Edge]) -> tuple[int, int]:
+    """Latency over distance of a cycle, in lowest terms."""
     latency, distance = 0, 0
     for edge in cycle:
         latency += edge.latency
@@ -101,12 +119,14 @@ def _better_cycle(
 
 
 def _best(cycles: Sequence[Sequence[Edge]]) -> Sequence[Edge]:
-    """The cycle of the largest ratio; the first of equals."""
+    """The cycle of the largest ratio; the first of equals, or of those that have none."""
     best = cycles[0]
-    top, bottom = _ratio(best)
+    top, bottom = ratio(best)
     for cycle in cycles[1:]:
-        latency, distance = _ratio(cycle)
-        if latency * bottom > top * distance:
+        if bottom <= 0:
+            break
+        latency, distance = ratio(cycle)
+        if distance <= 0 or latency * bottom > top * distance:
             best, top, bottom = cycle, latency, distance
     return best
 

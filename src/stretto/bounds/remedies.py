@@ -4,7 +4,7 @@
       ├─ `load` holds tp_smem_wr 7 cycles less (8 -> 1)     ──►  MII 8, then slot tma
       └─ a second unit of tp_smem_wr (capacity 1 -> 2)      ──►  MII 8, then slot tma
 
-Nothing is estimated: every remedy is applied to the problem and the four bounds computed again. It
+Nothing is estimated: every remedy is applied to the problem and the bounds computed again. It
 reaches as far as it is worth anything, to whatever limits the II next, and no farther.
 One that leaves the MII where it is (because another bound is as high) is not a remedy; `ties` then
 tells what stands in the way. They are ranked by what they ask of a person:
@@ -36,11 +36,14 @@ from stretto.solution import (
     limit,
 )
 
-RemedyKind = Literal["search", "depth", "duration", "latency", "distance", "capacity", "cap"]
+RemedyKind = Literal[
+    "search", "depth", "group", "duration", "latency", "distance", "capacity", "cap"
+]
 
 EFFORT: dict[RemedyKind, int] = {
     "search": 1,
     "depth": 2,
+    "group": 2,
     "duration": 3,
     "latency": 3,
     "distance": 4,
@@ -110,7 +113,7 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Single changes that lower the MII, the easiest first; none where no single one does."""
     problem = _Problem(loop, machine.with_slots(loop.slots), fuse, max_stages)
-    propose = {"slot": _slot, "cycle": _cycle, "pool": _pool, "depth": _depth}
+    propose = {"slot": _slot, "cycle": _cycle, "pool": _pool, "depth": _depth, "group": _group}
     kind = bounds.witness.kind
     if kind == "none" or bounds.mii == 1:
         return ()
@@ -154,6 +157,7 @@ MOST: dict[BoundName, int | None] = {
     "recurrence": 2,  # that there is another says enough; finding them all takes long
     "fine": None,
     "dependence": 1,  # a limit on the stages gives every operation behind it the same bound
+    "group": 1,
 }
 
 
@@ -193,7 +197,7 @@ def _without(problem: _Problem, witness: Witness) -> _Problem:
         case "cycle":
             steps = {(a, b, part.distance) for part, a, b in _steps(witness)}
             return _changed(problem, steps, lambda _: 0, 0)
-        case "depth" | "none":  # no room helps
+        case "depth" | "group" | "none":  # no room helps
             return problem
 
 
@@ -320,8 +324,19 @@ def _least(most: int, change: Callable[[int], _Problem]) -> tuple[int, Bounds]:
 
 
 def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
-    steps = _steps(witness)
-    longest, src, dst = max(steps, key=lambda step: step[0].amount)
+    yield _sooner(problem, witness)
+    carried = [(part.distance, a, b) for part, a, b in _steps(witness) if part.distance]
+    options = [(*_farther(problem, witness.total, n, a, b), n, a, b) for n, a, b in carried]
+    more, after, distance, src, dst = min(options, key=lambda option: option[1].mii)
+    over = "one more iteration" if more == 1 else f"{more} more iterations"
+    numbers = (distance, distance + more)
+    text = f"`{src}` -> `{dst}` carried over {over} (distance {numbers[0]} -> {numbers[1]})"
+    yield _remedy("distance", f"{src} -> {dst}", numbers, "iterations", text, after, (src, dst))
+
+
+def _sooner(problem: _Problem, witness: Witness) -> Remedy:
+    """The longest latency of a cycle, shorter."""
+    longest, src, dst = max(_steps(witness), key=lambda step: step[0].amount)
     latency = longest.amount
 
     def sooner(k: int) -> _Problem:
@@ -334,14 +349,7 @@ def _cycle(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
     text = f"{_figure(problem, less)} less latency of {way} ({latency} -> {latency - less})"
     numbers = (latency, latency - less)
     unit = problem.machine.unit
-    yield _remedy("latency", f"{src} -> {dst}", numbers, unit, text, after, (src, dst))
-    carried = [(part.distance, a, b) for part, a, b in steps if part.distance]
-    options = [(*_farther(problem, witness.total, n, a, b), n, a, b) for n, a, b in carried]
-    more, after, distance, src, dst = min(options, key=lambda option: option[1].mii)
-    over = "one more iteration" if more == 1 else f"{more} more iterations"
-    numbers = (distance, distance + more)
-    text = f"`{src}` -> `{dst}` carried over {over} (distance {numbers[0]} -> {numbers[1]})"
-    yield _remedy("distance", f"{src} -> {dst}", numbers, "iterations", text, after, (src, dst))
+    return _remedy("latency", f"{src} -> {dst}", numbers, unit, text, after, (src, dst))
 
 
 def _farther(
@@ -356,9 +364,10 @@ def _farther(
 
 
 def _steps(witness: Witness) -> list[tuple[Part, str, str]]:
-    """The steps of a recurrence, each with its source and destination."""
+    """The dependences around a cycle, each with its source and destination."""
     names = [part.ops[0] for part in witness.parts]
-    return list(zip(witness.parts, names, names[1:] + names[:1], strict=True))
+    steps = zip(witness.parts, names, names[1:] + names[:1], strict=True)
+    return [step for step in steps if len(step[0].ops) == 1]
 
 
 def _changed(
@@ -416,3 +425,24 @@ def _deeper(problem: _Problem, witness: Witness, more: int) -> tuple[_Problem, l
         changed = replace(changed, max_stages=depth + 1 + more)
         texts.append(f"at most {depth + 1 + more} stages instead of {depth + 1}")
     return changed, texts
+
+
+# Groups ---------------------------------------------------------------------------------------
+
+
+def _group(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
+    """Take a member out of its group, or shorten what lies between members."""
+    freed: list[Remedy] = []
+    for name in dict.fromkeys(name for part in witness.parts[::-1] for name in part.ops[:2]):
+        constraint = problem.loop.op(name).constraint
+        if constraint.gid is None and constraint.leader_gid is None:
+            continue
+        alone = replace(constraint, gid=None, leader_gid=None, stage_offset=0)
+        ops = tuple(
+            replace(op, constraint=alone) if op.name == name else op for op in problem.loop.ops
+        )
+        after = replace(problem, loop=replace(problem.loop, ops=ops)).bounds
+        text = f"`{name}` out of its group, in a stage of its own"
+        freed.append(_remedy("group", name, (1, 0), "groups", text, after, (name,)))
+    yield min(freed, key=lambda remedy: remedy.mii)
+    yield _sooner(problem, witness)

@@ -175,7 +175,7 @@ class Case:
 
     @property
     def mii(self) -> int:
-        """The largest of the four lower bounds."""
+        """The largest of the lower bounds."""
         if not self.latencies:
             return bounds_of(self.problem).mii
         edges = tuple(Edge(src, dst, d.latency, d.distance) for src, dst, d in self.edges)

@@ -65,9 +65,11 @@ def _suspects(case: Case, witness: Witness) -> Sequence[Reason]:
     if witness.kind == "pool":
         return [Reason("pool", witness.limit)]
     names = [part.ops[0] for part in witness.parts]
-    if witness.kind == "cycle":
+    if witness.kind in {"cycle", "group"}:
         steps = set(zip(names, names[1:] + names[:1], strict=True))
-        return [
+        tied = [case.problem.index[part.ops[-1]] for part in witness.parts if len(part.ops) > 1]
+        groups = dict.fromkeys(k for i in tied if (k := case.problem.group[i]) is not None)
+        return [Reason("group", number=k) for k in groups] + [
             of_edge(case, k) for k, (_, _, d) in enumerate(case.edges) if (d.src, d.dst) in steps
         ]
     steps = set(pairwise(names))

@@ -37,6 +37,7 @@ _NOTHING: dict[BoundName, str] = {
     "recurrence": "no dependence cycle with latency",
     "fine": "no pool is drawn on",
     "dependence": "no depth limit",
+    "group": "no group asks for more",
 }
 
 
@@ -130,8 +131,29 @@ def sentence(name: BoundName, witness: Witness, unit: str = CYCLES) -> str:
                 f"{witness.limit} may stand in stage {witness.capacity - 1} at most and cannot "
                 f"start before cycle {witness.total - 1}: {way}"
             )
+        case "group":
+            return _within_stages(witness)
         case "none":
             return _NOTHING[name]
+
+
+def _within_stages(witness: Witness) -> str:
+    """A path between members of a group; or a way around several groups."""
+    jumps = [part for part in witness.parts if len(part.ops) > 1]
+    room = "one II" if witness.capacity == 1 else f"{witness.capacity} IIs"
+    if len(jumps) > 1:
+        way = _way(witness.parts, witness.parts[0].ops[0])
+        return f"latency {witness.total} around {len(jumps)} groups fits in {room}: {way}"
+    last, first = jumps[0].ops
+    stages = jumps[0].distance - 1
+    behind = counted(abs(stages), "stage")
+    share = (
+        f"stands {behind} {'behind' if stages > 0 else 'before'}"
+        if stages
+        else "shares a stage with"
+    )
+    way = _way(witness.parts[:-1], last)
+    return f"{way} takes {witness.total - 1}, less than {room}: {last} {share} {first}"
 
 
 def _sum(parts: tuple[Part, ...]) -> str:

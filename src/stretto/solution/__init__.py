@@ -31,23 +31,27 @@ from stretto.loop.parts import quickly
 SCHEMA = "stretto.schedule/1"
 """Of documents of schedules."""
 
-WitnessKind = Literal["slot", "cycle", "pool", "depth", "none"]
+WitnessKind = Literal["slot", "cycle", "pool", "depth", "group", "none"]
 WITNESS_KINDS: tuple[WitnessKind, ...] = get_args(WitnessKind)
 
-BoundName = Literal["resource", "recurrence", "fine", "dependence"]
+BoundName = Literal["resource", "recurrence", "fine", "dependence", "group"]
 BOUND_NAMES: tuple[BoundName, ...] = get_args(BoundName)
 
 
 @quickly
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one operation (or one fused group) contributes to a bound."""
+    """What one operation (or one fused group) contributes to a bound.
+
+    Of a group bound, two names are a step between members of one group.
+    """
 
     ops: tuple[str, ...]
     amount: int
     """Cycles held, units drawn, or latency passed on."""
     distance: int = 0
-    """For a step of a recurrence: iterations crossed to the next operation."""
+    """For a step of a recurrence: iterations crossed to the next operation; between members of a
+    group, stages."""
 
 
 @quickly
@@ -62,6 +66,8 @@ class Witness:
     cycle   --                      latency around the recurrence     distance around it
     pool    the pool                units drawn in an iteration       its cap
     depth   the limited operation   longest path to it, plus 1        its max depth, plus 1
+    group   a member of the group   longest path to it from another   distance of the path, plus
+                                    member, plus 1                    1 and the stages between
     none    --                      1                                 1
     ======  ======================  ================================  ====================
     """
@@ -82,12 +88,13 @@ class Witness:
 @quickly
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Four lower bounds on the II, each with its witness."""
+    """Five lower bounds on the II, each with its witness."""
 
     resource: Witness
     recurrence: Witness
     fine: Witness
     dependence: Witness
+    group: Witness = Witness("none")
 
     def __getitem__(self, name: BoundName) -> Witness:
         return {
@@ -95,13 +102,14 @@ class Bounds:
             "recurrence": self.recurrence,
             "fine": self.fine,
             "dependence": self.dependence,
+            "group": self.group,
         }[name]
 
     @property
     def mii(self) -> int:
-        """The largest of the four: no schedule has a smaller II."""
-        four = (self.resource, self.recurrence, self.fine, self.dependence)
-        return max([witness.bound for witness in four])
+        """The largest of them: no schedule has a smaller II."""
+        five = (self.resource, self.recurrence, self.fine, self.dependence, self.group)
+        return max([witness.bound for witness in five])
 
     @property
     def limiter(self) -> BoundName:
@@ -359,6 +367,8 @@ def limit(witness: Witness) -> str:
             return f"the recurrence through {witness.parts[0].ops[0]}"
         case "depth":
             return f"the depth limit of {witness.limit}"
+        case "group":
+            return f"the group of {witness.limit}"
         case "none":
             return ""
 
@@ -367,6 +377,8 @@ def cause(witness: Witness) -> str:
     """What a witness adds up: where that has no name, its numbers."""
     if witness.kind == "cycle":
         return f"latency {witness.total} over distance {witness.capacity}"
+    if witness.kind == "group":
+        return f"the group of {witness.limit}"
     return f"{witness.kind} {witness.limit}"
 
 

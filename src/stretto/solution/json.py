@@ -93,7 +93,7 @@ def analysis_to_json(analysis: ScheduleAnalysis, loop: Loop, machine: Machine) -
 
 
 def bounds_to_json(bounds: Bounds) -> dict[str, Any]:
-    """The four bounds, the largest of them, and why each holds."""
+    """The five bounds, the largest of them, and why each holds."""
     return {
         **{name: bounds[name].bound for name in BOUND_NAMES},
         "mii": bounds.mii,
@@ -435,7 +435,8 @@ def _refusal(row: Cursor) -> Refusal:
 
 def _bounds(row: Cursor) -> Bounds:
     table = row.get("witnesses")
-    bounds = Bounds(*(_witness(table.get(name)) for name in BOUND_NAMES))
+    known = [name for name in BOUND_NAMES if name != "group" or table.has(name)]  # older lack it
+    bounds = Bounds(**{name: _witness(table.get(name)) for name in known})
     table.done()
     derived = {name: bounds[name].bound for name in BOUND_NAMES}
     for name, value in (*derived.items(), ("mii", bounds.mii), ("limiter", bounds.limiter)):
@@ -465,4 +466,4 @@ def _witness(row: Cursor) -> Witness:
 def _part(row: Cursor) -> Part:
     natural = Cursor.natural
     ops = each(Cursor.text)
-    return row.record(Part, "ops amount", ops=ops, amount=natural, distance=natural)
+    return row.record(Part, "ops amount", ops=ops, amount=natural, distance=Cursor.integer)

@@ -29,7 +29,7 @@
 // CHECK:         tcgen05_mma {{.*}} {nv_tile.aws.stage = 1 : i64, nv_tile.aws.order = 0 : i64, nv_tile.aws.start = 16 : i64}
 // CHECK-NEXT:  } {nv_tile.aws.ii = 16 : i64, nv_tile.aws.stage_count = 2 : i64, nv_tile.aws.pipeline_depth = 3 : i64,
 // CHECK-SAME:   nv_tile.aws.generator = "cost-based", nv_tile.aws.machine = "blackwell",
-// CHECK-SAME:   nv_tile.aws.bounds = {resource = 16 : i64, recurrence = 1 : i64, fine = 1 : i64, dependence = 1 : i64, mii = 16 : i64, limiter = "resource"}, nv_tile.aws.table = [{cycle = 0 : i64, cycles = 8 : i64, word = "0x48c00", held = {tc_and_mma = 1 : i64, tma = 1 : i64, tp_smem_wr = 1 : i64, tp_mma = 1 : i64}, drawn = {}}, {cycle = 8 : i64, cycles = 8 : i64, word = "0x8800", held = {tma = 1 : i64, tp_smem_wr = 1 : i64}, drawn = {}}]}
+// CHECK-SAME:   nv_tile.aws.bounds = {resource = 16 : i64, recurrence = 1 : i64, fine = 1 : i64, dependence = 1 : i64, group = 1 : i64, mii = 16 : i64, limiter = "resource"}, nv_tile.aws.table = [{cycle = 0 : i64, cycles = 8 : i64, word = "0x48c00", held = {tc_and_mma = 1 : i64, tma = 1 : i64, tp_smem_wr = 1 : i64, tp_mma = 1 : i64}, drawn = {}}, {cycle = 8 : i64, cycles = 8 : i64, word = "0x8800", held = {tma = 1 : i64, tp_smem_wr = 1 : i64}, drawn = {}}]}
 
 // B200-LABEL: func.func @gemm
 // B200:       nv_tile.aws.ii = 256 : i64

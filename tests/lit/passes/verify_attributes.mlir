@@ -106,11 +106,11 @@ func.func @unknown(%n: index) {
 func.func @bounds_of_their_own(%n: index) {
   scf.for %i = %n to %n step %n {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
-    // expected-error@+1 {{`nv_tile.aws.bounds` mii is 4; the largest of the four is 3 (recurrence)}}
+    // expected-error@+1 {{`nv_tile.aws.bounds` mii is 4; the largest of them is 3 (recurrence)}}
   } {nv_tile.aws.ii = 4, nv_tile.aws.bounds = {resource = 2, recurrence = 3, fine = 1, dependence = 1, mii = 4, limiter = "recurrence"}}
   scf.for %i = %n to %n step %n {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
-    // expected-error@+1 {{`nv_tile.aws.bounds` limiter is "resource"; the four say recurrence}}
+    // expected-error@+1 {{`nv_tile.aws.bounds` limiter is "resource"; they say recurrence}}
   } {nv_tile.aws.ii = 4, nv_tile.aws.bounds = {resource = 2, recurrence = 3, fine = 1, dependence = 1, mii = 3, limiter = "resource"}}
   scf.for %i = %n to %n step %n {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32

@@ -254,10 +254,12 @@ class _AttributeReader:
         if attribute is None:
             return
         names = (*BOUND_NAMES, "mii", "limiter")
-        if not isinstance(attribute, DictionaryAttr) or set(attribute.data) != set(names):
+        if not isinstance(attribute, DictionaryAttr) or not (
+            set(names) >= set(attribute.data) >= set(names) - {"group"}  # of older modules
+        ):
             self.fail(op, BOUNDS, f"is {attribute}; expected {{{', '.join(names)}}}")
             return
-        said = plain(attribute)
+        said = {"group": 1} | plain(attribute)
         wrong = [n for n in names[:-1] if type(said[n]) is not int or said[n] < 1]
         for name in wrong:
             told = said[name] if type(said[name]) is int else attribute.data[name]
@@ -267,11 +269,11 @@ class _AttributeReader:
         mii = max(said[name] for name in BOUND_NAMES)
         limiter = next(name for name in BOUND_NAMES if said[name] == mii)
         if said["mii"] != mii:
-            told = f"mii is {said['mii']}; the largest of the four is {mii} ({limiter})"
+            told = f"mii is {said['mii']}; the largest of them is {mii} ({limiter})"
             self.fail(op, BOUNDS, told)
         elif said["limiter"] != limiter:
             told = attribute.data["limiter"]
-            self.fail(op, BOUNDS, f"limiter is {told}; the four say {limiter}")
+            self.fail(op, BOUNDS, f"limiter is {told}; they say {limiter}")
         elif ii is not None and ii < mii:
             self.fail(op, II, f"is {ii}, below the MII {mii} ({limiter} bound)")
 
