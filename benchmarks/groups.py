@@ -60,6 +60,7 @@ def draw(rng: random.Random) -> Loop:
     size = rng.randint(4, 24)
     near = rng.choice([2, 4, size])
     kinds = rng.choices(list(KINDS), weights=list(KINDS.values()), k=size)
+    kinds[rng.randrange(size)] = "async.wgmma"  # or it would be scheduled serially
     groups = _groups(rng, size)
     tile = TileType((64, 64), "f16")
     ops: list[Op] = []

@@ -30,6 +30,8 @@ IMPROVE = "improve"
 RETRIES = "retries"
 """What comes after a search that does not meet the bound: without limits, in fewer stages, by the
 solver."""
+TIES = "ties"
+"""What holds members of a group within an II of each other, so that refinement moves them whole."""
 ARMS = ("permute", "fuse", "retry", "cost-based")
 """The placement arms, in the order that breaks ties."""
 
@@ -44,6 +46,7 @@ PARTS = (
     *(f"gate:{gate}" for gate in RECOVERIES),
     IMPROVE,
     RETRIES,
+    TIES,
 )
 """What may be left out, to see what it is worth."""
 

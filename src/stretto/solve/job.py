@@ -6,6 +6,7 @@ starts  ──►  Job.verified  ──►  ScheduleAnalysis, or IllegalSchedule
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -68,6 +69,12 @@ class Job:
     def searches(self) -> bool:
         """Whether our search answers, which finds more where it is given more."""
         return self.chosen.generator != SERIAL and self.chosen.generator in GENERATORS
+
+    def leaving_out(self, parts: AbstractSet[str]) -> Job:
+        """The same without some parts of the search."""
+        options = self.problem.options
+        options = replace(options, without=options.without | parts)
+        return replace(self, problem=replace(self.problem, options=options))
 
     @property
     def search_until(self) -> Deadline:

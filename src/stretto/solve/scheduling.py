@@ -23,7 +23,7 @@ from stretto.deadline import GRACE, LATEST, NEVER, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact import II, Event, Limits, ProofOptions
 from stretto.generate import EXACT, GENERATORS, SERIAL, Selection, select, too_many_uses
-from stretto.generate.problem import EFFORTS, IMPROVE, PARTS, RETRIES, Options, for_search
+from stretto.generate.problem import EFFORTS, IMPROVE, PARTS, RETRIES, TIES, Options, for_search
 from stretto.loop import Note, Place
 from stretto.machine.machine import REGISTER_BYTES, Machine
 from stretto.problem import compile_loop
@@ -57,8 +57,9 @@ TINY = 8
 """Operations up to which it is asked whatever the loop has."""
 EACH = {"quick": 0.0, "normal": 0.1, "thorough": 2.0}
 """Units of the solver's work for one II, by effort."""
-DEEPER = 1
-"""Stages beyond those of the best schedule that a smaller II may take."""
+DEEPER, DEEP = 1, 3
+"""Stages beyond those of the best schedule that a smaller II may take, where registers are few and
+where they are not."""
 LEFT_OUT = (frozenset({IMPROVE}), frozenset({IMPROVE, "rau"}))
 """What is left out, in turn, where the verifier refuses what was found."""
 
@@ -258,9 +259,37 @@ def _searched_once(asked: _Asked, job: Job) -> ScheduleAnalysis:
         return best
     if not job.problem.wants(RETRIES):
         return best
+    if job.problem.members and job.problem.registers.bound:
+        best = _untied(asked, job, best)
+        if best.overdue or (best.success and not _is_open(best)):
+            return best
     if best.success and job.problem.size <= CHAINED:
         best = _of_fewer_stages(asked, best)
     return best if best.overdue else _shortened(job, best)
+
+
+def _untied(asked: _Asked, job: Job, best: ScheduleAnalysis) -> ScheduleAnalysis:
+    """The better of what is found with members of groups moved whole, and one by one.
+
+    Where registers are few, either may find what the other does not.
+    """
+    try:
+        other = _generate(job.leaving_out({TIES}), asked.progress)
+    except OverdueError:
+        if not best.success:
+            raise
+        return _late(best)
+    except StoppedError as stopped:
+        if best.success and _length(best) <= _length(stopped.analysis):
+            raise StoppedError(_warned(best, STOPPED)) from None
+        raise
+    except KeyboardInterrupt:
+        if not best.success:
+            raise
+        raise StoppedError(_warned(best, STOPPED)) from None
+    if not other.success or (best.success and _length(best) <= _length(other)):
+        return _late(best) if other.overdue else best
+    return other
 
 
 def _length(analysis: ScheduleAnalysis) -> tuple[int, int]:
@@ -313,7 +342,8 @@ def _shortened(job: Job, best: ScheduleAnalysis) -> ScheduleAnalysis:
     from stretto.exact.search import shorten  # noqa: PLC0415
     from stretto.generate.search import leaned  # noqa: PLC0415
 
-    stages = best.stage_count + DEEPER if best.success else None
+    deeper = DEEPER if problem.registers.bound else DEEP
+    stages = best.stage_count + deeper if best.success else None
     try:
         case = Case(problem, deadline=job.search_until)
         schedule = shorten(case, lower, last, Limits(each), stages)
@@ -485,8 +515,7 @@ def _next_best(
     from stretto.generate.search import search  # noqa: PLC0415
 
     for without in LEFT_OUT:
-        options = replace(job.problem.options, without=job.problem.options.without | without)
-        other = replace(job, problem=replace(job.problem, options=options))
+        other = job.leaving_out(without)
         serial_ii = at_hand.ii
         found = search(other.problem, job.bounds, lambda: serial_ii, progress)  # noqa: B023
         if found.placement is not None:

@@ -10,10 +10,10 @@ and what holds nothing as early as those it waits for allow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stretto.generate.problem import Problem
+from stretto.generate.problem import TIES, Problem
 from stretto.loop.parts import cached_property
 from stretto.problem import Claim, fused_vector, strong_components
 from stretto.problem.contract import Contracted, contracted, idle
@@ -45,6 +45,8 @@ class Core:
     """By node: (latency, distance) of paths to it that begin with what holds nothing."""
     rest: Contracted
     """What was folded away."""
+    tied: bool = False
+    """Whether members of a group wait for each other: so they move as a whole."""
 
     @property
     def size(self) -> int:
@@ -79,7 +81,7 @@ class Core:
     @property
     def _turning(self) -> Sequence[int]:
         """Nodes that a cycle may lead through: one of the loop, or one that fusing has closed."""
-        if self.size < self.problem.size - len(self.rest.gone):
+        if self.size < self.problem.size - len(self.rest.gone) or self.tied:
             return range(self.size)
         around = {i for c in self.problem.graph.components if len(c) > 1 for i in c}
         return [node for node, ops in enumerate(self.nodes) if ops[0] in around]
@@ -210,12 +212,21 @@ class Core:
 
 def whole_of(problem: Problem) -> Core:
     """Every operation of a problem a node, as a textbook has it: a height ends with a start."""
-    core = core_of(problem, fold=False)
+    core = core_of(problem, fold=False, tie=False)
     return replace(core, completion=(0,) * core.size)
 
 
-def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool = True) -> Core:
-    """The heart of a problem, with some sets of operations fused."""
+def core_of(
+    problem: Problem,
+    fused: Iterable[Sequence[int]] = (),
+    *,
+    fold: bool = True,
+    tie: bool = True,
+) -> Core:
+    """The heart of a problem, with some sets of operations fused.
+
+    `tie`: members of a group, which start less than an II apart, wait for each other.
+    """
     leader = list(range(problem.size))
     together = {members[0]: tuple(members) for members in fused}
     for members in together.values():
@@ -242,6 +253,9 @@ def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool
             for i in ordered
         ]
     )
+    tied = tie and bool(problem.members) and problem.wants(TIES)
+    if tied:
+        succs = _tied(problem, succs, {i: number[leader[i]] for m in problem.members for i in m})
     return Core(
         problem,
         nodes,
@@ -252,7 +266,22 @@ def core_of(problem: Problem, fused: Iterable[Sequence[int]] = (), *, fold: bool
         tuple([arcs.tail[i] for i in ordered]),
         tuple([tuple(arcs.lead.get(i, ())) for i in ordered]),
         arcs,
+        tied,
     )
+
+
+def _tied(
+    problem: Problem, succs: Sequence[tuple[Step, ...]], home: Mapping[int, int]
+) -> tuple[tuple[Step, ...], ...]:
+    """Dependences, with those between members of a group: less than an II apart, and in order."""
+    found = [list(steps) for steps in succs]
+    for members in problem.members:
+        for i in members:
+            for j in members:
+                if home[i] != home[j]:
+                    stages = problem.ahead[j] - problem.ahead[i]
+                    found[home[i]].append((home[j], 1, 1 + stages))
+    return tuple(map(tuple, found))
 
 
 def _topological(kept: Sequence[int], arcs: Contracted) -> list[int]:

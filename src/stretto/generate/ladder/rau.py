@@ -280,7 +280,10 @@ class Refiner:
         large = core.size > SMALL
         if plan.by_cycle or (large and not problem.staged):
             starts = _compacted(seats, starts, again=large)
-        partial = Partial.of(problem, ii, core.expand(ii, starts), core.fused(), RUNG)
+        whole = core.expand(ii, starts)
+        if core.tied and not problem.pinned:
+            whole = aligned(problem, ii, whole)
+        partial = Partial.of(problem, ii, whole, core.fused(), RUNG)
         broken = _stage_rules(partial)
         if broken is not None:
             return None, broken
@@ -439,6 +442,21 @@ def _shaken(priority: Sequence[int], turn: int) -> Sequence[int]:
         value * (80 + (i * 2654435761 + turn * 40503) % 65521 % 41) // 100
         for i, value in enumerate(priority)
     ]
+
+
+def aligned(problem: Problem, ii: int, starts: list[int]) -> list[int]:
+    """All starts moved by as many cycles, so that no stage begins between members of a group.
+
+    ─────┬──a────b─┬──        ──┬─────a────b┬──       what is held in which cycle turns with
+         └ stage ──┘            └── stage ──┘         them: it is legal as it was
+    """
+    groups = [[starts[i] + problem.ahead[i] * ii for i in members] for members in problem.members]
+    spans = [(min(at), max(at) - min(at)) for at in groups]
+    for turn in sorted({0, *(-low % ii for low, _ in spans)}):
+        if all((low + turn) % ii + span < ii for low, span in spans):
+            back = ii if turn and min(starts) + turn >= ii else 0
+            return [start + turn - back for start in starts]
+    return starts
 
 
 def _stage_rules(partial: Partial) -> Refusal | None:
