@@ -13,7 +13,7 @@ import pytest
 import stretto
 from documents import parse_loop
 from stretto import Loop, ScheduleAnalysis
-from stretto.generate.problem import IMPROVE, RETRIES
+from stretto.generate.problem import IMPROVE, RETRIES, TIES
 from stretto.generate.seating.partial import Partial
 from stretto.solve import PARTS
 
@@ -42,6 +42,8 @@ def names(analysis: ScheduleAnalysis, part: str) -> bool:
         return part.removeprefix("arm:") in {placed.arm for placed in analysis.placements}
     if part == RETRIES:
         return "improves on" in analysis.rule
+    if part == TIES:
+        return any(placed.rung == "rau" for placed in analysis.placements)
     if part == "clear":
         return any(placed.rung.endswith("-again") for placed in analysis.placements)
     return part in {placed.rung for placed in analysis.placements}

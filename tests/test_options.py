@@ -29,7 +29,7 @@ from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import parse_schedules
 from stretto.solve import IllegalScheduleError
 from stretto.solve.scheduling import lifted
-from stretto.verify import verify
+from stretto.verify import Violation, verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CASES = Path(__file__).parent / "cases"
@@ -121,6 +121,18 @@ def test_small_loops_get_the_solver() -> None:
         assert not proved.success or _ii(plain) >= _ii(proved)
         seen += 1
     assert seen > 40
+
+
+@pytest.mark.parametrize(("name", "optimum"), [("no_serial", 11), ("tiny_serial", 21)])
+def test_small_loops_get_it_where_nothing_is_worth_pipelining(name: str, optimum: int) -> None:
+    """One has no serial schedule; of the other the serial II is 90."""
+    (loop,) = stretto.read(CASES / f"{name}.json")
+    proved = stretto.schedule(loop, prove=True)
+    assert (_ii(proved), proved.proof and proved.proof.optimal) == (optimum, True)
+    assert _ii(stretto.schedule(loop)) == optimum
+    serial = stretto.schedule(loop, without=["retries"])
+    assert serial.generator == ("exact" if name == "no_serial" else "serial")
+    assert _ii(serial) == (11 if name == "no_serial" else 90)
 
 
 # Registers ------------------------------------------------------------------------------------
@@ -232,6 +244,9 @@ def test_what_the_verifier_refuses_is_not_the_end(
     monkeypatch.delenv("STRETTO_REFUSED")
     serial = stretto.schedule(loop, without=["retries"])
     assert (serial.success, serial.generator) == (True, "serial")
+    solved = stretto.schedule(loop)  # what is better than that says so too
+    assert (_ii(solved), solved.generator) == (15, "exact")
+    assert [note.text for note in solved.warnings if "bug of Stretto" in note.text]
     refuse = {"improve"}
     best = stretto.schedule(loop)
     assert (best.ii, best.generator) == (15, "cost-based")
@@ -244,6 +259,34 @@ def test_what_the_verifier_refuses_is_not_the_end(
     assert check(kept, best.problem.machine) == ()
     assert main(["schedule", str(EXAMPLES / "four_op.json")]) == 0
     assert "bug of Stretto" in "".join(capsys.readouterr())
+
+
+def test_nor_is_a_serial_schedule_that_it_refuses(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from stretto.solve import job as module  # noqa: PLC0415
+
+    real, refused = module.verify, {"serial"}
+
+    def wrong(loop: Loop, machine: Machine, analysis: ScheduleAnalysis, **rest: int) -> object:
+        if analysis.generator in refused:
+            return (Violation("slot", "made up"),)
+        return real(loop, machine, analysis, **rest)
+
+    monkeypatch.setattr(module, "verify", wrong)
+    monkeypatch.setenv("STRETTO_CACHE", str(tmp_path))
+    (loop,) = stretto.read(EXAMPLES / "four_op.json")
+    with pytest.raises(IllegalScheduleError):
+        stretto.schedule(loop, generator="serial")
+    monkeypatch.delenv("STRETTO_REFUSED")
+    found = stretto.schedule(loop, generator="serial")
+    assert (_ii(found), found.generator) == (15, "cost-based")
+    assert any("bug of Stretto" in note.text for note in found.warnings)
+    refused |= {"cost-based", "exact"}
+    nothing = stretto.schedule(loop)
+    assert not nothing.success
+    assert any("bug of Stretto" in note.text for note in nothing.warnings)
+    assert nothing.refused[-1].reason == "the verifier refuses the serial schedule"
 
 
 # Loops as kernels are lowered to --------------------------------------------------------------

@@ -34,6 +34,8 @@ class Selection:
     rule: str
     warnings: tuple[str, ...] = ()
     """What the choice overrides."""
+    firm: bool = True
+    """Whether the loop or its user insists; else whatever is better may answer."""
 
 
 def select(
@@ -55,7 +57,7 @@ def select(
         count = counted(summary.ops, "operation")
         return Selection(SERIAL, f"{count}, fewer than the threshold of {serial_threshold}")
     if not summary.worth_pipelining:
-        return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}")
+        return Selection(SERIAL, f"nothing worth pipelining: {_nothing(machine)}", firm=False)
     told = too_many_uses(loop)
     if told:
         return Selection(SERIAL, told)

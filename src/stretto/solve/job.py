@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
-from stretto.generate import EXACT, GENERATORS, SERIAL, Selection
+from stretto.generate import COST_BASED, EXACT, GENERATORS, SERIAL, Selection
 from stretto.generate.problem import Problem
 from stretto.loop import Note, Place
 from stretto.machine import SPACES
@@ -64,11 +64,20 @@ class Job:
     notes: tuple[Note, ...]
     finishing: float = 0.0
     """Seconds to leave for analysing and verifying what a search finds."""
+    bugs: list[str] = field(default_factory=list[str])
+    """What is to be told of schedules that the verifier refused."""
 
     @property
     def searches(self) -> bool:
         """Whether our search answers, which finds more where it is given more."""
         return self.chosen.generator != SERIAL and self.chosen.generator in GENERATORS
+
+    def searching(self) -> Job:
+        """The same, searched where the serial generator was chosen and has no answer."""
+        if self.chosen.generator != SERIAL:
+            return self
+        rule = f"{self.chosen.rule}; there is no serial schedule"
+        return replace(self, chosen=replace(self.chosen, generator=COST_BASED, rule=rule))
 
     def leaving_out(self, parts: AbstractSet[str]) -> Job:
         """The same without some parts of the search."""

@@ -11,7 +11,7 @@ II larger, nor does a larger limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -46,6 +46,7 @@ FINISHING = 4.0
 """To analyse, verify and tell of a schedule, or to make the serial one where nothing was found,
 takes up to so many times what bounding and compiling the loop took; a search that has a time limit
 leaves that much of it."""
+REFUSED_TOO = "the verifier refuses the serial schedule"
 OVERDUE = "the time limit came while a better schedule was sought: this is the best so far"
 SPILLS = "no schedule keeps to the registers of its agents"
 UNKEPT = "no schedule was found that keeps to the registers of its agents"
@@ -98,7 +99,12 @@ def schedule_prepared(
     try:
         options.deadline.later(GRACE).check()
         asked = _Asked(ready, chosen, options, progress)
-        analysis = _kept_or_spilled(asked, proof)
+        try:
+            analysis = _kept_or_spilled(asked, proof)
+        except StoppedError as stopped:
+            stopped.analysis = _with_bugs(stopped.analysis, asked.bugs)
+            raise
+        analysis = _with_bugs(analysis, asked.bugs)
         if analysis.success and any(op.constraint.wishes for op in loop.ops):
             from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
 
@@ -144,6 +150,8 @@ class _Asked:
     options: Options
     progress: Progress | None
     answers: Answers = field(default_factory=Answers)
+    bugs: list[str] = field(default_factory=list[str])
+    """What is to be told of schedules that the verifier refused, whatever becomes the answer."""
 
     def job(self) -> Job:
         """The loop compiled for these options, with its bounds."""
@@ -155,7 +163,7 @@ class _Asked:
         bounds = bounds_of(compiled, options.deadline.later(GRACE))
         notes = (*self.ready.notes, *(Note(loop.at(), text) for text in self.chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
-        return Job(for_search(compiled, options), bounds, self.chosen, notes, finishing)
+        return Job(for_search(compiled, options), bounds, self.chosen, notes, finishing, self.bugs)
 
     def at_most(self, stages: int) -> _Asked:
         """The same in so many stages."""
@@ -195,7 +203,7 @@ def _best_of(asked: _Asked, proof: ProofOptions | None) -> ScheduleAnalysis:
     job = asked.job()
     found = _found(asked, job)
     proved = found.overdue or (found.proof is not None and found.proof.optimal)
-    if proof is None and job.searches and not proved:
+    if proof is None and (job.searches or not job.chosen.firm) and not proved:
         tight = job.problem.size <= TINY or any(job.problem.ahead)
         if job.problem.pinned or (tight and not found.success):
             proof = ProofOptions(II)  # what is pinned or tied may leave too little to find it
@@ -222,13 +230,17 @@ def _found(asked: _Asked, job: Job) -> ScheduleAnalysis:
         raise KeyboardInterrupt from None
     if not asked.meets(free):
         return _searched(asked, job)
-    return job.verified(
-        replace(job.chosen, generator=free.generator, rule=free.rule),
-        free.schedule,
-        seated_by={p.op: (p.rung, p.arm) for p in free.placements},
-        refused=free.refused,
-        proof=free.proof if free.proof and free.proof.optimal else None,
-    )
+    try:
+        return job.verified(
+            replace(job.chosen, generator=free.generator, rule=free.rule),
+            free.schedule,
+            seated_by={p.op: (p.rung, p.arm) for p in free.placements},
+            refused=free.refused,
+            proof=free.proof if free.proof and free.proof.optimal else None,
+        )
+    except IllegalScheduleError as error:
+        _tell(job, error, job.bounds.mii)
+        return _searched(asked, job)
 
 
 def _searched(asked: _Asked, job: Job | None = None) -> ScheduleAnalysis:
@@ -255,10 +267,11 @@ def _searched(asked: _Asked, job: Job | None = None) -> ScheduleAnalysis:
 def _searched_once(asked: _Asked, job: Job) -> ScheduleAnalysis:
     """The best at one effort."""
     best = _generate(job, asked.progress)
-    if not job.searches or best.overdue or (best.success and not _is_open(best)):
+    if best.overdue or (best.success and not _is_open(best)) or not job.problem.wants(RETRIES):
         return best
-    if not job.problem.wants(RETRIES):
-        return best
+    if not job.searches:
+        small = not job.chosen.firm and job.problem.size <= TINY
+        return _shortened(job, best) if small else best
     if job.problem.members and job.problem.registers.bound:
         best = _untied(asked, job, best)
         if best.overdue or (best.success and not _is_open(best)):
@@ -366,14 +379,15 @@ def _shortened(job: Job, best: ScheduleAnalysis) -> ScheduleAnalysis:
         job.verified(chosen, schedule)  # or what is wrong with it would be hidden by moves
         return job.verified(chosen, leaned(problem, schedule), refused=refused)
     except IllegalScheduleError as error:
-        return _warned(best, _told(job, error, schedule.ii))
+        _tell(job, error, schedule.ii)
+        return best
 
 
-def _told(job: Job, error: IllegalScheduleError, ii: int) -> str:
-    """What is told of a schedule that the verifier refuses; the error where that is asked for."""
+def _tell(job: Job, error: IllegalScheduleError, ii: int) -> None:
+    """Note a schedule that the verifier refuses; raise the error where that is asked for."""
     from stretto.solve.refused import told_of  # noqa: PLC0415 - nobody should need it
 
-    return told_of(error, job.problem.loop, job.problem.machine.name, ii)
+    job.bugs.append(told_of(error, job.problem.loop, job.problem.machine.name, ii))
 
 
 # Registers --------------------------------------------------------------------------------
@@ -443,14 +457,19 @@ def _spilled(asked: _Asked, failed: ScheduleAnalysis | None) -> ScheduleAnalysis
     why = next((r.reason for r in refused if r.limit == "registers"), "")
     proved = failed is not None and _refuted(failed)
     told = SPILLS if proved else f"{UNKEPT}{why and f' ({why})'}"
-    spare = asked.job().verified(
-        replace(asked.chosen, generator=found.generator, rule=found.rule),
-        found.schedule,
-        seated_by={p.op: (p.rung, p.arm) for p in found.placements},
-        refused=found.refused,
-        warnings=(told,),
-        spilled=spilled,
-    )
+    job = asked.job()
+    try:
+        spare = job.verified(
+            replace(asked.chosen, generator=found.generator, rule=found.rule),
+            found.schedule,
+            seated_by={p.op: (p.rung, p.arm) for p in found.placements},
+            refused=found.refused,
+            warnings=(told,),
+            spilled=spilled,
+        )
+    except IllegalScheduleError as error:
+        _tell(job, error, found.ii)
+        return None
     return _late(spare) if found.overdue else spare
 
 
@@ -473,10 +492,26 @@ def _generate(job: Job, progress: Progress | None) -> ScheduleAnalysis:
         from stretto.solve.outside import asked  # noqa: PLC0415 - few ask somebody else
 
         return asked(job)
-    serial_schedule = cache(lambda: _serial_schedule(job))
-    if job.chosen.generator == SERIAL:
-        at_hand = serial_schedule()[1]
-        return job.failure((at_hand,)) if isinstance(at_hand, Refusal) else job.serially(at_hand)
+    if job.chosen.generator != SERIAL:
+        return _search(job, cache(lambda: _serial_schedule(job)), progress)
+    ii, at_hand = _serial_schedule(job)
+    if isinstance(at_hand, Refusal):
+        if job.chosen.firm:
+            return job.failure((at_hand,))
+        return _search(job.searching(), lambda: (ii, at_hand), progress)
+    try:
+        return job.serially(at_hand)
+    except IllegalScheduleError as error:
+        _tell(job, error, ii)
+        return _next_best(job, Refusal(ii, REFUSED_TOO), progress)
+
+
+def _search(
+    job: Job,
+    serial_schedule: Callable[[], tuple[int, SerialResult | Refusal]],
+    progress: Progress | None,
+) -> ScheduleAnalysis:
+    """What the ladder finds, or the serial schedule."""
     from stretto.generate.search import Found, search  # noqa: PLC0415 - serial loops need none
 
     try:
@@ -490,8 +525,8 @@ def _generate(job: Job, progress: Progress | None) -> ScheduleAnalysis:
         try:
             analysis = job.found(found)
         except IllegalScheduleError as error:
-            told = _told(job, error, found.placement.ii)
-            analysis = _next_best(job, told, serial_schedule()[1], progress)
+            _tell(job, error, found.placement.ii)
+            analysis = _next_best(job, serial_schedule()[1], progress)
     else:
         at_hand = serial_schedule()[1]
         if isinstance(at_hand, Refusal):
@@ -506,7 +541,7 @@ def _generate(job: Job, progress: Progress | None) -> ScheduleAnalysis:
 
 
 def _next_best(
-    job: Job, told: str, at_hand: SerialResult | Refusal, progress: Progress | None
+    job: Job, at_hand: SerialResult | Refusal, progress: Progress | None
 ) -> ScheduleAnalysis:
     """What the verifier accepts, where it refused the best: less and less is asked of the search.
 
@@ -515,25 +550,36 @@ def _next_best(
     from stretto.generate.search import search  # noqa: PLC0415
 
     for without in LEFT_OUT:
-        other = job.leaving_out(without)
+        other = job.searching().leaving_out(without)
         serial_ii = at_hand.ii
         found = search(other.problem, job.bounds, lambda: serial_ii, progress)  # noqa: B023
         if found.placement is not None:
             try:
-                return _warned(other.found(found), told)
+                return other.found(found)
             except IllegalScheduleError:
                 continue
-    if isinstance(at_hand, Refusal):
-        return _warned(job.failure((at_hand,)), told)
+    return job.failure((at_hand,)) if isinstance(at_hand, Refusal) else _serially(job, at_hand)
+
+
+def _serially(
+    job: Job, result: SerialResult, refused: tuple[Refusal, ...] = (), told: str = ""
+) -> ScheduleAnalysis:
+    """The serial schedule; none where the verifier refuses that too."""
     try:
-        return _warned(job.serially(at_hand), told)
-    except IllegalScheduleError:
-        refusal = Refusal(at_hand.ii, "the verifier refuses the serial schedule too")
-        return _warned(job.failure((refusal,)), told)
+        return job.serially(result, refused, told)
+    except IllegalScheduleError as error:
+        _tell(job, error, result.ii)
+        return job.failure((*refused, Refusal(result.ii, REFUSED_TOO)))
 
 
 def _warned(analysis: ScheduleAnalysis, told: str) -> ScheduleAnalysis:
     return replace(analysis, warnings=(*analysis.warnings, Note(Place(analysis.loop), told)))
+
+
+def _with_bugs(analysis: ScheduleAnalysis, bugs: Sequence[str]) -> ScheduleAnalysis:
+    for text in dict.fromkeys(bugs):
+        analysis = _warned(analysis, text)
+    return analysis
 
 
 def _late(analysis: ScheduleAnalysis) -> ScheduleAnalysis:
@@ -568,7 +614,7 @@ def _fallen_back(job: Job, found: Found, at_hand: SerialResult | Refusal) -> Sch
         return job.failure(found.refused if told else (*found.refused, at_hand))
     ended = "found nothing better in time" if found.overdue else "found nothing"
     told = f"the search {ended} up to II {at_hand.ii}: this is the serial schedule"
-    return job.serially(at_hand, found.refused, told)
+    return _serially(job, at_hand, found.refused, told)
 
 
 # Proving ----------------------------------------------------------------------------------
@@ -597,7 +643,8 @@ def _prove(
             raise
         analysis, stopped = at_hand, True
     except IllegalScheduleError as error:
-        analysis, stopped = _warned(at_hand, _told(job, error, at_hand.ii or last)), False
+        _tell(job, error, at_hand.ii or last)
+        analysis, stopped = at_hand, False
     if stopped and not analysis.success:
         raise KeyboardInterrupt
     if stopped:
