@@ -78,10 +78,18 @@ def test_every_row_of_the_tier_two_and_of_the_cells_is_bound_or_dominated() -> N
     ("path", "value", "message"),
     [
         ("cells[2].value", 2, r"cells\[2\]\.value: error: is 2; `slots\.dual_alu\.capacity` is 3"),
-        ("slots.alu_or_fmaheavy.capacity", 7, r"cells\[7\]\.value: error: is 6; `slots\.alu_or_fma"),
+        (
+            "slots.alu_or_fmaheavy.capacity",
+            7,
+            r"cells\[7\]\.value: error: is 6; `slots\.alu_or_fma",
+        ),
         ("cells[0].value", 22, r"cells\[0\]\.value: error: is 22; `tags` is 23"),
         ("cells[1].of", "slots.nobody", r"cells\[1\]\.of: error: no number stands there"),
-        ("families.transport.latency", 6, r"tags\[14\]\.latency: error: is 7; family `transport` h"),
+        (
+            "families.transport.latency",
+            6,
+            r"tags\[14\]\.latency: error: is 7; family `transport` h",
+        ),
         ("tags[0].latency", 5, r"tags\[0\]\.latency: error: is 5; family `alu_or_fma` has 4"),
     ],
 )

@@ -36,8 +36,9 @@ ARMS = ("permute", "fuse", "retry", "cost-based")
 
 COSTS = ("feasibility", "pipe-slot", "spill", "bank", "structural", "anchors")
 """The components of the cost vector, in order."""
-RECOVERIES = ("table", "group")
-"""Gates whose recovery can be left out: to bump a seat, to reorder a group."""
+RECOVERIES = ("depth", "table", "group")
+"""Gates that can be left out: the depth horizon; and the ways to recover, to bump a seat and to
+reorder a group."""
 PARTS = (
     *RUNGS,
     *(f"arm:{arm}" for arm in ARMS),
