@@ -45,7 +45,9 @@ def table() -> str:
         strict = strictly(loop)
         whole = told(stretto.schedule(loop, without=others, strict=strict))
         lacking = told(lacking_part(loop, part))
-        among = "the arms, strictly" if strict else "the arms alone" if "rau" in others else "all parts"
+        among = (
+            "the arms, strictly" if strict else "the arms alone" if "rau" in others else "all parts"
+        )
         lines.append(f"| `{part}` | {whole} | {lacking} | {among} |")
     return "\n".join(lines) + "\n"
 

@@ -32,7 +32,7 @@ from stretto.generate.seating.evaluators import (
     pipe_slot,
     seating,
 )
-from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, TileType, Use, Value
+from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, TileType, Value
 from stretto.machine import Budget, Machine, Slot, load_machine
 from stretto.problem.banks import claimants
 from stretto.resources.prepare import resolve

@@ -1,8 +1,8 @@
 """Figures that a machine's documents give more than once: each stands in one place of its file.
 
-    [tier2.smem_bytes]  of = "budgets.smem.bytes"          read there: another budget, another row
-    [[cells]]           at_least = "slots.dual_alu.capacity"    a fan-out that the capacity dominates
-    [[tags]]            0x1C 7 on tp_smem_rd      families.transport 7, encodings 7
+    [tier2.smem_bytes]  of = "budgets.smem.bytes"    read there: another budget, another row
+    [[cells]]  at_least = "slots.dual_alu.capacity"    a fan-out that the capacity dominates
+    [[tags]]   0x1C 7 on tp_smem_rd                    as family transport has, and encodings
 
 So a figure that is changed changes results, or is refused with what it contradicts.
 """

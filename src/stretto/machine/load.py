@@ -24,7 +24,7 @@ from time import time_ns
 from typing import Literal, TypeVar
 
 from stretto.document import Cursor, each, one_of, parse_toml
-from stretto.errors import DocumentError, MachineError, nearest
+from stretto.errors import MachineError, nearest
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
 from stretto.machine.agreement import check_latencies, figure
