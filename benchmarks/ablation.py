@@ -23,9 +23,9 @@ PAGE = ROOT / "docs" / "ladder.md"
 BEGIN, END = "<!-- ablation -->\n", "<!-- /ablation -->\n"
 
 
-def told(analysis: ScheduleAnalysis) -> str:
+def told(analysis: ScheduleAnalysis | None) -> str:
     """What a schedule takes."""
-    if not analysis.success or analysis.pressure is None:
+    if analysis is None or not analysis.success or analysis.pressure is None:
         return "none found"
     used = sum(space.used for space in analysis.memory)
     spills = ", spills" if spilling(analysis) else ""
@@ -37,14 +37,17 @@ def told(analysis: ScheduleAnalysis) -> str:
 
 def table() -> str:
     """One row a part."""
-    from test_loops import beside, load  # noqa: PLC0415 - beside the loops, not on the path
+    from test_loops import beside, lacking_part, load, strictly  # noqa: PLC0415 - beside the loops, not on the path
 
     lines = ["| part | its loop, with all parts | without it | among |", "|---|---|---|---|"]
     for part in PARTS:
         loop, others = load(part), beside(part)
-        whole = told(stretto.schedule(loop, without=others))
-        lacking = told(stretto.schedule(loop, without=[part, *others]))
-        among = "the arms alone" if others else "all parts"
+        strict = strictly(loop)
+        whole = told(stretto.schedule(loop, without=others, strict=strict))
+        lacking = told(lacking_part(loop, part))
+        among = (
+            "the arms, strictly" if strict else "the arms alone" if "rau" in others else "all parts"
+        )
         lines.append(f"| `{part}` | {whole} | {lacking} | {among} |")
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from stretto.generate.seating.fusing import may_fuse
 from stretto.generate.seating.gates import snapshot
 from stretto.generate.seating.orders import orders
 from stretto.generate.seating.partial import Partial
-from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
+from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Storage, Use
 from stretto.machine import Machine, Slot, load_machine
 
 MACHINE = Machine("m", "", (Slot(1, "s", 1), Slot(2, "t", 1), Slot(3, "shared", 1, fusion_cap=3)))
@@ -254,22 +255,28 @@ def test_an_operation_without_a_seat_is_dead() -> None:
     assert made.snap.dead == {1}
 
 
-def test_bank_caps_veto() -> None:
+@pytest.mark.parametrize(("before", "seated"), [(0, 4), (1, 3)])
+def test_bank_caps_veto(before: int, seated: int) -> None:
+    """A fifth buffer of the iteration, or a fourth of the one before, finds no seat."""
     machine = load_machine("blackwell")
-    slots = ("tp_smem_rd", "tp_smem_wr", "tp_tmem_rd", "tp_tmem_wr")
-    ops = tuple(Op(s, "k", uses=(Use(s, 4),), latency=1) for s in slots)
-    problem = make_problem(Loop("l", ops), machine, Options())
+    names = [f"b{i}" for i in range(seated + 1)]
+    ops = tuple(Op(name, "k", writes=(name,), uses=(), latency=4) for name in names)
+    memory = tuple(Storage(name, "tmem", 8) for name in names)
+    problem = make_problem(Loop("l", ops, (), memory), machine, Options())
     partial = Partial(problem, 4)
-    for i in range(3):
-        partial.seat((i,), 4, "test")
-    made = Bench(partial, Scorer(problem, 4), snapshot(partial), [3])
-    made.snap.reach.low[3] = 4
+    for i in range(seated):
+        partial.seat((i,), 4 * before, "test")
+    made = Bench(partial, Scorer(problem, 4), snapshot(partial), [seated])
+    made.snap.reach.low[seated] = made.snap.reach.high[seated] = 4 * before
     assert cost_based(made) is None
     found = propose(made, ("permute",))
     assert found is not None
-    assert found.start == 4
+    assert found.start == 4 * before
     made.veto = True
     assert propose(made, ("permute",)) is None
+    made.scorer.caps = None
+    assert propose(made, ("permute",)) is not None
+    assert cost_based(made) is not None
 
 
 @given(generated.problems(), st.integers(2, 8), st.integers(0, 3))

@@ -31,10 +31,10 @@ from stretto.generate.seating.evaluators import (
     bank_pressure,
     pipe_slot,
     seating,
-    threshold,
 )
-from stretto.loop import Loop, Op, Operand, TileType, Use, Value
+from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, TileType, Value
 from stretto.machine import Budget, Machine, Slot, load_machine
+from stretto.problem.banks import claimants
 from stretto.resources.prepare import resolve
 from stretto.solution.views import placements
 from stretto.solution.views import register_lives as all_lives
@@ -42,8 +42,12 @@ from stretto.solution.views import register_lives as all_lives
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+def blackwell() -> Machine:
+    return load_machine("blackwell")
+
+
 def four_op() -> Problem:
-    machine = load_machine("blackwell")
+    machine = blackwell()
     text = (EXAMPLES / "four_op.json").read_text()
     loop = resolve(parse_loop("four_op.json", text), machine).loop
     return make_problem(loop, machine, Options())
@@ -94,67 +98,105 @@ def test_costs_compare_component_by_component() -> None:
     assert CostVector(0, 0, 0, 3, 2, 800) < CostVector(0, 0, 0, 3, 2, 900)
 
 
-# Threshold search ---------------------------------------------------------------------------
-
-
-@given(st.integers(-5, 200), st.integers(-5, 60), st.integers(-5, 200))
-def test_threshold_finds_the_first_true(flips: int, low: int, high: int) -> None:
-    asked: list[int] = []
-
-    def probe(value: int) -> bool:
-        asked.append(value)
-        return value >= flips
-
-    wanted = next((v for v in range(low, high + 1) if v >= flips), None)
-    assert threshold(probe, low, high) == wanted
-    assert all(low <= v <= high for v in asked)
-    if wanted is not None:
-        assert len(asked) <= 2 * (wanted - low + 1).bit_length() + 2
-
-
 # Bank pressure ------------------------------------------------------------------------------
 
 
-def transports() -> Machine:
-    return load_machine("blackwell")
-
-
 @st.composite
-def transport_seatings(draw: st.DrawFn) -> Seating:
-    slots = ["tp_smem_rd", "tp_smem_wr", "tp_tmem_rd", "tp_tmem_wr", "tma"]
-    ops: list[Op] = []
-    for i in range(draw(st.integers(1, 6))):
-        chosen = draw(st.lists(st.sampled_from(slots), max_size=2, unique=True))
-        uses = tuple(Use(s, draw(st.integers(0, 9)), draw(st.integers(0, 3))) for s in chosen)
-        ops.append(Op(f"op{i}", "k", uses=uses, latency=1))
-    problem = make_problem(Loop("l", tuple(ops)), transports(), Options())
-    starts = {op.name: draw(st.integers(0, 20)) for op in ops if draw(st.booleans())}
+def buffered_seatings(draw: st.DrawFn) -> Seating:
+    """Operations that hand buffers of both memories on, some of them seated."""
+    count = draw(st.integers(1, 6))
+    storages: list[Storage] = []
+    writes: list[list[str]] = [[] for _ in range(count)]
+    reads: list[list[Access]] = [[] for _ in range(count)]
+    for n in range(draw(st.integers(1, 6))):
+        fixed = draw(st.booleans())
+        storages.append(Storage(f"b{n}", draw(st.sampled_from(["smem", "tmem"])), 8, fixed))
+        for who in draw(st.lists(st.integers(0, count - 1), max_size=2, unique=True)):
+            writes[who].append(f"b{n}")
+        for who in draw(st.lists(st.integers(0, count - 1), max_size=3, unique=True)):
+            reads[who].append(Access(f"b{n}", draw(st.integers(0, 2))))
+    ops = tuple(
+        Op(
+            f"op{i}",
+            "k",
+            reads=tuple(reads[i]),
+            writes=tuple(writes[i]),
+            uses=(),
+            latency=draw(st.integers(0, 9)),
+        )
+        for i in range(count)
+    )
+    problem = make_problem(Loop("l", ops, (), tuple(storages)), blackwell(), Options())
+    starts = {op.name: draw(st.integers(0, 20)) for op in ops}
     return seating(problem, draw(st.integers(1, 8)), starts)
 
 
-@given(transport_seatings())
-def test_bank_pressure_counts_cells(seats: Seating) -> None:
+@given(buffered_seatings())
+def test_bank_pressure_counts_cycles(seats: Seating) -> None:
+    loop = seats.problem.loop
+    at = dict(zip(seats.problem.names, seats.starts, strict=True))
     inside, carried = [0] * seats.ii, [0] * seats.ii
-    for i, start in enumerate(seats.starts):
-        for use in seats.problem.vectors[i].uses:
-            if start is None or not use.slot.startswith("tp_"):
-                continue
-            for k in range(use.offset, use.end):
-                (inside if start + k < seats.ii else carried)[(start + k) % seats.ii] += 1
+    for storage in loop.storages:
+        writers = [op for op in loop.ops if storage.name in op.writes]
+        reads = [(op, r.distance) for op in loop.ops for r in op.reads if r.storage == storage.name]
+        if storage.fixed:
+            reads = [(op, 0) for op, _ in reads]
+        if storage.space == "smem" and (
+            storage.fixed or not writers or all(op in writers for op, _ in reads)
+        ):
+            continue  # no pipe
+        begin = min((at[op.name] or 0 for op in writers or [op for op, _ in reads]), default=0)
+        ends = [(at[op.name] or 0) + op.completion for op in writers]
+        ends += [(at[op.name] or 0) + op.completion + seats.ii * d for op, d in reads]
+        for cycle in range(begin, max(ends, default=0)):
+            (inside if cycle < seats.ii else carried)[cycle % seats.ii] += 1
     assert bank_pressure(seats) == (max(inside), max(carried))
-    assert cost(seats).bank == max(inside) + max(carried)
 
 
-def test_a_fused_group_is_one_claimant_and_holds_as_long_as_its_longest() -> None:
-    ops = tuple(Op(f"r{i}", "k", uses=(Use("tp_smem_rd", 3 + i),), latency=1) for i in range(2))
-    problem = make_problem(Loop("l", ops), transports(), Options())
-    assert bank_pressure(Seating(problem, 9, [0, 0], {})) == (2, 0)
-    assert bank_pressure(Seating(problem, 9, [0, 0], {0: (0, 1)})) == (1, 0)
-    assert bank_pressure(Seating(problem, 9, [6, 6], {0: (0, 1)})) == (1, 1)
+def claims(*ops: Op, storages: tuple[Storage, ...] = ()) -> list[tuple[str, str]]:
+    """Who claims something, and in which space."""
+    return [(room.name, room.space) for room in claimants(Loop("l", ops, (), storages))]
 
 
-def test_bank_caps_come_from_the_published_cells() -> None:
-    caps = bank_caps(transports())
+def test_a_buffer_of_tensor_memory_claims_a_bank_and_a_pipe_a_barrier() -> None:
+    memory = (
+        Storage("s", "tmem", 8),
+        Storage("acc", "tmem", 8, fixed=True),
+        Storage("ring", "smem", 8),
+        Storage("own", "smem", 8),
+        Storage("table", "smem", 8, fixed=True),
+        Storage("regs", "register", 8),
+    )
+    fill = Op("fill", "k", writes=("s", "acc", "ring", "own", "table", "regs"))
+    drain = Op("drain", "k", reads=tuple(Access(s) for s in ("s", "acc", "ring", "table", "regs")))
+    wanted = [("s", "tmem"), ("acc", "tmem"), ("ring", "smem")]
+    assert claims(fill, drain, storages=memory) == wanted
+
+
+def test_a_pipe_that_is_written_down_claims_a_barrier() -> None:
+    at = (Operand("it", 1),)
+    ops = (
+        Op("acquire", "async.pipeline.producer_acquire", at),
+        Op("commit", "async.pipeline.producer_commit", at),
+        Op("wait", "async.pipeline.consumer_wait", at),
+        Op("release", "async.pipeline.consumer_release", at),
+        Op("other", "async.pipeline.consumer_wait", (Operand("more", 1),)),
+    )
+    (room,) = claimants(Loop("l", ops))
+    assert (room.name, room.space, room.writers) == ("it", "pipe", (0, 1))
+    assert room.readers == ((2, 0), (3, 0))
+
+
+def test_a_stated_bank_without_a_buffer_is_a_claim() -> None:
+    def read(name: str, **facts: int | str) -> Op:
+        return Op(name, "async.tmem_load", facts=Facts(**facts))  # pyright: ignore[reportArgumentType]
+
+    ops = (read("a", bank=0, buffer="tmem"), read("b", bank=0, buffer="smem"), read("c", bank=1))
+    assert claims(*ops) == [("a", "tmem")]
+
+
+def test_bank_caps_are_limits_of_the_machine() -> None:
+    caps = bank_caps(blackwell())
     assert caps == BankCaps(4, 3)
     assert bank_cost((4, 3), caps) == 7
     assert bank_cost((5, 0), caps) is None

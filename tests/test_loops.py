@@ -1,7 +1,8 @@
 """Every rung, every arm and every way of the search earns its place: a loop worse off without it.
 
 `tests/loops/NAME.json` is named after the part: `initial.json` after a rung, `arm-fuse.json` after
-an arm, which the public function can leave out; `press.json` after a method of the search.
+an arm, which the public function can leave out; `press.json` after a method of the search. A loop
+with an operation that is pending is scheduled strictly: then the arms alone seat it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import pytest
 
 import stretto
 from documents import parse_loop
-from stretto import Loop, ScheduleAnalysis
-from stretto.generate.problem import IMPROVE, RETRIES, TIES
+from stretto import Loop, ScheduleAnalysis, StrettoError
+from stretto.generate.problem import IMPROVE, RETRIES, TIES, Options, make_problem
+from stretto.generate.seating.evaluators import BANK_CAPS, bank_pressure, seating
 from stretto.generate.seating.partial import Partial
+from stretto.machine import load_machine
+from stretto.machine.settings import Setting, with_settings
+from stretto.resources.prepare import resolve
 from stretto.solve import PARTS
 
 LOOPS = Path(__file__).parent / "loops"
@@ -59,16 +64,33 @@ def beside(part: str) -> tuple[str, ...]:
     return ("rau", IMPROVE, *also) if part in ALONE else also
 
 
+def strictly(loop: Loop) -> bool:
+    """Whether something is pending, so that only arms may seat the loop."""
+    return any(op.constraint.pending for op in loop.ops)
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_earns_its_place(part: str) -> None:
     loop = load(part)
-    whole = stretto.schedule(loop, without=beside(part))
+    strict = strictly(loop)
+    whole = stretto.schedule(loop, without=beside(part), strict=strict)
     assert whole.success
     assert whole.generator == ("exact" if part == RETRIES else "cost-based")
-    seated = whole if part == IMPROVE else stretto.schedule(loop, without=[IMPROVE, *beside(part)])
+    seated = whole
+    if part != IMPROVE:
+        seated = stretto.schedule(loop, without=[IMPROVE, *beside(part)], strict=strict)
     assert names(seated, part), [(p.op, p.rung, p.arm) for p in seated.placements]
-    lacking = stretto.schedule(loop, without=[part, *beside(part)])
-    assert not lacking.success or worth(lacking) > worth(whole)
+    lacking = lacking_part(loop, part)
+    assert lacking is None or worth(lacking) > worth(whole)
+
+
+def lacking_part(loop: Loop, part: str) -> ScheduleAnalysis | None:
+    """What is found without a part; None: nothing."""
+    try:
+        found = stretto.schedule(loop, without=[part, *beside(part)], strict=strictly(loop))
+    except StrettoError:
+        return None
+    return found if found.success else None
 
 
 def worth(analysis: ScheduleAnalysis) -> tuple[int, bool, int, int, int]:
@@ -79,6 +101,50 @@ def worth(analysis: ScheduleAnalysis) -> tuple[int, bool, int, int, int]:
     spills = budget is not None and peak > budget
     used = sum(space.used for space in analysis.memory)
     return analysis.ii, spills, analysis.stage_count, used, peak
+
+
+# Caps of banks and barriers -----------------------------------------------------------------
+
+LIFTED = 99
+"""More than any loop claims."""
+
+
+def capped(loop: Loop, *lifted: str) -> tuple[ScheduleAnalysis, tuple[int, int]]:
+    """What arms find on blackwell with some of its caps lifted, and its claims."""
+    caps: dict[str, Setting] = {f"limits.{name}.value": LIFTED for name in lifted}
+    found = stretto.schedule(
+        loop, with_settings("blackwell", caps, {}), strict=True, without=[RETRIES]
+    )
+    assert found.ii is not None
+    machine = load_machine("blackwell", {})
+    problem = make_problem(resolve(loop, machine).loop, machine, Options())
+    return found, bank_pressure(seating(problem, found.ii, starts_of(found)))
+
+
+def starts_of(found: ScheduleAnalysis) -> dict[str, int]:
+    return {placed.op: placed.start for placed in found.placements}
+
+
+@pytest.mark.parametrize(("half", "cap"), [(0, 4), (1, 3)])
+def test_either_cap_of_banks_and_barriers_vetoes(half: int, cap: int) -> None:
+    """Two products an iteration, nine buffers and pipes: without a cap, one more is claimed."""
+    loop = load("arm:cost-based")
+    assert BANK_CAPS == ("bank_claims_in_iteration", "bank_claims_carried")
+    with_both, claims = capped(loop)
+    assert claims[half] == cap
+    assert "cost-based" in {placed.arm for placed in with_both.placements}
+    without_one, more = capped(loop, BANK_CAPS[half])
+    assert more[half] == cap + 1
+    assert starts_of(without_one) != starts_of(with_both)
+
+
+def test_a_cap_may_cost_cycles() -> None:
+    """A product whose left factor is rewritten would carry four claims at II 23."""
+    loop = load("bank-cap")
+    assert capped(loop)[0].ii == 25
+    assert capped(loop, BANK_CAPS[0])[0].ii == 25
+    found, claims = capped(loop, BANK_CAPS[1])
+    assert (found.ii, claims[1]) == (23, 4)
 
 
 def quality(loop: Loop) -> tuple[int, int]:
@@ -102,5 +168,5 @@ def test_every_way_of_the_search_earns_its_place(way: str, monkeypatch: pytest.M
 
 
 def test_no_loop_is_left_over() -> None:
-    expected = {f"{part.replace(':', '-')}.json" for part in (*PARTS, *WAYS)}
+    expected = {f"{part.replace(':', '-')}.json" for part in (*PARTS, *WAYS, "bank-cap")}
     assert {path.name for path in LOOPS.iterdir()} == expected

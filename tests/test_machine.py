@@ -9,7 +9,6 @@ import pytest
 
 from stretto.errors import DocumentError, MachineError
 from stretto.machine import Machine, load_machine, machine_names, read_machine
-from stretto.machine.machine import rounded
 
 MINIMAL = """
 [machine]
@@ -113,11 +112,13 @@ def test_blackwell_figures(blackwell: Machine) -> None:
     }
     assert {f.values[0] for f in blackwell.fences} == {1600, 2000}
     assert (blackwell.cost("spill_weight"), blackwell.cost("spill_cap")) == (17, 4096)
-    assert [blackwell.slot(name).id for name in blackwell.transports] == [15, 16, 17, 18]
+    caps = ("bank_claims_in_iteration", "bank_claims_carried")
+    assert [blackwell.limit(name) for name in caps] == [4, 3]
     assert [c.value for c in blackwell.cells] == [37, 4, 7, 37, 5, 1, 3, 6, 2]
     assert [c.index for c in blackwell.cells] == list(range(9))
     assert {f.name: f.values[0] for f in blackwell.tier2} == {
         "tmem_bytes": 262144,
+        "register_bytes": 262144,
         "alu_issue": 3,
         "smem_bytes": 232448,
         "alu_or_fma_issue": 4,
@@ -380,15 +381,6 @@ def test_a_tma_load_is_charged_under_both_transports(blackwell: Machine) -> None
     assert blackwell.encoding("tma_load").tags == (0x1C, 0x1D)
     assert blackwell.encoding("smem_read").tags == (0x1C,)
     assert blackwell.encoding("view").tags == ()
-
-
-@pytest.mark.parametrize(
-    ("entries", "size"), [(37, 64), (4, 8), (7, 16), (5, 8), (1, 2), (3, 8), (6, 16), (2, 4)]
-)
-def test_capacities_are_rounded_to_tables_below_three_quarters(entries: int, size: int) -> None:
-    assert rounded(entries) == size
-    assert 4 * entries < 3 * size
-    assert size == 2 or 4 * entries >= 3 * size // 2
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,72 @@ def test_a_setting_changes_its_value_and_nothing_else() -> None:
     assert replace(changed, budgets=plain.budgets) == plain
     assert digest(changed) != digest(plain)
     assert load_machine("b200-pipes") == plain
+
+
+def figures(machine: Machine) -> dict[str, int]:
+    """The published capacities of a machine, by what they are called."""
+    cells = {f"cells[{cell.index}]": cell.value for cell in machine.cells}
+    return cells | {row.name: row.values[0] for row in machine.tier2}
+
+
+BLACKWELL = Path(str(resources.files("stretto.machine"))) / "targets" / "blackwell.toml"
+PUBLISHED = tomllib.loads(BLACKWELL.read_text(encoding="utf-8"))
+BOUND = [
+    *((f"cells[{row['index']}]", row["of"]) for row in PUBLISHED["cells"] if "of" in row),
+    *((name, row["of"]) for name, row in PUBLISHED["tier2"].items()),
+]
+
+
+@pytest.mark.parametrize(("name", "path"), BOUND)
+def test_a_published_capacity_is_the_figure_of_its_rule(name: str, path: str) -> None:
+    """What honours a row is where its number stands: both change, or neither."""
+    plain = load_machine("blackwell", {})
+    before = figures(plain)
+    changed = with_settings("blackwell", {path: before[name] + 2}, {})
+    assert figures(changed)[name] == before[name] + 2
+    rules = (changed.slots, changed.pools, changed.budgets)
+    assert rules != (plain.slots, plain.pools, plain.budgets)
+    row = name if name.startswith("cells") else f"tier2.{name}"
+    with pytest.raises(StrettoError, match="value"):
+        with_settings("blackwell", {f"{row}.value": before[name] + 2}, {})
+
+
+def test_every_row_of_the_tier_two_and_of_the_cells_is_bound_or_dominated() -> None:
+    rows = [*PUBLISHED["cells"], *PUBLISHED["tier2"].values()]
+    assert [row for row in rows if ("of" in row) == ("value" in row)] == []
+    assert [row for row in rows if "value" in row and "at_least" not in row] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("cells[2].value", 2, r"cells\[2\]\.value: error: is 2; `slots\.dual_alu\.capacity` is 3"),
+        (
+            "slots.alu_or_fmaheavy.capacity",
+            7,
+            r"cells\[7\]\.value: error: is 6; `slots\.alu_or_fma",
+        ),
+        ("cells[0].value", 22, r"cells\[0\]\.value: error: is 22; `tags` is 23"),
+        ("cells[1].of", "slots.nobody", r"cells\[1\]\.of: error: no number stands there"),
+        (
+            "families.transport.latency",
+            6,
+            r"tags\[14\]\.latency: error: is 7; family `transport` h",
+        ),
+        ("tags[0].latency", 5, r"tags\[0\]\.latency: error: is 5; family `alu_or_fma` has 4"),
+    ],
+)
+def test_a_figure_that_contradicts_another_is_refused(
+    path: str, value: Setting, message: str
+) -> None:
+    with pytest.raises(DocumentError, match=message):
+        with_settings("blackwell", {path: value}, {})
+
+
+def test_a_row_with_two_numbers_is_refused() -> None:
+    text = 'extends = "blackwell"\n[machine]\nname = "x"\n[tier2.alu_issue]\nvalue = 4\n'
+    with pytest.raises(DocumentError, match=r"it stands in `slots\.dual_alu\.capacity`: change it"):
+        read_machine("my.toml", text, {})
 
 
 def test_a_setting_goes_through_names_with_dots() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib import resources
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,8 @@ from stretto.materialize import (
     Waiter,
     materialize,
 )
-from stretto.materialize.program import Direct, Issue, Stored, Through
+from stretto.materialize.dataflow import Dataflow, Group
+from stretto.materialize.program import Acquire, Direct, Issue, Stored, Through
 from stretto.simulate import simulate
 
 
@@ -60,6 +62,26 @@ def test_in_place_updates_join_the_group_of_what_they_update() -> None:
     half = pipe(program, "Pipe_o_acc_1")
     assert (half.producers, half.consumers) == (("store_o",), (Consumer("pv"),))
     assert whole.ring == half.ring == "o_acc"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_owner_decides_where_a_slot_is_waited_for(
+    mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before `store_o` writes the sum, the first of its group: `pv` would be too late."""
+
+    def waits(program: Program) -> list[str]:
+        kernel = [i for agent in program.agents for i in agent.stream.kernel]
+        return [i.op for i in kernel if isinstance(i, Acquire) and i.pipe == "Pipe_o_acc"]
+
+    assert waits(ready("attention_forward").program(mode)) == ["store_o"]
+    groups = Dataflow._groups  # pyright: ignore[reportPrivateUsage]
+
+    def owned_by_the_last(self: Dataflow, *asked: Any) -> list[Group]:
+        return [replace(group, owner=group.commits) for group in groups(self, *asked)]
+
+    monkeypatch.setattr(Dataflow, "_groups", owned_by_the_last)
+    assert waits(ready("attention_forward").program(mode)) == ["pv"]
 
 
 def test_views_join_their_origin_and_are_seen_through_by_the_reader() -> None:

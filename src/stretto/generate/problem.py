@@ -13,7 +13,8 @@ from stretto.deadline import NEVER, Deadline
 from stretto.loop import Loop
 from stretto.loop.parts import cached_property
 from stretto.machine import Machine
-from stretto.problem import Compiled, compile_loop
+from stretto.problem import Compiled, Room, compile_loop
+from stretto.problem.banks import claimants
 
 RUNGS = (
     "rau",
@@ -37,8 +38,9 @@ ARMS = ("permute", "fuse", "retry", "cost-based")
 
 COSTS = ("feasibility", "pipe-slot", "spill", "bank", "structural", "anchors")
 """The components of the cost vector, in order."""
-RECOVERIES = ("table", "group")
-"""Gates whose recovery can be left out: to bump a seat, to reorder a group."""
+RECOVERIES = ("depth", "table", "group")
+"""Gates that can be left out: the depth horizon; and the ways to recover, to bump a seat and to
+reorder a group."""
 PARTS = (
     *RUNGS,
     *(f"arm:{arm}" for arm in ARMS),
@@ -108,6 +110,11 @@ class Problem(Compiled):
     def pending(self) -> tuple[bool, ...]:
         """Operations that are to be seated last."""
         return tuple(op.constraint.pending for op in self.loop.ops)
+
+    @cached_property
+    def claimants(self) -> tuple[Room, ...]:
+        """What claims a bank of tensor memory or a named barrier."""
+        return claimants(self.loop)
 
     @cached_property
     def instant(self) -> dict[int, frozenset[int]]:

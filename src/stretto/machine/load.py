@@ -24,9 +24,10 @@ from time import time_ns
 from typing import Literal, TypeVar
 
 from stretto.document import Cursor, each, one_of, parse_toml
-from stretto.errors import DocumentError, MachineError, nearest
+from stretto.errors import MachineError, nearest
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
+from stretto.machine.agreement import check_latencies, figure
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.machine import (
     CYCLES,
@@ -146,6 +147,7 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
     known = _Known(slots, pools)
     budgets, notes = _budgets(top, environment)
     encodings = top.opt("encodings", lambda c: _named(c, known.encoding), ())
+    figures = partial(_named, read=partial(_figure, top))
     machine = Machine(
         name=head.get("name").text(),
         title=head.opt("title", Cursor.text, ""),
@@ -157,17 +159,16 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
         agents=top.opt("agents", lambda c: _named(c, known.agent), ()),
         families=top.opt("families", lambda c: _named(c, known.family), ()),
         tags=top.opt("tags", each(known.tag), ()),
-        cells=top.opt("cells", each(_cell), ()),
-        tier2=top.opt("tier2", lambda c: _named(c, _figure), ()),
-        anchors=top.opt("anchors", lambda c: _named(c, _figure), ()),
-        ceilings=top.opt("ceilings", lambda c: _named(c, _figure), ()),
-        fences=top.opt("fences", lambda c: _named(c, _figure), ()),
-        costs=top.opt("costs", lambda c: _named(c, _figure), ()),
-        limits=top.opt("limits", lambda c: _named(c, _figure), ()),
-        timings=top.opt("timings", lambda c: _named(c, _figure), ()),
+        cells=top.opt("cells", each(partial(_cell, top)), ()),
+        tier2=top.opt("tier2", figures, ()),
+        anchors=top.opt("anchors", figures, ()),
+        ceilings=top.opt("ceilings", figures, ()),
+        fences=top.opt("fences", figures, ()),
+        costs=top.opt("costs", figures, ()),
+        limits=top.opt("limits", figures, ()),
+        timings=top.opt("timings", figures, ()),
         measured=head.opt("measured", Cursor.text, ""),
         unit=head.opt("unit", one_of(*UNITS), CYCLES),
-        transports=head.opt("transports", known.slot_list, ()),
         pipelining=head.opt("pipelining", known.slot_list, None),
         demands=top.opt("demands", known.demands, ()),
         fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),
@@ -176,7 +177,7 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
     )
     head.done()
     top.done()
-    _check_tags(top, machine)
+    check_latencies(top, machine)
     return machine
 
 
@@ -273,25 +274,23 @@ def _budgets(
     return top.opt("budgets", lambda c: _named(c, budget), ()), tuple(notes)
 
 
-def _cell(row: Cursor) -> Cell:
-    return row.record(
-        Cell,
-        "index value meaning enforced_by",
-        index=Cursor.natural,
-        value=Cursor.natural,
-        meaning=Cursor.text,
-        enforced_by=Cursor.text,
-        source=Cursor.text,
+def _cell(top: Cursor, row: Cursor) -> Cell:
+    return Cell(
+        index=row.get("index").natural(),
+        value=figure(top, row),
+        meaning=row.get("meaning").text(),
+        enforced_by=row.get("enforced_by").text(),
+        source=_source(row),
     )
 
 
-def _figure(name: str, row: Cursor) -> Figure:
+def _figure(top: Cursor, name: str, row: Cursor) -> Figure:
     if row.has("values"):
         values = tuple(item.natural() for item in row.get("values").items())
         if not values:
             raise row.get("values").fail("is empty", "expected one number or more")
     else:
-        values = (row.get("value").natural(),)
+        values = (figure(top, row),)
     return Figure(name, values, row.get("meaning").text(), _source(row))
 
 
@@ -424,35 +423,6 @@ class _Known:
 
 def _need(row: Cursor) -> Need:
     return row.record(Need, "condition why", condition=_condition, why=Cursor.text)
-
-
-def _check_tags(top: Cursor, machine: Machine) -> None:
-    """A tag of an encoding is a row of the latency table, and the two tell the same cost.
-
-    An encoding that holds the tag's slot for another time has a `note` that says why.
-    """
-    tags = {tag.tag: tag for tag in machine.tags}
-    for encoding in machine.encodings:
-        place = f"encodings.{encoding.name}"
-        for i, charged in enumerate(encoding.charges):
-            if charged not in tags:
-                message = f"is {charged:#04x}, which the tags section does not list"
-                where = f"{place}.charges[{i}]"
-                raise DocumentError(top.file, where, message, "add a row to `tags`")
-        if encoding.tag is None:
-            continue
-        tag = tags.get(encoding.tag)
-        if tag is None:
-            message = f"is {encoding.tag:#04x}, which the tags section does not list"
-            raise DocumentError(top.file, f"{place}.tag", message, "add a row to `tags`")
-        for i, use in enumerate(encoding.uses):
-            if use.slot not in tag.slots or use.duration.names or encoding.note:
-                continue
-            duration = use.duration.cost({})
-            if duration != tag.latency:
-                message = f"is {duration}; tag {tag.tag:#04x} has {tag.latency} on `{use.slot}`"
-                hint = "make them equal, or say in a `note` why they differ"
-                raise DocumentError(top.file, f"{place}.uses[{i}].duration", message, hint)
 
 
 # Machines that were read before -----------------------------------------------------------

@@ -26,17 +26,6 @@ REGISTER_BYTES = 4
 CYCLES = "cycles"
 
 
-def rounded(entries: int) -> int:
-    """The smallest power of two that holds so many entries while it is less than 3/4 full.
-
-    37 ──► 64      6 ──► 16      4 ──► 8      1 ──► 2
-    """
-    size = 1
-    while 4 * entries >= 3 * size:
-        size *= 2
-    return size
-
-
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A unit that operations hold."""
@@ -90,11 +79,6 @@ class Cell:
     enforced_by: str
     """The rule that honours it, or why none does."""
     source: str = ""
-
-    @property
-    def allocated(self) -> int:
-        """The table that is allocated for so many entries, see `rounded`."""
-        return rounded(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +236,14 @@ class Machine:
     costs: tuple[Figure, ...] = ()
     """Weights of the cost order that are the machine's to state: spill_weight, spill_cap."""
     limits: tuple[Figure, ...] = ()
-    """Caps on what a program may name: named_barriers."""
+    """Caps: on what a program may name (named_barriers), and on what the cost-based evaluator lets
+    pass (bank_claims_in_iteration, bank_claims_carried)."""
     timings: tuple[Figure, ...] = ()
     """What a prediction of whole kernels needs beside the rows: waits, arrivals, rates, clocks."""
     measured: str = ""
     """When and on what its numbers were measured, where they were."""
     unit: str = CYCLES
     """What its durations and latencies are: cycles of its clock, or weights that only compare."""
-    transports: tuple[str, ...] = ()
-    """Slots whose claimants make up the bank pressure."""
     pipelining: tuple[str, ...] | None = None
     """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
     fallback: str | None = None

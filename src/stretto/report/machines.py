@@ -28,7 +28,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "encodings": [_encoding(encoding) for encoding in machine.encodings],
         "families": as_json(machine.families),
         "tags": as_json(machine.tags),
-        "cells": [as_json(cell) | {"allocated": cell.allocated} for cell in machine.cells],
+        "cells": as_json(machine.cells),
         "tier2": as_json(machine.tier2),
         "anchors": as_json(machine.anchors),
         "ceilings": as_json(machine.ceilings),
@@ -38,7 +38,6 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
         "timings": as_json(machine.timings),
         "measured": machine.measured,
         "unit": machine.unit,
-        "transports": as_json(machine.transports),
         "pipelining": as_json(machine.pipelining),
         "fallback": machine.fallback,
         "warnings": as_json(machine.notes),
@@ -134,7 +133,7 @@ def machine_to_text(machine: Machine) -> list[str]:
         ("fences", machine.fences),
         ("anchors beside those of the slots", machine.anchors),
         ("weights of the cost order", machine.costs),
-        ("limits of a program", machine.limits),
+        ("limits", machine.limits),
         ("timings of whole kernels", machine.timings),
     ):
         lines += _figures(title, figures)
@@ -194,10 +193,10 @@ def _capacities(machine: Machine) -> list[str]:
     """The published capacity vector, and the hard inequalities beside it."""
     lines: list[str] = []
     if machine.cells:
-        rows = [("cell", "value", "allocated", "meaning", "honoured by")]
+        rows = [("cell", "value", "meaning", "honoured by")]
         for c in machine.cells:
-            rows.append((str(c.index), str(c.value), str(c.allocated), c.meaning, c.enforced_by))
-        lines += ["", "capacity vector", *columns(rows, "  ", right=(0, 1, 2))]
+            rows.append((str(c.index), str(c.value), c.meaning, c.enforced_by))
+        lines += ["", "capacity vector", *columns(rows, "  ", right=(0, 1))]
     return lines + _figures("tier-2 capacities", machine.tier2)
 
 

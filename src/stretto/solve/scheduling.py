@@ -341,6 +341,8 @@ def _shortened(job: Job, best: ScheduleAnalysis) -> ScheduleAnalysis:
     That is where stages are tied to each other, registers are few, or hardly anything is to move.
     """
     problem, each = job.problem, EACH[job.problem.options.effort]
+    if problem.options.strict and any(problem.pending):
+        return best  # the solver seats in no order
     blind = problem.staged or problem.registers.bound or problem.size <= TINY
     if not each or not blind or problem.size > SOLVED or too_many_uses(problem.loop):
         return best

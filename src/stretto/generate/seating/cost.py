@@ -18,6 +18,7 @@ from stretto.generate.problem import COSTS, Problem
 from stretto.generate.seating.evaluators import (
     BankCaps,
     Seating,
+    alive,
     bank_caps,
     bank_cost,
     bank_pressure,
@@ -26,7 +27,7 @@ from stretto.generate.seating.evaluators import (
 )
 from stretto.machine import Machine
 from stretto.problem import Room, fused_vector
-from stretto.problem.paths import earliest, not_before
+from stretto.problem.paths import earliest
 from stretto.resources.table import Conflict, ReservationTable
 from stretto.solution.views import profile
 from stretto.vocabulary.spaces import REGISTERS
@@ -122,7 +123,7 @@ def spill(seats: Seating, always: int, lives: Sequence[Room]) -> int:
     if budget is None or budget.bytes is None:
         return 0
     ii, limit = seats.ii, budget.bytes // budget.unit
-    spans = [(life.bytes, *span) for life in lives if (span := _span(seats, life)) is not None]
+    spans = [(life.bytes, *span) for life in lives if (span := alive(seats, life)) is not None]
     most = always + sum(size * -(-(end - begin) // ii) for size, begin, end in spans)
     if -(-most // budget.unit) <= limit:
         return 0
@@ -133,21 +134,6 @@ def spill(seats: Seating, always: int, lives: Sequence[Room]) -> int:
             at = live[bisect_right(cycles, start % ii) - 1]
             total += surcharge(machine, -(-at // budget.unit), limit)
     return min(machine.cost("spill_cap"), total)
-
-
-def _span(seats: Seating, life: Room) -> tuple[int, int] | None:
-    """Begin and end of one instance; None: no writer is seated."""
-    starts, completion = seats.starts, seats.problem.completion
-    begins = [(s, s + completion[w]) for w in life.writers if (s := starts[w]) is not None]
-    if not begins:
-        return None
-    begin, end = min(b for b, _ in begins), max(e for _, e in begins)
-    for reader, distance in life.readers:
-        start = starts[reader]
-        if start is None:
-            start = not_before(seats.problem.preds[reader], starts, seats.ii)
-        end = max(end, start + completion[reader] + seats.ii * distance)
-    return begin, end
 
 
 # Structural distance and anchors ------------------------------------------------------------

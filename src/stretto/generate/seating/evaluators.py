@@ -1,26 +1,26 @@
-"""Two evaluators that rank placements, and the threshold search they are asked through.
+"""Two evaluators that rank placements.
 
     II 8         row  0 1 2 3 4 5 6 7
-    in iteration      2 2 2 2 2 2 2 1     load and read, started at 0: at most 2
-    carried           1 1 1 1 1 1 1 ·     write, started at 8: at most 1        bank pressure 3
+    in iteration      2 2 2 2 2 2 2 2     the loaded tile and the accumulator: at most 2
+    carried           1 1 1 1 1 1 1 1     the accumulator, ready at 16: at most 1   bank pressure 3
 
-Both only probe. They take any placement, a partial or an illegal one included: what cannot be is
+Both only look. They take any placement, a partial or an illegal one included: what cannot be is
 the business of the first cost component.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stretto.generate.problem import Problem
 from stretto.generate.seating.partial import Partial
 from stretto.machine import Machine
-from stretto.problem import fused_vector
-from stretto.resources.table import Counters, arc
+from stretto.problem import Room
+from stretto.problem.paths import not_before
 
-IN_ITERATION_CELL, CARRIED_CELL = 1, 6
-"""Cells of a machine's published capacity vector that cap the two halves of the bank pressure."""
+BANK_CAPS = ("bank_claims_in_iteration", "bank_claims_carried")
+"""Limits of a machine that cap the two halves of the bank pressure."""
 
 
 class Seating(NamedTuple):
@@ -60,31 +60,6 @@ def holds(seats: Seating) -> Iterable[tuple[tuple[int, ...], int]]:
             yield seats.fused.get(i, (i,)), start
 
 
-def threshold(probe: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The smallest number from `low` to `high` at which a monotone predicate holds; None: none.
-
-    Gallop, then halve: J. Bentley and A. Yao, "An almost optimal algorithm for unbounded
-    searching" (1976). It asks about 2 log2(answer - low) times. Only for predicates that stay
-    true once they are: II feasibility is not one.
-    """
-    if low > high:
-        return None
-    last, step = low, 1
-    while not probe(last):
-        if last == high:
-            return None
-        low = last + 1
-        last = min(high, last + step)
-        step *= 2
-    while low < last:
-        middle = (low + last) // 2
-        if probe(middle):
-            last = middle
-        else:
-            low = middle + 1
-    return last
-
-
 # Bank pressure ------------------------------------------------------------------------------
 
 
@@ -96,49 +71,60 @@ class BankCaps(NamedTuple):
 
 
 def bank_caps(machine: Machine) -> BankCaps | None:
-    """The caps a machine publishes; None: it has no capacity vector."""
-    cells = {cell.index: cell.value for cell in machine.cells}
-    if IN_ITERATION_CELL not in cells or CARRIED_CELL not in cells:
-        return None
-    return BankCaps(cells[IN_ITERATION_CELL], cells[CARRIED_CELL])
+    """The caps a machine states; None: it has no bank evaluator."""
+    inside, carried = (machine.limit(name) for name in BANK_CAPS)
+    return None if inside is None or carried is None else BankCaps(inside, carried)
 
 
 def bank_pressure(seats: Seating) -> tuple[int, int]:
-    """Most claimants of the transports in one row: (in iteration, carried).
+    """Most claimants of banks and barriers in one row: (in iteration, carried).
 
-    A cell is in iteration when ``start + k < II``; the others are still held when the next
-    iteration has begun. A fused group is one claimant.
+    A cycle before the II is in iteration; whoever still claims from there on is carried into the
+    next. Only what is seated counts: a claim begins with its first writer's seat.
     """
-    ii, problem = seats.ii, seats.problem
-    transports = problem.machine.transports
-    if not transports:
+    problem = seats.problem
+    if bank_caps(problem.machine) is None:
         return 0, 0
-    inside, carried = Counters(ii), Counters(ii)
-    claims = 0
-    for members, start in holds(seats):
-        for use in fused_vector(problem, members).uses:
-            if use.slot in transports and use.duration:
-                first, end = start + use.offset, start + use.end
-                _count(inside, first, min(end, ii))
-                _count(carried, max(first, ii), end)
-                claims += 1 + use.duration // ii
-    return _largest_row(inside, claims), _largest_row(carried, claims)
+    spans = [span for claim in problem.claimants if (span := alive(seats, claim)) is not None]
+    inside = [(begin, min(end, seats.ii)) for begin, end in spans]
+    carried = [(max(begin, seats.ii), end) for begin, end in spans]
+    return _largest_row(inside, seats.ii), _largest_row(carried, seats.ii)
 
 
-def _count(rows: Counters, first: int, end: int) -> None:
-    """One more claimant in the rows of the cells from `first` to `end`, half open."""
-    if end <= first:
-        return
-    turns, rest = divmod(end - first, rows.cycles)
-    rows.add(rows.full, turns)
-    if rest:
-        rows.add(arc(first % rows.cycles, rest, rows.cycles), 1)
+def _largest_row(spans: Iterable[tuple[int, int]], ii: int) -> int:
+    """How many of the spans, half open, meet in one modulo cycle at most."""
+    always = 0
+    changes: dict[int, int] = {}
+    for begin, end in spans:
+        if end <= begin:
+            continue
+        whole, rest = divmod(end - begin, ii)
+        always += whole
+        if rest:
+            first, last = begin % ii, (begin + rest) % ii
+            changes[first] = changes.get(first, 0) + 1
+            changes[last] = changes.get(last, 0) - 1
+            always += last < first
+    most = here = 0
+    for cycle in sorted(changes):
+        here += changes[cycle]
+        most = max(most, here)
+    return always + most
 
 
-def _largest_row(rows: Counters, claims: int) -> int:
-    found = threshold(lambda cap: not rows.above(cap), 0, claims)
-    assert found is not None, "no row has more claimants than there are claims"
-    return found
+def alive(seats: Seating, room: Room) -> tuple[int, int] | None:
+    """First and last cycle of one instance, half open; None: no writer is seated."""
+    starts, completion = seats.starts, seats.problem.completion
+    begins = [(s, s + completion[w]) for w in room.writers if (s := starts[w]) is not None]
+    if not begins:
+        return None
+    begin, end = min(b for b, _ in begins), max(e for _, e in begins)
+    for reader, distance in room.readers:
+        start = starts[reader]
+        if start is None:
+            start = not_before(seats.problem.preds[reader], starts, seats.ii)
+        end = max(end, start + completion[reader] + seats.ii * distance)
+    return begin, end
 
 
 def bank_cost(pressure: tuple[int, int], caps: BankCaps | None) -> int | None:
@@ -146,7 +132,7 @@ def bank_cost(pressure: tuple[int, int], caps: BankCaps | None) -> int | None:
     inside, carried = pressure
     if caps is not None and (inside > caps.in_iteration or carried > caps.carried):
         return None
-    return threshold(lambda cap: inside + carried <= cap, 0, inside + carried)
+    return inside + carried
 
 
 # Pipe slots ---------------------------------------------------------------------------------
@@ -160,7 +146,4 @@ def pipe_slot(distances: Iterable[int], ii: int) -> int:
     predecessor reaches the operation. Whether its footprint fits the table was asked before: no
     seat is scored that the third gate refuses.
     """
-    farthest = max(distances, default=0)
-    found = threshold(lambda slack: farthest - ii <= slack, 0, max(0, farthest))
-    assert found is not None, "a slack of the whole distance is always enough"
-    return found
+    return max(0, max(distances, default=0) - ii)

@@ -90,7 +90,7 @@ def deepest(problem: Problem) -> int:
 def within_horizon(problem: Problem, i: int, snap: Snapshot) -> bool:
     """G2: an operation's own depth limit, if it has one, lies within the horizon."""
     limit = problem.loop.ops[i].constraint.max_depth
-    return limit is None or limit <= snap.horizon
+    return limit is None or limit <= snap.horizon or not problem.wants("gate:depth")
 
 
 def gates(partial: Partial, snap: Snapshot, i: int, start: int, *, alone: bool) -> Verdict:
