@@ -200,6 +200,7 @@ def _facts(row: Cursor) -> Facts:
         bytes=Cursor.natural,
         accumulates=Cursor.boolean,
         scratch=Cursor.natural,
+        memory_range=_bounds,
         cluster=Cursor.boolean,
         tag=Cursor.natural,
     )

@@ -303,6 +303,8 @@ def variables(
             known[name] = fact
     if facts.bounds is not None:
         known["lower"], known["upper"] = facts.bounds
+    if facts.memory_range is not None:
+        known["first_byte"], known["last_byte"] = facts.memory_range
     for name in ("cluster", "accumulates"):
         said: bool | None = getattr(facts, name)
         if said is not None:

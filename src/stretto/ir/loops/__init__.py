@@ -3,6 +3,7 @@
     func @gemm { scf.for ... }                    ──►  gemm
     func @attention { scf.for { scf.for } }       ──►  attention.0, attention.1 (the inner one)
 
+    addresses  what is known of them: facts of what touches global memory
     flow       where a value comes from: views, bodies, buffers; what is read, and how far back
     storages   what is read and written, and the storages that makes
     body       one scf.for
@@ -23,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
@@ -43,6 +45,7 @@ from stretto.ir.attributes import (
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect import name_of
 from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
+from stretto.ir.loops.addresses import Addresses
 from stretto.ir.loops.body import Body, BodyReader, Inner
 from stretto.ir.loops.flow import BufferHomes, UnreadableError, around, constant_of
 from stretto.ir.loops.storages import Names
@@ -146,6 +149,11 @@ class _ModuleReader:
     )
     wrong: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
+    @cached_property
+    def addresses(self) -> Addresses:
+        """What is known of the module's accesses to global memory."""
+        return Addresses(self.parsed)
+
     def read(self) -> LoopsOfModule:
         self.place = {op: i for i, op in enumerate(self.parsed.module.walk())}
         if not self.parsed.verified:
@@ -225,9 +233,15 @@ class _ModuleReader:
         for inner in op.body.block.walk():
             if isinstance(inner, ForOp) and _enclosing_loop(inner) is op:
                 self.inner[inner] = self._inner(inner, machine)
-        body = BodyReader(op, stated, self.homes, self.place, self.inner, self.parsed.written).read(
-            name
-        )
+        body = BodyReader(
+            op,
+            stated,
+            self.homes,
+            self.place,
+            self.inner,
+            self.parsed.written,
+            self.addresses.of,
+        ).read(name)
         if not body.loop.ops:
             raise UnreadableError(op, "its body has no operations")
         self.wrong += [

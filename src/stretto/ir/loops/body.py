@@ -96,7 +96,9 @@ class BodyReader:
         place: dict[Operation, int],
         inner: dict[ForOp, Inner],
         written: Callable[[Operation], Written | None] | None = None,
+        known: Callable[[Operation], Facts] | None = None,
     ) -> None:
+        self._known = known
         self._written = written
         self._for = for_op
         self._stated = stated
@@ -229,7 +231,7 @@ class BodyReader:
             demands=stated.demands,
             latency=stated.latency,
             encoding=stated.encoding,
-            facts=self._facts(op, stated.facts),
+            facts=self._facts(op, item.stated),
             constraint=stated.constraint,
             agent=stated.agent,
             parent=stated.parent
@@ -255,11 +257,15 @@ class BodyReader:
                     if made in self._value_names:
                         yield Operand(self._value_names[made], flow[1])
 
-    def _facts(self, op: Operation, stated: Facts) -> Facts:
+    def _facts(self, op: Operation, stated: StatedOp) -> Facts:
+        """Those that are stated; else what follows from its addresses."""
+        facts = stated.op.facts
         # Machines cost a copy by where it goes; the storages it touches do not always tell.
-        if isinstance(op, CopyOp) and stated.buffer is None:
-            return replace(stated, buffer=buffer_of(op.result.type))
-        return stated
+        if isinstance(op, CopyOp) and facts.buffer is None:
+            return replace(facts, buffer=buffer_of(op.result.type))
+        if self._known is None or "facts" in stated.given:
+            return facts
+        return self._known(op)
 
     def _grouped(self, item: Scheduled, op: Op) -> Op:
         """Whoever fills a buffer whose allocation has a group is led by it, unless it says by whom.

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from stretto.ir.kernels.reading import kernels_of
+from stretto.ir.kernels.functions import analysed_kernels
 from stretto.ir.telling import parsed_of, tell
 from stretto.kernel.axes import analyse
 
@@ -29,7 +29,7 @@ class AxisAnalysis(ModulePass):
         """Analyse every function of a module."""
         del ctx
         parsed = parsed_of(op)
-        for found in kernels_of(parsed):
+        for found in analysed_kernels(parsed):
             axes = analyse(found.kernel)
             for number, (value, kept) in enumerate(found.values.items()):
                 axis = axes.get(kept)
