@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from stretto.loop import (
     Access,
     Constraint,
     Dependence,
+    Facts,
     Loop,
     LoopError,
     Op,
@@ -84,9 +86,11 @@ def test_all_kernels_ship() -> None:
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_a_kernel_is_the_loop_of_its_json_twin(path: Path) -> None:
-    loops, notes = read_mlir(path.name, path.read_text(encoding="utf-8"))
+    """But for what follows from addresses, which the twin has not."""
+    (loop,), notes = read_mlir(path.name, path.read_text(encoding="utf-8"))
     twin = path.with_suffix(".json")
-    assert loops == (parse_loop(twin.name, twin.read_text(encoding="utf-8")),)
+    ops = tuple(replace(op, facts=Facts(bank=op.facts.bank)) for op in loop.ops)
+    assert replace(loop, ops=ops) == parse_loop(twin.name, twin.read_text(encoding="utf-8"))
     assert notes == ()
 
 

@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, Operation
 
@@ -41,6 +42,8 @@ from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
 CONSTRAINT = "tileas.schedule.constraint."
+PROMISES = ("divisibility", "lower", "upper")
+"""What may be stated of an argument of a function."""
 FORCE_SERIAL = "force_serial_execution"
 SCHEDULE = "nv_tile.aws."
 
@@ -136,6 +139,30 @@ def stated_loop(op: ForOp) -> StatedLoop:
 
 def verify_attributes(op: Operation) -> list[AttributeFault]:
     """Every fault of our attributes on one operation."""
+    if isinstance(op, FuncOp):
+        return [*_of_arguments(op), *_of_others(op)]
+    return _of_others(op)
+
+
+def _of_arguments(op: FuncOp) -> Iterator[AttributeFault]:
+    """What is promised of a function's arguments."""
+    for number, row in enumerate(op.arg_attrs or ()):
+        for name, said in row.data.items():
+            told = f"argument {number}: `{name}`"
+            field, value = name.removeprefix(STATED), plain(said)
+            if not name.startswith(STATED):
+                continue
+            if field not in (*PROMISES, "name"):
+                yield name, f"{told} is unknown; {_nearest(field, (*PROMISES, 'name'), STATED)}"
+            elif field == "name" and not _is_word(value):
+                yield name, f"{told} is {said}; expected a string"
+            elif field == "divisibility" and not _natural(said):
+                yield name, f"{told} is {said}; expected a whole number of at least 1"
+            elif field in PROMISES and type(value) is not int:
+                yield name, f"{told} is {said}; expected a whole number"
+
+
+def _of_others(op: Operation) -> list[AttributeFault]:
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
     faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from stretto.errors import StrettoError
-from stretto.ir.attributes import STATED
+from stretto.ir.attributes import PROMISES, STATED
 from stretto.ir.dialect import name_of
 from stretto.ir.dialect.types import (
     PointerType,
@@ -46,9 +46,8 @@ from stretto.vocabulary.spaces import GLOBAL, REGISTERS
 _SEGMENTS = "operandSegmentSizes"
 _ENDS = {"func.return": "tile.return"}
 _NOWHERE = tree.Location("<module>")
-TRITON = "tt."
-PROMISES = ("divisibility", "lower", "upper")
-"""What may be stated of an argument of a function, as `stretto.` or as Triton does."""
+_TRITON = "tt."
+"""As what Triton states the divisibility of an argument."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def analysed_kernels(parsed: Parsed) -> tuple[KernelInModule, ...]:
     functions = _functions(parsed)
     if not functions:
         return (_Reader(parsed, parsed.module.body.block, None, analysed=True).kernel(),)
-    return tuple(_Reader(parsed, op.body.block, op, analysed=True).kernel() for op in functions)
+    return tuple(_Reader(parsed, op.body.blocks[0], op, analysed=True).kernel() for op in functions)
 
 
 def _functions(parsed: Parsed) -> list[func.FuncOp]:
@@ -139,7 +138,7 @@ class _Reader:
             said = promised[i].data if i < len(promised) else {}
             divisor, lower, upper = (
                 number.value.data
-                if isa(number := said.get(STATED + name, said.get(TRITON + name)), IntegerAttr)
+                if isa(number := said.get(STATED + name, said.get(_TRITON + name)), IntegerAttr)
                 else None
                 for name in PROMISES
             )
