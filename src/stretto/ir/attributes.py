@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -134,7 +134,18 @@ def stated_loop(op: ForOp) -> StatedLoop:
         for name in (TRIP_COUNT, LENGTH)
     )
     loop = read_loop(Cursor("", "", {**_LOOP, **row}))
+    if serial_function(op):
+        loop = replace(loop, force_serial=True)
     return StatedLoop(loop, frozenset(row), trips, length)
+
+
+def serial_function(op: Operation) -> bool:
+    """Whether an operation is, or is inside of, a function that forces serial execution."""
+    at: Operation | None = op
+    while at is not None and not isinstance(at, FuncOp):
+        at = at.parent_op()
+    serial = None if at is None else at.attributes.get(CONSTRAINT + FORCE_SERIAL)
+    return serial is not None and plain(serial) is True
 
 
 def verify_attributes(op: Operation) -> list[AttributeFault]:
@@ -200,8 +211,9 @@ def _unknown(op: Operation) -> Iterator[AttributeFault]:
 def _unknown_constraint(op: Operation, name: str) -> Iterator[AttributeFault]:
     constraint = name.removeprefix(CONSTRAINT)
     if name.startswith(CONSTRAINT) and constraint == FORCE_SERIAL:
-        if not isinstance(op, ForOp):
-            yield name, f"`{FORCE_SERIAL}` belongs on a loop, not on `{name_of(op)}`"
+        if not isinstance(op, ForOp | FuncOp):
+            told = f"`{FORCE_SERIAL}` belongs on a loop or a function, not on `{name_of(op)}`"
+            yield name, told
         elif plain(op.attributes[name]) not in (True, False):
             yield name, f"`{name}` is {op.attributes[name]}; expected true or false, or no value"
     elif not name.startswith(CONSTRAINT) or constraint not in CONSTRAINTS:

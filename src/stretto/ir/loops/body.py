@@ -289,13 +289,20 @@ class BodyReader:
     def _banked(self, ops: list[Op]) -> tuple[Op, ...]:
         """Operations that read one copy of one buffer get one bank, unless their facts are stated.
 
-        Banks are numbered as they are met; numbers that somebody states are left out.
+        The bank that the buffer's allocation states, which others may have as well. Else banks are
+        numbered as they are met; numbers that somebody states are left out.
         """
         readers: dict[Access, list[int]] = {}
+        owners = {name: root.owner for name, root in self._storages.roots().items()}
+        stated = {n: stated_op(o).op.facts.bank for n, o in owners.items() if _allocates(o)}
         for i, (op, item) in enumerate(zip(ops, self._body, strict=True)):
             if opcode(op.kind).banked and len(op.reads) == 1 and "facts" not in item.stated.given:
-                readers.setdefault(op.reads[0], []).append(i)
-        said = {op.facts.bank for op in ops}
+                bank = stated.get(op.reads[0].storage)
+                if bank is None:
+                    readers.setdefault(op.reads[0], []).append(i)
+                else:
+                    ops[i] = replace(op, facts=replace(op.facts, bank=bank))
+        said = {op.facts.bank for op in ops} | set(stated.values())
         free = (number for number in count() if number not in said)
         for alike in readers.values():
             if len(alike) > 1:
