@@ -300,8 +300,8 @@ def _made_already(op: Operation) -> str | None:
     """Why a loop is not one to be pipelined, if it is not."""
     if any(isinstance(at, ProgramOp) for at in around(op)):
         return "it is part of a program already"
-    body = op.regions[0].blocks.first if op.regions else None
-    if body is not None and any(isinstance(inside, WorkTileInfoOp) for inside in body.ops):
+    bodies = [block for region in op.regions for block in region.blocks]
+    if any(isinstance(inside, WorkTileInfoOp) for body in bodies for inside in body.ops):
         return "it goes over work tiles; the loops inside it are pipelined"
     return None
 
