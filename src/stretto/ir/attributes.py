@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.scf import ForOp
+from xdsl.dialects.scf import ForOp, WhileOp
 from xdsl.ir import Attribute, Operation
 
 from stretto.document import Cursor
@@ -42,6 +42,8 @@ from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
 CONSTRAINT = "tileas.schedule.constraint."
+LOOPS = (ForOp, WhileOp, FuncOp)
+"""What may have attributes of a loop: a function without loops is gone through like one."""
 PROMISES = ("divisibility", "lower", "upper")
 """What may be stated of an argument of a function."""
 FORCE_SERIAL = "force_serial_execution"
@@ -124,15 +126,21 @@ def stated_op(op: Operation) -> StatedOp:
     return StatedOp(read_op(Cursor("", "", {**_OP, **row})), frozenset(row)) if row else NOTHING
 
 
-def stated_loop(op: ForOp) -> StatedLoop:
+def stated_turns(op: Operation) -> tuple[int | None, int | None]:
+    """How often a loop goes round, and its cycles in all, as far as they are stated."""
+    turns, cycles = (
+        _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
+        for name in (TRIP_COUNT, LENGTH)
+    )
+    return turns, cycles
+
+
+def stated_loop(op: Operation) -> StatedLoop:
     """What is stated of a loop; DocumentError unless `verify_attributes` is content."""
     row: dict[str, Any] = {}
     for _, part in _loop_parts(op):
         row |= part
-    trips, length = (
-        _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
-        for name in (TRIP_COUNT, LENGTH)
-    )
+    trips, length = stated_turns(op)
     loop = read_loop(Cursor("", "", {**_LOOP, **row}))
     if serial_function(op):
         loop = replace(loop, force_serial=True)
@@ -179,7 +187,7 @@ def _of_others(op: Operation) -> list[AttributeFault]:
     faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]
     if not faults:
         faults = [*_refused(read_op, _OP, _op_parts(op))]
-    if isinstance(op, ForOp) and not faults:
+    if isinstance(op, LOOPS) and not faults:
         faults = [
             *_refused(read_loop, _LOOP, _loop_parts(op)),
             *_not_naturals(op, STATED, (TRIP_COUNT, LENGTH)),
@@ -191,7 +199,7 @@ def _of_others(op: Operation) -> list[AttributeFault]:
 
 
 def _unknown(op: Operation) -> Iterator[AttributeFault]:
-    loop = isinstance(op, ForOp)
+    loop = isinstance(op, LOOPS)
     for name in op.attributes:
         if name.startswith(STATED):
             fields = ON_LOOP if loop else OP_FIELDS
@@ -223,7 +231,7 @@ def _unknown_constraint(op: Operation, name: str) -> Iterator[AttributeFault]:
 
 def _unknown_schedule(op: Operation, name: str) -> Iterator[AttributeFault]:
     word, on_loop = name.removeprefix(SCHEDULE), (*COUNTED, *NAMED, *COMPOSED)
-    if word in on_loop and not isinstance(op, ForOp):
+    if word in on_loop and not isinstance(op, LOOPS):
         yield name, f"`{name}` belongs on a loop, not on `{name_of(op)}`"
     elif word in COUNTED and not _natural(op.attributes[name]):
         yield name, f"`{name}` is {op.attributes[name]}; expected a whole number of at least 1"

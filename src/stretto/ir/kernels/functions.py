@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FileLineColLoc,
     FloatAttr,
     IntegerAttr,
@@ -135,7 +136,7 @@ class _Reader:
         promised = arg_attrs.data if arg_attrs else ()
         taken: set[str] = set()
         for i, argument in enumerate(self._block_of_all.args):
-            said = promised[i].data if i < len(promised) else {}
+            said = (promised[i] if i < len(promised) else DictionaryAttr({})).data
             divisor, lower, upper = (
                 number.value.data
                 if isa(number := said.get(STATED + name, said.get(_TRITON + name)), IntegerAttr)

@@ -41,7 +41,7 @@ class RunnableKernel:
 
 def runnable(parsed: Parsed, machine: Machine | None) -> tuple[RunnableKernel, ...]:
     """The kernels of a module."""
-    found = read_loops(parsed, machine)
+    found = read_loops(parsed, machine, regions=False)
     refuse_unencoded(parsed, found)
     left = tuple(item.reason.render() for item in found.left_alone)
     kernels: list[RunnableKernel] = []

@@ -90,8 +90,13 @@ class MaterializeSchedule(ModulePass):
                 self._left_alone(found, "it has no schedule to materialize")
             errors += found.faults
             return None
+        loop = speaker.found.for_op
+        if not isinstance(loop, ForOp):
+            why = "nothing goes round, so its schedule is its order; there is no program to make"
+            speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
+            return None
         try:
-            return self._materialize(found, analysis, errors)
+            return self._materialize(found, loop, analysis, errors)
         except UnwritableError as error:
             note = speaker.at(error.op, "note", error.reason)
             self._left_alone(found, f"it cannot be written as a program: {error.reason}", note)
@@ -103,7 +108,11 @@ class MaterializeSchedule(ModulePass):
         return None
 
     def _materialize(
-        self, found: PublishedLoop, analysis: ScheduleAnalysis, errors: list[Diagnostic]
+        self,
+        found: PublishedLoop,
+        loop: ForOp,
+        analysis: ScheduleAnalysis,
+        errors: list[Diagnostic],
     ) -> tuple[Original, Program] | None:
         persistent = self._persistent(found)
         ops = found.speaker.found.ops
@@ -119,7 +128,7 @@ class MaterializeSchedule(ModulePass):
             found.speaker.remark("Failure", "Illegal", message, Errors=len(told))
             errors += told
             return None
-        original = Original(found.speaker.found.for_op, ops, ready.loop)
+        original = Original(loop, ops, ready.loop)
         program = materialize(
             ready.loop,
             ready.machine,

@@ -57,7 +57,7 @@ ON_LOOP = (II, STAGE_COUNT, PIPELINE_DEPTH, GENERATOR, MACHINE, BOUNDS, TABLE, F
 """What a scheduled loop has itself. An inner loop is an operation of the outer one as well."""
 
 
-def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnalysis) -> None:
+def publish(for_op: Operation, ops: Mapping[str, Operation], analysis: ScheduleAnalysis) -> None:
     """Write a schedule onto its loop, in the place of any that is there."""
     withdraw(for_op)
     if not analysis.success or analysis.ii is None:
