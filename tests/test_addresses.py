@@ -88,6 +88,19 @@ def test_rows_and_promises_decide_about_descriptors(
     assert why in said
 
 
+@pytest.mark.parametrize("machine", ["b200-pipes", "h200"])
+def test_where_threads_do_no_copies_of_tiles_a_misaligned_one_is_refused(machine: str) -> None:
+    assert only(kernel(TMA), machine).op("t").facts.divisibility == 16
+    with pytest.raises(MlirError) as caught:
+        only(kernel(TMA, array="4096x4099xf16"), machine)
+    (told,) = caught.value.diagnostics
+    assert (told.line, told.column) == (11, 10)
+    assert told.message == (
+        "`t` (async.tiled_tma_load): cannot be tma_load: the address is not divisible by 16 bytes "
+        "(divisibility 2)"
+    )
+
+
 def test_a_coordinate_need_not_be_aligned_for_a_descriptor() -> None:
     op, _ = classified(kernel(TMA, step=1))
     assert op.encoding == "tma_load"
