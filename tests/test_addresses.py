@@ -12,8 +12,10 @@ import stretto
 from stretto.frontends.triton import read_ttir
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
+from stretto.ir.dialect.types import shape_of
 from stretto.ir.kernels.loops import lowered_module
 from stretto.ir.loops import read_loops
+from stretto.ir.loops.addresses import Addresses
 from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.ir.passes.axis_analysis import FACTS, AxisAnalysis
@@ -333,6 +335,75 @@ func.func @k(%A: !global, %c: i1, %n: i32) {
     loop = only(text)
     assert loop.op("t").facts.divisibility == 2
     assert loop.op("t").facts.bounds is None
+
+
+_ODD = """
+func.func @odd(%n: i32, %c: i1, %i: index) {
+  %z = arith.constant 0 : i32
+  %s = arith.constant 70 : i32
+  %a = arith.shli %n, %s : i32
+  %b = arith.shrsi %n, %z : i32
+  %d = arith.divsi %n, %z : i32
+  %r = arith.remsi %n, %z : i32
+  %u = arith.ceildivsi %n, %z : i32
+  %v = arith.index_cast %i : index to i32
+  %w = arith.trunci %n : i32 to i8
+  %x = arith.extui %w : i8 to i64
+  %k = arith.constant dense<[1, 2]> : tensor<2xi32>
+  %e = arith.constant dense<> : tensor<0xi32>
+  %q = scf.while (%t = %n) : (i32) -> i32 {
+    scf.condition(%c) %t : i32
+  } do {
+  ^bb0(%t: i32):
+    scf.yield %t : i32
+  }
+  func.return
+}
+"""
+
+
+def test_any_module_is_analysed() -> None:
+    """Every operation there is, well used and not: nothing of it stops the analysis."""
+    files = [*(EXAMPLES.parent / "tests" / "lit").rglob("*.mlir"), *EXAMPLES.glob("*.mlir")]
+    texts = [part for file in files for part in file.read_text("utf-8").split("// -----")]
+    seen = 0
+    for text in (_ODD, *texts):
+        try:
+            parsed = parse_module(text, "k.mlir", verify=False)
+        except MlirError:
+            continue
+        addresses = Addresses(parsed)
+        for value, axis in addresses.axes():
+            shape = shape_of(value.type) or ()
+            assert axis is None or len(axis.contiguity) == max(1, len(shape))
+        for op in parsed.module.walk():
+            addresses.of(op)
+        seen += 1
+    assert seen > 40
+
+
+@pytest.mark.parametrize("name", ["trunci", "extui", "ceildivsi", "floordivsi"])
+@pytest.mark.parametrize("number", [0, 8, 24, 100, 264])
+def test_widths_and_roundings_claim_what_holds(name: str, number: int) -> None:
+    """Of a number of which only the divisor is known, and of one that is known."""
+    divisor = number & -number or 64
+    into = {"trunci": "i8", "extui": "i64"}.get(name)
+    made = f"arith.{name} %n : i32 to {into}" if into else f"arith.{name} %n, %by : i32"
+    text = f"""func.func @k(%n: i32 {{stretto.divisibility = {divisor}, stretto.lower = 0,
+        stretto.upper = 300}}) {{
+  %by = arith.constant 24 : i32
+  %made = {made}
+  func.return
+}}"""
+    (axis,) = (a for v, a in Addresses(parse_module(text)).axes() if v.name_hint == "made")
+    assert axis is not None
+    wrapped = (number + 128) % 256 - 128
+    value = {"trunci": wrapped, "extui": number, "ceildivsi": -(-number // 24)}.get(
+        name, number // 24
+    )
+    assert value % axis.divisibility[0] == 0
+    assert axis.lower is None or axis.lower <= value
+    assert axis.upper is None or axis.upper >= value
 
 
 def test_a_module_without_functions_is_analysed() -> None:

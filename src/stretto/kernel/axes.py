@@ -155,8 +155,10 @@ class _Analysis:
                 for region in operation.regions:
                     self.region(region)
                 rule = _RULES.get(operation.name) or _RULES.get(_plain(operation.name))
-                if rule is not None and len(operation.results) == 1:
-                    operands = [self.of(value) for value in operation.operands]
+                operands = [self.of(value) for value in operation.operands]
+                alike = operands[1:] if _plain(operation.name) == "arith.select" else operands
+                spread = len({len(axis.contiguity) for axis in alike}) > 1
+                if rule is not None and len(operation.results) == 1 and not spread:
                     self.define(operation.result, rule(operation, operands))
                 elif _plain(operation.name) in _GRID:
                     self.define(operation.result, self._block(operation))

@@ -244,7 +244,6 @@ def _constant(value: Attribute) -> tree.Attribute:
     if isinstance(value, FloatAttr):
         return value.value.data
     if isa(value, DenseIntOrFPElementsAttr):
-        if value.is_splat():
-            return cast("int | float", value.get_values()[0])
-        return tuple(cast("tuple[int | float, ...]", value.get_values()))
+        numbers = tuple(cast("tuple[int | float, ...]", value.get_values()))
+        return numbers[0] if numbers and value.is_splat() else numbers
     raise StrettoError(f"a constant {value} cannot be run")
