@@ -96,7 +96,7 @@ def test_what_formulas_may_name_is_what_operations_have() -> None:
         "k",
         operands=(Operand("a"), Operand("b")),
         results=("c",),
-        facts=Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10, False),
+        facts=Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10, False, None, (0, 31)),
     )
     typed = {name: Value(name, TileType.parse(text)) for name, text in values.items()}
     known = variables(op, typed, {})

@@ -72,6 +72,7 @@ ROOMY = 1 << 20
 CYCLES = st.one_of(st.integers(0, 3), st.just(limits.CYCLES))
 FACTS = st.builds(
     Facts,
+    memory_range=st.none() | st.tuples(st.integers(0, 3), st.integers(4, 9)),
     contiguity=st.none() | st.integers(1, 9),
     divisibility=st.none() | st.integers(1, 9),
     constancy=st.none() | st.integers(1, 9),

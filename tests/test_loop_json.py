@@ -50,7 +50,7 @@ def test_round_trip_is_exact(problem: Problem) -> None:
 
 
 def test_every_field_survives() -> None:
-    facts = Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10, False, 11)
+    facts = Facts(1, 2, 3, (-4, 5), "tmem", 6, 7, 8, 9, True, 10, False, 11, (0, 63))
     assert None not in [getattr(facts, name) for name in Facts.__dataclass_fields__]
     loop = Loop(
         "l",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -30,7 +30,8 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.scf import ForOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp, WhileOp
 from xdsl.ir import Attribute, Operation
 
 from stretto.document import Cursor
@@ -41,6 +42,10 @@ from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
 CONSTRAINT = "tileas.schedule.constraint."
+LOOPS = (ForOp, WhileOp, FuncOp)
+"""What may have attributes of a loop: a function without loops is gone through like one."""
+PROMISES = ("divisibility", "lower", "upper")
+"""What may be stated of an argument of a function."""
 FORCE_SERIAL = "force_serial_execution"
 SCHEDULE = "nv_tile.aws."
 
@@ -121,27 +126,68 @@ def stated_op(op: Operation) -> StatedOp:
     return StatedOp(read_op(Cursor("", "", {**_OP, **row})), frozenset(row)) if row else NOTHING
 
 
-def stated_loop(op: ForOp) -> StatedLoop:
+def stated_turns(op: Operation) -> tuple[int | None, int | None]:
+    """How often a loop goes round, and its cycles in all, as far as they are stated."""
+    turns, cycles = (
+        _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
+        for name in (TRIP_COUNT, LENGTH)
+    )
+    return turns, cycles
+
+
+def stated_loop(op: Operation) -> StatedLoop:
     """What is stated of a loop; DocumentError unless `verify_attributes` is content."""
     row: dict[str, Any] = {}
     for _, part in _loop_parts(op):
         row |= part
-    trips, length = (
-        _natural(op.attributes[STATED + name]) if STATED + name in op.attributes else None
-        for name in (TRIP_COUNT, LENGTH)
-    )
+    trips, length = stated_turns(op)
     loop = read_loop(Cursor("", "", {**_LOOP, **row}))
+    if serial_function(op):
+        loop = replace(loop, force_serial=True)
     return StatedLoop(loop, frozenset(row), trips, length)
+
+
+def serial_function(op: Operation) -> bool:
+    """Whether an operation is, or is inside of, a function that forces serial execution."""
+    at: Operation | None = op
+    while at is not None and not isinstance(at, FuncOp):
+        at = at.parent_op()
+    serial = None if at is None else at.attributes.get(CONSTRAINT + FORCE_SERIAL)
+    return serial is not None and plain(serial) is True
 
 
 def verify_attributes(op: Operation) -> list[AttributeFault]:
     """Every fault of our attributes on one operation."""
+    if isinstance(op, FuncOp):
+        return [*_of_arguments(op), *_of_others(op)]
+    return _of_others(op)
+
+
+def _of_arguments(op: FuncOp) -> Iterator[AttributeFault]:
+    """What is promised of a function's arguments."""
+    for number, row in enumerate(op.arg_attrs or ()):
+        for name, said in row.data.items():
+            told = f"argument {number}: `{name}`"
+            field, value = name.removeprefix(STATED), plain(said)
+            if not name.startswith(STATED):
+                continue
+            if field not in (*PROMISES, "name"):
+                yield name, f"{told} is unknown; {_nearest(field, (*PROMISES, 'name'), STATED)}"
+            elif field == "name" and not _is_word(value):
+                yield name, f"{told} is {said}; expected a string"
+            elif field == "divisibility" and not _natural(said):
+                yield name, f"{told} is {said}; expected a whole number of at least 1"
+            elif field in PROMISES and type(value) is not int:
+                yield name, f"{told} is {said}; expected a whole number"
+
+
+def _of_others(op: Operation) -> list[AttributeFault]:
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
     faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]
     if not faults:
         faults = [*_refused(read_op, _OP, _op_parts(op))]
-    if isinstance(op, ForOp) and not faults:
+    if isinstance(op, LOOPS) and not faults:
         faults = [
             *_refused(read_loop, _LOOP, _loop_parts(op)),
             *_not_naturals(op, STATED, (TRIP_COUNT, LENGTH)),
@@ -153,7 +199,7 @@ def verify_attributes(op: Operation) -> list[AttributeFault]:
 
 
 def _unknown(op: Operation) -> Iterator[AttributeFault]:
-    loop = isinstance(op, ForOp)
+    loop = isinstance(op, LOOPS)
     for name in op.attributes:
         if name.startswith(STATED):
             fields = ON_LOOP if loop else OP_FIELDS
@@ -173,8 +219,9 @@ def _unknown(op: Operation) -> Iterator[AttributeFault]:
 def _unknown_constraint(op: Operation, name: str) -> Iterator[AttributeFault]:
     constraint = name.removeprefix(CONSTRAINT)
     if name.startswith(CONSTRAINT) and constraint == FORCE_SERIAL:
-        if not isinstance(op, ForOp):
-            yield name, f"`{FORCE_SERIAL}` belongs on a loop, not on `{name_of(op)}`"
+        if not isinstance(op, ForOp | FuncOp):
+            told = f"`{FORCE_SERIAL}` belongs on a loop or a function, not on `{name_of(op)}`"
+            yield name, told
         elif plain(op.attributes[name]) not in (True, False):
             yield name, f"`{name}` is {op.attributes[name]}; expected true or false, or no value"
     elif not name.startswith(CONSTRAINT) or constraint not in CONSTRAINTS:
@@ -184,7 +231,7 @@ def _unknown_constraint(op: Operation, name: str) -> Iterator[AttributeFault]:
 
 def _unknown_schedule(op: Operation, name: str) -> Iterator[AttributeFault]:
     word, on_loop = name.removeprefix(SCHEDULE), (*COUNTED, *NAMED, *COMPOSED)
-    if word in on_loop and not isinstance(op, ForOp):
+    if word in on_loop and not isinstance(op, LOOPS):
         yield name, f"`{name}` belongs on a loop, not on `{name_of(op)}`"
     elif word in COUNTED and not _natural(op.attributes[name]):
         yield name, f"`{name}` is {op.attributes[name]}; expected a whole number of at least 1"

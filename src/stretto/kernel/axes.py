@@ -128,7 +128,8 @@ class _Analysis:
 
     def define(self, value: Value, axis: Axis) -> None:
         if isinstance(element_of(value.type), Pointer) or _is_integer(value.type):
-            self.axes[value] = _fit(axis, value.type)
+            whole = len(axis.contiguity) == len(_dimensions(value.type))  # no scalar was spread
+            self.axes[value] = _fit(axis if whole else nothing_known(value.type), value.type)
 
     def of(self, value: Value) -> Axis:
         found = self.axes.get(value)
@@ -154,8 +155,10 @@ class _Analysis:
                 for region in operation.regions:
                     self.region(region)
                 rule = _RULES.get(operation.name) or _RULES.get(_plain(operation.name))
-                if rule is not None and len(operation.results) == 1:
-                    operands = [self.of(value) for value in operation.operands]
+                operands = [self.of(value) for value in operation.operands]
+                alike = operands[1:] if _plain(operation.name) == "arith.select" else operands
+                spread = len({len(axis.contiguity) for axis in alike}) > 1
+                if rule is not None and len(operation.results) == 1 and not spread:
                     self.define(operation.result, rule(operation, operands))
                 elif _plain(operation.name) in _GRID:
                     self.define(operation.result, self._block(operation))
@@ -182,6 +185,9 @@ class _Analysis:
         first, last, by = self.of(lower), self.of(upper), self.of(step)
         divisor = gcd(first.divisibility[0], by.divisibility[0])
         top = None if last.upper is None else last.upper - 1
+        if top is not None and by.constant and by.constant > 0 and first.constant is not None:
+            # The last turn begins where the steps lead, not just below the end.
+            top -= max(0, top - first.constant) % by.constant
         ones = (1,)
         self.define(index, Axis(ones, (divisor,), ones, first.lower, top))
         ends = self._round(body, carried, [self.of(value) for value in initial])
@@ -315,7 +321,7 @@ Rule = Callable[[Operation, Sequence[Axis]], Axis]
 
 
 def _constant(operation: Operation, _: Sequence[Axis]) -> Axis:
-    value = operation.attributes["value"]
+    value = operation.attributes.get("value")
     if isinstance(value, tuple):
         whole = [v for v in value if isinstance(v, int)]
         axis = nothing_known(operation.result.type)
@@ -503,6 +509,45 @@ def _divide(operation: Operation, operands: Sequence[Axis]) -> Axis:  # noqa: AR
     return Axis((1,) * len(runs), tuple(divisors), tuple(runs), lower, upper)
 
 
+def _divide_up(operation: Operation, operands: Sequence[Axis]) -> Axis:
+    """What divides without a rest divides alike; else one more at the most."""
+    a, b = operands
+    down, by = _divide(operation, operands), b.constant
+    exact = (
+        by is not None
+        and by > 0
+        and all(c == 1 and d % by == 0 for c, d in zip(a.contiguity, a.divisibility, strict=True))
+    )
+    if exact:
+        return down
+    ones = (1,) * len(a.contiguity)
+    upper = None if down.upper is None else down.upper + 1
+    return Axis(ones, ones, _constancy(a, b), down.lower, upper)
+
+
+def _unsigned(operation: Operation, operands: Sequence[Axis]) -> Axis:
+    """A wider number, filled up with zeros: the same, where it is not negative."""
+    (a,) = operands
+    return a if a.lower is not None and a.lower >= 0 else _cut(operation, a)
+
+
+def _narrowed(operation: Operation, operands: Sequence[Axis]) -> Axis:
+    """The same number as another type: what it has no room for is cut off."""
+    (a,) = operands
+    before, after = (element_of(v.type) for v in (operation.operands[0], operation.result))
+    wider = isinstance(before, Scalar) and isinstance(after, Scalar) and before.bits <= after.bits
+    known = a.lower is not None and a.upper is not None and _fit(a, operation.result.type) == a
+    return a if wider or known else _cut(operation, a)
+
+
+def _cut(operation: Operation, a: Axis) -> Axis:
+    """A multiple of a power of two stays one, as far as the narrower of both types goes."""
+    elements = [element_of(v.type) for v in (operation.operands[0], operation.result)]
+    bits = min(e.bits if isinstance(e, Scalar) else 1 for e in elements)
+    first = [1 if c > 1 else d for c, d in zip(a.contiguity, a.divisibility, strict=True)]
+    return Axis((1,) * len(first), tuple(gcd(d, 1 << bits) for d in first), a.constancy)
+
+
 def _remainder(operation: Operation, operands: Sequence[Axis]) -> Axis:  # noqa: ARG001
     a, b = operands
     contiguity = tuple(
@@ -614,6 +659,9 @@ _RULES: dict[str, Rule] = {
     "arith.muli": _multiply,
     "arith.divsi": _divide,
     "arith.divui": _divide,
+    "arith.floordivsi": _divide,
+    "arith.ceildivsi": _divide_up,
+    "arith.ceildivui": _divide_up,
     "arith.remsi": _remainder,
     "arith.remui": _remainder,
     "arith.cmpi": _compared,
@@ -627,7 +675,10 @@ _RULES: dict[str, Rule] = {
     "arith.minsi": _least,
     "arith.maxsi": _least,
     "arith.extsi": _same,
-    "arith.index_cast": _same,
+    "arith.index_cast": _narrowed,
+    "arith.trunci": _narrowed,
+    "arith.extui": _unsigned,
+    "arith.index_castui": _unsigned,
     "tile.range": _range,
     "tile.splat": _splat,
     "tile.expand_dims": _expand,

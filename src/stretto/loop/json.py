@@ -52,7 +52,7 @@ def loop_to_json(loop: Loop) -> dict[str, Any]:
         ("dependences", loop.stated),
     ):
         if rows or key == "ops":
-            document[key] = [_plain(row) for row in rows]
+            document[key] = [part_to_json(row) for row in rows]
     return document
 
 
@@ -69,8 +69,8 @@ def dump_loop(loop: Loop) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _plain(row: Any) -> Any:
-    """A part of a loop as JSON: its fields without those at their default."""
+def part_to_json(row: Any) -> Any:
+    """A part of a loop as JSON, or what an operation has: without fields at their default."""
     document: dict[str, Any] = {}
     for f in fields(row):
         if not f.compare:  # no part of what it is
@@ -82,9 +82,9 @@ def _plain(row: Any) -> Any:
             value = str(value)
         elif isinstance(value, tuple):
             items = cast("tuple[Any, ...]", value)
-            value = [_plain(item) if is_dataclass(item) else item for item in items]
+            value = [part_to_json(item) if is_dataclass(item) else item for item in items]
         elif is_dataclass(value):
-            value = _plain(value)
+            value = part_to_json(value)
         document[f.name] = value
     return document
 
@@ -200,6 +200,7 @@ def _facts(row: Cursor) -> Facts:
         bytes=Cursor.natural,
         accumulates=Cursor.boolean,
         scratch=Cursor.natural,
+        memory_range=_bounds,
         cluster=Cursor.boolean,
         tag=Cursor.natural,
     )

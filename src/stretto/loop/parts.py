@@ -273,13 +273,15 @@ class Facts:
     bytes: int | None = None
     """Bytes it moves, where the types do not tell."""
     cluster: bool | None = None
-    """Whether its traffic crosses the cluster boundary."""
+    """Whether its traffic crosses the cluster: one tile for several blocks of it."""
     tag: int | None = None
     """The operation tag of the machine's latency table, where the front end knows it."""
     accumulates: bool | None = None
     """Whether it writes registers that a product adds to."""
     scratch: int | None = None
     """Bytes of registers that it takes while it runs, beyond what it reads and makes."""
+    memory_range: tuple[int, int] | None = None
+    """First and last byte that it may touch of the array that it accesses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ FORMULA_VARIABLES: dict[str, Kind] = {
     "bank_pairs": "number",
     "lower": "number",
     "upper": "number",
+    "first_byte": "number",
+    "last_byte": "number",
     "buffer": "word",
     "accumulates": "number",
     "cluster": "number",

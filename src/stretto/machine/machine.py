@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from stretto.errors import StrettoError
+from stretto.limits import UNITS
 from stretto.machine.formula import Formula
 
 WORD_BITS = 64
@@ -351,6 +352,13 @@ class Machine:
             for i, name in enumerate(fresh)
         )
         return replace(self, slots=self.slots + added)
+
+    @property
+    def without_limits(self) -> Machine:
+        """This machine with room for anything in every cycle: what dependences alone allow."""
+        slots = tuple(replace(slot, capacity=None) for slot in self.slots)
+        pools = tuple(replace(pool, cap=UNITS) for pool in self.pools)
+        return replace(self, slots=slots, pools=pools)
 
     def with_capacity(self, slot: str, capacity: int) -> Machine:
         """This machine with one slot of another capacity: a what-if."""

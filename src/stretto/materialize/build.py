@@ -92,9 +92,11 @@ def materialize(
     agents: Mapping[str, str] | None = None,
     simt_groups: int = 1,
     persistent: Persistent | None = None,
+    trusted: bool = False,
 ) -> Program:
     """The program of a finished schedule; loop and machine as `prepare` gives them.
 
+    A schedule that is `trusted` is checked for dependences and storages only.
     `agents` gives operations to agents by name, in a specialized program. The shapes of a
     persistent loop are checked before anything is solved.
     """
@@ -102,7 +104,7 @@ def materialize(
         raise MaterializeError(f"mode {mode!r}; known: {', '.join(MODES)}")
     if persistent is not None:
         persistent.require(loop.name)
-    roster = make_roster(loop, machine, analysis, mode, agents, simt_groups)
+    roster = make_roster(loop, machine, analysis, mode, agents, simt_groups, trusted=trusted)
     program = _build(roster, mode, persistent)
     cap, takers = machine.limit("named_barriers"), program.named_barriers
     if cap is not None and len(takers) > cap:

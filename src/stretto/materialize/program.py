@@ -47,6 +47,10 @@ Side = Literal["producer", "consumer"]
 # What is declared ------------------------------------------------------------------------
 
 
+TRIVIAL = 4
+"""The flag of a schedule with a consumer-only pipe, as the reference numbers it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
     """Copies of one storage, or of one register value, that iterations take in turn."""
@@ -459,6 +463,11 @@ class Program:
             for i in agent.stream.kernel
             if isinstance(i, Issue)
         }
+
+    @property
+    def flags(self) -> int:
+        """`TRIVIAL`, where a consumer takes what nobody in the loop makes; else 0."""
+        return TRIVIAL if any(pipe.trivial for pipe in self.pipes) else 0
 
     @property
     def named_barriers(self) -> tuple[str, ...]:

@@ -220,7 +220,9 @@ def _select(
             return encoding, tuple(Note(Place(place.loop), told) for told in unfit)
         unfit.append(f"`{op.name}` ({op.kind}) cannot be {encoding.name}: " + "; ".join(broken))
     if op.kind in machine.opcodes or op.facts.tag is not None:
-        told = "; ".join(unfit) or "no row of the machine file matches its types and facts"
+        named = f"`{op.name}` ({op.kind}) "  # whoever tells of it names it
+        told = "; ".join(one.removeprefix(named) for one in unfit)
+        told = told or "no row of the machine file matches its types and facts"
         raise FormulaError(told)
     if machine.fallback is None:
         raise FormulaError(f"{machine.name} does not know this operation; it has no encoding")
@@ -303,6 +305,8 @@ def variables(
             known[name] = fact
     if facts.bounds is not None:
         known["lower"], known["upper"] = facts.bounds
+    if facts.memory_range is not None:
+        known["first_byte"], known["last_byte"] = facts.memory_range
     for name in ("cluster", "accumulates"):
         said: bool | None = getattr(facts, name)
         if said is not None:

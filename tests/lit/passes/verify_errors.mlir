@@ -57,8 +57,10 @@ func.func @order(%n: index) {
   %c1 = arith.constant 1 : index
   // expected-error@+1 {{order: order: the stage count is said to be 4; the last stage is 1}}
   scf.for %i = %c0 to %n step %c1 {
-    // expected-error@+1 {{order: `load` is said to be number 3 of its stage; start 0 makes it number 0 of stage 0}}
+    // expected-error@+1 {{order: `load` is said to be number 1 of its stage; start 0 makes it number 0 of stage 0}}
     %load = nv_tileas.generic "load"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 3, nv_tile.aws.start = 0, stretto.uses = [{slot = "tma", duration = 4}], stretto.latency = 6} : () -> i32
+    // expected-error@+1 {{order: `late` is said to be number 0 of its stage; start 4 makes it number 1 of stage 0}}
+    %late = nv_tileas.generic "load"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 1, nv_tile.aws.start = 4, stretto.uses = [], stretto.latency = 1} : () -> i32
     // expected-error@+1 {{order: `read` is said to be in stage 2; start 9 is in stage 1 at II 5}}
     %read = nv_tileas.generic "read"(%load) {nv_tile.aws.stage = 2, nv_tile.aws.order = 0, nv_tile.aws.start = 9, stretto.uses = [{slot = "tp_smem_rd", duration = 2}], stretto.latency = 2} : (i32) -> i32
   } {nv_tile.aws.ii = 5, nv_tile.aws.stage_count = 4}

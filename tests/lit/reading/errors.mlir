@@ -56,7 +56,7 @@ func.func @constraints(%x: f32, %n: index) {
     %d = arith.addf %x, %x {tileas.schedule.constraint.pending = 3} : f32
     // expected-error @below {{unknown constraint `max_dept`; did you mean `max_depth`?}}
     %e = arith.addf %x, %x {tileas.schedule.constraint.max_dept = 3} : f32
-    // expected-error @below {{`force_serial_execution` belongs on a loop, not on `arith.addf`}}
+    // expected-error @below {{`force_serial_execution` belongs on a loop or a function, not on `arith.addf`}}
     %f = arith.addf %x, %x {tileas.schedule.constraint.force_serial_execution} : f32
     // expected-error @below {{`nv_tile.aws.start` is -3 : i64; expected a whole number of at least 0}}
     %g = arith.addf %x, %x {nv_tile.aws.start = -3} : f32

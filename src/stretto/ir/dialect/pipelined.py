@@ -69,6 +69,8 @@ class ProgramOp(IRDLOperation):
     sequence = opt_prop_def(base(ArrayAttr))
     """In what order a step issues them, where the text does not tell."""
     fused = opt_prop_def(base(ArrayAttr))
+    flags = opt_prop_def(base(IntegerAttr))
+    """4: trivial, a consumer takes what nobody in the loop makes."""
     loop = prop_def(base(DictionaryAttr))
     made = var_result_def(AnyAttr())
     body = region_def("single_block")

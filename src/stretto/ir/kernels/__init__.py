@@ -1,7 +1,7 @@
 """Between kernels as trees and kernels as modules.
 
 Kernel (lowered) ──► writing ──► func.func in nv_tileas        kernel_module
-func.func        ──► reading ──► Kernel                        kernels_of
+func.func        ──► functions ──► Kernel                        kernels_of
 """
 
 from stretto.ir.kernels.writing import kernel_module

@@ -45,7 +45,7 @@ def kernel_loops(
     faults = verify_module(parsed)
     if faults:
         raise MlirError(faults)
-    found = read_loops(parsed, machine)
+    found = read_loops(parsed, machine, regions=False)
     refuse_unencoded(parsed, found)
     told = [Note(Place(), note) for note in notes]
     told += [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]

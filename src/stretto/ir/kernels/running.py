@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from xdsl.dialects.scf import ForOp
 
 from stretto.ir.diagnostics import MlirError
+from stretto.ir.kernels.functions import kernels_of
 from stretto.ir.kernels.loops import lowered_module
-from stretto.ir.kernels.reading import kernels_of
+from stretto.ir.kernels.wiring import wired
 from stretto.ir.loops import read_loops, refuse_unencoded
 from stretto.ir.parsing import Parsed, parse_module, verify_module
 from stretto.kernel import Kernel, Operation
@@ -40,14 +41,14 @@ class RunnableKernel:
 
 def runnable(parsed: Parsed, machine: Machine | None) -> tuple[RunnableKernel, ...]:
     """The kernels of a module."""
-    found = read_loops(parsed, machine)
+    found = read_loops(parsed, machine, regions=False)
     refuse_unencoded(parsed, found)
     left = tuple(item.reason.render() for item in found.left_alone)
     kernels: list[RunnableKernel] = []
     for kernel in kernels_of(parsed):
         own = [item for item in found.loops if item.for_op in kernel.operations]
         loops = tuple(
-            RunnableLoop(*kernel.loop(item), item.machine)
+            RunnableLoop(*wired(kernel, item), item.machine)
             for item in own
             if not any(isinstance(op, ForOp) for op in item.for_op.body.block.walk())
         )

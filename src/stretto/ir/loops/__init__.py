@@ -2,7 +2,9 @@
 
     func @gemm { scf.for ... }                    ──►  gemm
     func @attention { scf.for { scf.for } }       ──►  attention.0, attention.1 (the inner one)
+    func @copy { load; read }                     ──►  copy: no loop, gone through once, serially
 
+    addresses  what is known of them: facts of what touches global memory
     flow       where a value comes from: views, bodies, buffers; what is read, and how far back
     storages   what is read and written, and the storages that makes
     body       one scf.for
@@ -14,6 +16,8 @@ its operations, and holds what it uses for as long as it runs.
     trips = ceil((ub - lb) / step)
     length = (trips - 1) * MII + span        span: one iteration from first start to last completion
 
+    an scf.if costs what its longer side does; an scf.while as often as it is said to go round
+
     inner body uses tma, tc_and_mma   ──►   uses tma for `length`, tc_and_mma for `length`, and
                                             a slot of its own, so that it never meets itself
 """
@@ -22,11 +26,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp, IfOp, ParallelOp, WhileOp
+from xdsl.ir import Block, Operation, SSAValue
 
 from stretto.bounds import compute_bounds
 from stretto.errors import StrettoError
@@ -38,11 +44,15 @@ from stretto.ir.attributes import (
     StatedLoop,
     stated_loop,
     stated_op,
+    stated_turns,
     verify_attributes,
 )
 from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.dialect import name_of
+from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
+from stretto.ir.dialect.types import buffer_of, pointee_of
+from stretto.ir.loops.addresses import Addresses
 from stretto.ir.loops.body import Body, BodyReader, Inner
 from stretto.ir.loops.flow import BufferHomes, UnreadableError, around, constant_of
 from stretto.ir.loops.storages import Names
@@ -51,8 +61,10 @@ from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topolog
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.machine.choice import LOOPS
 from stretto.resources.prepare import Prepared, prepare, resolve
+from stretto.vocabulary.spaces import GLOBAL, MEMORIES
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
+_CONTROL = (IfOp, WhileOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,8 @@ class LoopInModule:
     """A loop, and where each of its operations stands in the module."""
 
     loop: Loop
-    for_op: ForOp
+    for_op: ForOp | FuncOp
+    """The loop; or a function without loops, whose body is gone through once."""
     ops: dict[str, Operation]
     machine: Machine
     """The machine it is read for: asked for, else named by the loop, else the default."""
@@ -88,9 +101,15 @@ class LoopsOfModule:
     left_alone: tuple[LeftAlone, ...]
 
 
-def read_loops(parsed: Parsed, machine: Machine | str | None = None) -> LoopsOfModule:
-    """Every loop of a module on a machine; MlirError where a loop is wrong in itself."""
-    return _ModuleReader(parsed, machine).read()
+def read_loops(
+    parsed: Parsed, machine: Machine | str | None = None, *, regions: bool = True
+) -> LoopsOfModule:
+    """Every loop of a module on a machine; MlirError where a loop is wrong in itself.
+
+    Without `regions`, what a program of a whole kernel has no place for is left out: functions
+    without loops, and loops with other control flow inside.
+    """
+    return _ModuleReader(parsed, machine, regions=regions).read()
 
 
 def positioned(parsed: Parsed, item: LoopInModule, error: LoopError) -> MlirError:
@@ -118,7 +137,7 @@ def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
 
 
 def _at_place(
-    parsed: Parsed, for_op: ForOp, loop: Loop, ops: dict[str, Operation], fault: Fault
+    parsed: Parsed, for_op: Operation, loop: Loop, ops: dict[str, Operation], fault: Fault
 ) -> Diagnostic:
     """A fault at its operation, or at the attribute that states the field that is wrong."""
     place = fault.place
@@ -137,20 +156,26 @@ def _at_place(
 class _ModuleReader:
     parsed: Parsed
     machine: Machine | str | None
+    regions: bool = True
     homes: BufferHomes = field(default_factory=BufferHomes)
     place: dict[Operation, int] = field(default_factory=dict[Operation, int])
     names: dict[Operation, str] = field(default_factory=dict[Operation, str])
-    inner: dict[ForOp, Inner] = field(default_factory=dict[ForOp, Inner])
+    inner: dict[Operation, Inner] = field(default_factory=dict[Operation, Inner])
     done: dict[Operation, LoopInModule | LeftAlone] = field(
         default_factory=dict[Operation, LoopInModule | LeftAlone]
     )
     wrong: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
+    @cached_property
+    def addresses(self) -> Addresses:
+        """What is known of the module's accesses to global memory."""
+        return Addresses(self.parsed)
+
     def read(self) -> LoopsOfModule:
         self.place = {op: i for i, op in enumerate(self.parsed.module.walk())}
         if not self.parsed.verified:
             self._verify_attributes()
-        loops: list[Operation] = [op for op in self.place if isinstance(op, _LOOPS)]
+        loops = [op for op in self.place if isinstance(op, _LOOPS) or self._goes_straight(op)]
         self._name(loops)
         for loop in reversed(loops):  # an inner loop comes after the outer one it is in
             self.done[loop] = self._attempt(loop)
@@ -205,10 +230,12 @@ class _ModuleReader:
         if special is not None:
             reason = f"loop `{name}` is left alone: {special}"
             return LeftAlone(name, op, self.parsed.diagnose(op, "remark", reason))
-        if not isinstance(op, ForOp):
+        if not isinstance(op, ForOp | FuncOp):
             why = "how often it goes round is not known before; only scf.for is pipelined"
             reason = f"loop `{name}` is left alone: {name_of(op)}: {why}"
-            return LeftAlone(name, op, self.parsed.diagnose(op, "warning", reason))
+            # Inside of another it is an operation of that, and costs what it is said to.
+            how = "warning" if _enclosing_loop(op) is None else "remark"
+            return LeftAlone(name, op, self.parsed.diagnose(op, how, reason))
         try:
             return self._loop(op, name)
         except UnreadableError as error:
@@ -216,18 +243,37 @@ class _ModuleReader:
             said = error.reason
             if error.op is not op:
                 notes = (self.parsed.diagnose(error.op, "note", error.reason),)
-            message = f"loop `{name}` is left alone: {said}"
-            return LeftAlone(name, op, self.parsed.diagnose(op, "warning", message, notes))
+            loop = isinstance(op, ForOp)
+            message = f"{'loop' if loop else 'function'} `{name}` is left alone: {said}"
+            how = "warning" if loop else "remark"
+            return LeftAlone(name, op, self.parsed.diagnose(op, how, message, notes))
 
-    def _loop(self, op: ForOp, name: str) -> LoopInModule:
+    def _goes_straight(self, op: Operation) -> bool:
+        """Whether it is a function to be scheduled itself: it moves tiles, and has no loop."""
+        if not self.regions or not isinstance(op, FuncOp) or len(op.body.blocks) != 1:
+            return False
+        inside = tuple(op.body.block.walk())
+        others = (*_LOOPS, ProgramOp, WorkTileInfoOp, *BODIES)
+        return not any(isinstance(at, others) for at in inside) and any(map(_moves, inside))
+
+    def _loop(self, op: ForOp | FuncOp, name: str) -> LoopInModule:
         stated = stated_loop(op)
         machine = self._machine(op, stated.loop.machine)
         for inner in op.body.block.walk():
             if isinstance(inner, ForOp) and _enclosing_loop(inner) is op:
                 self.inner[inner] = self._inner(inner, machine)
-        body = BodyReader(op, stated, self.homes, self.place, self.inner, self.parsed.written).read(
-            name
-        )
+        for inner in reversed(tuple(op.body.block.walk())):
+            if isinstance(inner, _CONTROL) and _enclosing_loop(inner) in (op, None):
+                self.inner[inner] = self._control(inner, name, machine)
+        body = BodyReader(
+            op,
+            stated,
+            self.homes,
+            self.place,
+            self.inner,
+            self.parsed.written,
+            self.addresses.of,
+        ).read(name)
         if not body.loop.ops:
             raise UnreadableError(op, "its body has no operations")
         self.wrong += [
@@ -243,6 +289,32 @@ class _ModuleReader:
         if isinstance(item, LeftAlone):
             raise UnreadableError(inner, f"inner loop `{item.name}` cannot be read")
         return _inner_cost(inner, item.loop, stated_loop(inner), machine)
+
+    def _control(self, op: IfOp | WhileOp, name: str, machine: Machine) -> Inner:
+        """What other control flow costs as an operation of the body it stands in."""
+        if not self.regions:
+            raise UnreadableError(op, f"`{name_of(op)}` is control flow inside the body")
+        if {"uses", "latency"} <= stated_op(op).given:
+            return _FREE
+        number = sum(isinstance(other, _CONTROL) for other in self.inner)
+        called = f"{name}.{name_of(op).rpartition('.')[2]}{number}"
+        sides = [block for region in op.regions for block in region.blocks]
+        ready = [self._side(op, block, called, machine) for block in sides]
+        return _control_cost(op, called, [one for one in ready if one is not None])
+
+    def _side(self, op: Operation, block: Block, name: str, machine: Machine) -> Prepared | None:
+        """One side of it as a loop of one turn; None: it does nothing."""
+        empty = StatedLoop(Loop(name, ()), frozenset())
+        written, known = self.parsed.written, self.addresses.of
+        body = BodyReader(
+            op, empty, self.homes, self.place, self.inner, written, known, block
+        ).read(name)
+        try:
+            return prepare(body.loop, machine) if body.loop.ops else None
+        except StrettoError as error:
+            told = error.lines(name)[0] if isinstance(error, LoopError) else str(error)
+            reason = f"what `{name_of(op)}` costs on {machine.name} cannot be told: {told}"
+            raise UnreadableError(op, reason) from None
 
     def _machine(self, op: Operation, named: str | None) -> Machine:
         if isinstance(self.machine, Machine):
@@ -273,9 +345,16 @@ class _ModuleReader:
         )
 
 
+def _moves(op: Operation) -> bool:
+    """Whether an operation of the dialect touches memory."""
+    far = (GLOBAL, *MEMORIES)
+    values = (*op.operands, *op.results) if op.name.startswith("nv_tileas.") else ()
+    return any(buffer_of(v.type) in far or pointee_of(v.type) is not None for v in values)
+
+
 def _function_name(op: Operation) -> str:
-    """The symbol of the function that encloses an operation."""
-    for at in around(op):
+    """The symbol of the function that encloses an operation, or of itself."""
+    for at in (op, *around(op)):
         symbol = at.properties.get("sym_name") or at.attributes.get("sym_name")
         if isinstance(symbol, StringAttr):
             return symbol.data
@@ -286,8 +365,8 @@ def _made_already(op: Operation) -> str | None:
     """Why a loop is not one to be pipelined, if it is not."""
     if any(isinstance(at, ProgramOp) for at in around(op)):
         return "it is part of a program already"
-    body = op.regions[0].blocks.first if op.regions else None
-    if body is not None and any(isinstance(inside, WorkTileInfoOp) for inside in body.ops):
+    bodies = [block for region in op.regions for block in region.blocks]
+    if any(isinstance(inside, WorkTileInfoOp) for body in bodies for inside in body.ops):
         return "it goes over work tiles; the loops inside it are pipelined"
     return None
 
@@ -319,6 +398,36 @@ def _inner_cost(for_op: ForOp, loop: Loop, stated: StatedLoop, machine: Machine)
     uses = (Use(own, length), *_uses(ready, ii, length))
     op = Op("", "", uses=uses, demands=_demands(ready), latency=length)
     return Inner(op, (own, *loop.slots))
+
+
+def _control_cost(op: IfOp | WhileOp, name: str, sides: list[Prepared]) -> Inner:
+    """What control flow costs: the longer side of an scf.if; of an scf.while every turn."""
+    lengths = [max(_span(side.loop), compute_bounds(side.loop, side.machine).mii) for side in sides]
+    length: int | None = max(lengths, default=0)
+    if isinstance(op, WhileOp):
+        trips, length = stated_turns(op)
+        if length is None:
+            if trips is None:
+                raise UnreadableError(
+                    op,
+                    "how often an scf.while inside goes round is not known before; "
+                    f"state `{STATED}{TRIP_COUNT}`, or its cycles as `{STATED}{LENGTH}`",
+                )
+            # Once more than it goes round, it asks whether to.
+            length = (trips + 1) * sum(lengths)
+    own = f"inner.{name}"
+    held: dict[str, Use] = {own: Use(own, length)}
+    drawn: dict[str, Demand] = {}
+    for side in sides:
+        for use in _uses(side, max(1, length), length):
+            share = max(use.occupancy, held[use.slot].occupancy if use.slot in held else 0)
+            held[use.slot] = replace(use, occupancy=share)
+        for demand in _demands(side):
+            most = max(demand.units, drawn[demand.pool].units if demand.pool in drawn else 0)
+            drawn[demand.pool] = Demand(demand.pool, most)
+    slots = dict.fromkeys(slot for side in sides for slot in side.loop.slots)
+    made = Op("", "", uses=tuple(held.values()), demands=tuple(drawn.values()), latency=length)
+    return Inner(made, (own, *slots))
 
 
 def _trip_count(for_op: ForOp, stated: StatedLoop) -> int:

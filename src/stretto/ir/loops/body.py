@@ -1,4 +1,4 @@
-"""From the body of one scf.for to a `Loop`.
+"""From the body of one scf.for, or of a function without loops, to a `Loop`.
 
     %k = tiled_tma_load %K[%i] into %ring     Op("k", reads=(), writes=("ring",), ...)
     %s = tcgen05_mma %q, %k into %acc         Op("s", operands=(q, k), reads=("q", "ring"), ...)
@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeGuard
 
-from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
+from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.traits import Pure
+from xdsl.traits import IsTerminator, Pure
 
 from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
 from stretto.ir.dialect import kind_of, name_of, row_of
@@ -27,6 +27,7 @@ from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
 from stretto.ir.dialect.types import buffer_of, tile_of
 from stretto.ir.loops.flow import (
+    NESTED,
     BufferHomes,
     Flow,
     UnreadableError,
@@ -71,44 +72,50 @@ class Body:
 def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Scheduled]:
     """The operations of a body that a schedule places, bodies of pipeline operations included."""
     for op in block.ops:
-        if isinstance(op, YieldOp | BodyYieldOp):
+        if isinstance(op, BodyYieldOp) or op.has_trait(IsTerminator, value_if_unregistered=False):
             continue
         if isinstance(op, AllocTensorOp) and op.init is None:
             continue
         if op.results and immediate(op.results[0]):
             continue
-        if op.regions and not isinstance(op, (ForOp, CombiningOp, *BODIES)):
-            what = "control flow" if isinstance(op, IfOp | WhileOp) else "a region"
-            raise UnreadableError(op, f"`{name_of(op)}` is {what} inside the body")
+        if op.regions and not isinstance(op, (*NESTED, CombiningOp, *BODIES)):
+            raise UnreadableError(op, f"`{name_of(op)}` is a region inside the body")
         yield Scheduled(op, parent, stated_op(op))
         if isinstance(op, BODIES):
             yield from scheduled_ops(op.body.block, op)
 
 
 class BodyReader:
-    """Reads one loop. `place` orders all operations of the module as they stand."""
+    """Reads one loop, or a block that is gone through once.
+
+    `place` orders all operations of the module as they stand.
+    """
 
     def __init__(
         self,
-        for_op: ForOp,
+        owner: Operation,
         stated: StatedLoop,
         homes: BufferHomes,
         place: dict[Operation, int],
-        inner: dict[ForOp, Inner],
+        inner: Mapping[Operation, Inner],
         written: Callable[[Operation], Written | None] | None = None,
+        known: Callable[[Operation], Facts] | None = None,
+        block: Block | None = None,
     ) -> None:
+        self._block = owner.regions[0].blocks[0] if block is None else block
+        self._for = owner if block is None and isinstance(owner, ForOp) else None
+        self._known = known
         self._written = written
-        self._for = for_op
         self._stated = stated
         self._homes = homes
         self._place = place
         self._inner = inner
-        self._body = tuple(scheduled_ops(for_op.body.block))
+        self._body = tuple(scheduled_ops(self._block))
         self._op_names: dict[Operation, str] = {}
         self._value_names: dict[SSAValue, str] = {}
         self._values = Names()
-        self._flow = Flow(for_op)
-        self._storages = Storages(for_op, homes, place, stated, self._flow.sums)
+        self._flow = Flow(owner, block)
+        self._storages = Storages(owner, self._block, homes, place, stated, self._flow.sums)
         self._live_ins: tuple[SSAValue, ...] = ()
 
     def read(self, name: str) -> Body:
@@ -131,7 +138,7 @@ class BodyReader:
             stated=(*self._stated.loop.stated, *self._orders(ops)),
             machine=self._stated.loop.machine,
             slots=(*self._stated.loop.slots, *self._own_slots()),
-            force_serial=self._stated.loop.force_serial,
+            force_serial=self._for is None or self._stated.loop.force_serial,
         )
         named = {self._op_names[item.op]: item.op for item in self._body}
         return Body(loop, named, self._value_names, self._storages.roots())
@@ -142,7 +149,7 @@ class BodyReader:
 
     def _own_slots(self) -> Iterator[str]:
         for item in self._body:
-            if isinstance(item.op, ForOp) and "uses" not in item.stated.given:
+            if item.op in self._inner and "uses" not in item.stated.given:
                 yield from self._inner[item.op].slots
 
     # Names --------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ class BodyReader:
         self._live_ins = tuple(sorted(found, key=self._order))
 
     def _order(self, value: SSAValue) -> tuple[int, int, int]:
-        if value is self._for.body.block.args[0]:
+        if self._for is not None and value is self._block.args[0]:
             return (-1, 0, 0)
         if isinstance(value, OpResult):
             return (self._place[value.op], 1, value.index)
@@ -229,7 +236,7 @@ class BodyReader:
             demands=stated.demands,
             latency=stated.latency,
             encoding=stated.encoding,
-            facts=self._facts(op, stated.facts),
+            facts=self._facts(op, item.stated),
             constraint=stated.constraint,
             agent=stated.agent,
             parent=stated.parent
@@ -237,7 +244,7 @@ class BodyReader:
             else (None if item.parent is None else self._op_names[item.parent]),
             written=None if self._written is None else self._written(op),
         )
-        if isinstance(op, ForOp) and op in self._inner:
+        if op in self._inner:
             inner = self._inner[op].op
             made = replace(
                 made,
@@ -255,11 +262,15 @@ class BodyReader:
                     if made in self._value_names:
                         yield Operand(self._value_names[made], flow[1])
 
-    def _facts(self, op: Operation, stated: Facts) -> Facts:
+    def _facts(self, op: Operation, stated: StatedOp) -> Facts:
+        """Those that are stated; else what follows from its addresses."""
+        facts = stated.op.facts
         # Machines cost a copy by where it goes; the storages it touches do not always tell.
-        if isinstance(op, CopyOp) and stated.buffer is None:
-            return replace(stated, buffer=buffer_of(op.result.type))
-        return stated
+        if isinstance(op, CopyOp) and facts.buffer is None:
+            return replace(facts, buffer=buffer_of(op.result.type))
+        if self._known is None or "facts" in stated.given:
+            return facts
+        return self._known(op)
 
     def _grouped(self, item: Scheduled, op: Op) -> Op:
         """Whoever fills a buffer whose allocation has a group is led by it, unless it says by whom.
@@ -283,13 +294,20 @@ class BodyReader:
     def _banked(self, ops: list[Op]) -> tuple[Op, ...]:
         """Operations that read one copy of one buffer get one bank, unless their facts are stated.
 
-        Banks are numbered as they are met; numbers that somebody states are left out.
+        The bank that the buffer's allocation states, which others may have as well. Else banks are
+        numbered as they are met; numbers that somebody states are left out.
         """
         readers: dict[Access, list[int]] = {}
+        owners = {name: root.owner for name, root in self._storages.roots().items()}
+        stated = {n: stated_op(o).op.facts.bank for n, o in owners.items() if _allocates(o)}
         for i, (op, item) in enumerate(zip(ops, self._body, strict=True)):
             if opcode(op.kind).banked and len(op.reads) == 1 and "facts" not in item.stated.given:
-                readers.setdefault(op.reads[0], []).append(i)
-        said = {op.facts.bank for op in ops}
+                bank = stated.get(op.reads[0].storage)
+                if bank is None:
+                    readers.setdefault(op.reads[0], []).append(i)
+                else:
+                    ops[i] = replace(op, facts=replace(op.facts, bank=bank))
+        said = {op.facts.bank for op in ops} | set(stated.values())
         free = (number for number in count() if number not in said)
         for alike in readers.values():
             if len(alike) > 1:
@@ -302,8 +320,9 @@ class BodyReader:
 
     def _all_values(self, ops: tuple[Op, ...]) -> tuple[Value, ...]:
         """Live-ins, carried values, then results in program order; what is stated, as stated."""
-        block = self._for.body.block
-        carried = [yielded(self._for, i) for i in range(len(self._for.iter_args))]
+        block, carried = self._block, list[SSAValue]()
+        if self._for is not None:
+            carried = [yielded(self._for, i) for i in range(len(self._for.iter_args))]
         results = [result for item in self._body for result in item.op.results]
         ordered = dict.fromkeys(
             (*self._live_ins, *(v for v in carried if v in self._value_names and inside(v, block)))
@@ -322,7 +341,7 @@ class BodyReader:
         if isinstance(value, OpResult) and (row.view or row.awaits) and home is None:
             source = self._flow.source_of(value.op.operands[0])
             viewed = None if source is None else self._value_names[source[0]]
-            viewed = None if not inside(value, self._for.body.block) else viewed
+            viewed = None if not inside(value, self._block) else viewed
         return Value(
             self._value_names[value],
             tile_of(value.type),

@@ -19,7 +19,7 @@ from typing import cast
 from typing_extensions import TypeIs
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
-from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.dialects.scf import ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
@@ -30,6 +30,9 @@ from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
 from stretto.vocabulary.spaces import GLOBAL, MEMORIES, REGISTERS
+
+NESTED = (ForOp, IfOp, WhileOp)
+"""Control flow that is one operation of the body it stands in."""
 
 
 class UnreadableError(Exception):
@@ -104,6 +107,11 @@ def inside(value: SSAValue, block: Block) -> bool:
         above = at.parent_op()
         at = above.parent if above is not None else None
     return False
+
+
+def enclosed_by(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is defined in what an operation encloses."""
+    return any(inside(value, block) for region in op.regions for block in region.blocks)
 
 
 def through_bodies(value: SSAValue) -> SSAValue:
@@ -194,6 +202,8 @@ class BufferHomes:
             op = value.op
             if isinstance(op, ForOp):
                 return yielded(op, value.index)
+            if isinstance(op, IfOp | WhileOp):
+                return self._chosen(op, value.index)
             if value.index == 0:
                 filled = destination_of(op) or accumulator_of(op)
                 if filled is not None:
@@ -208,6 +218,16 @@ class BufferHomes:
             if isinstance(parent, ForOp) and value.index > 0:
                 return self._carried(parent, value.index - 1)
         return BufferHome(value)
+
+    def _chosen(self, op: IfOp | WhileOp, position: int) -> SSAValue | BufferHome:
+        """The home of a tile that control flow hands out: one and the same, whatever happens."""
+        ends = [region.blocks[0].last_op for region in op.regions if region.blocks]
+        found = [self.of(end.operands[position]) for end in ends if end is not None]
+        first = found[0] if isinstance(op, IfOp) and found else None
+        if first is None or any(home != first for home in found):
+            told = f"in which buffer result {position} lives is not known before"
+            raise UnreadableError(op, told)
+        return first
 
     def _carried(self, loop: ForOp, position: int) -> BufferHome:
         """The home of a carried tile: where it was before the loop, or one of the loop's own."""
@@ -254,16 +274,17 @@ def space_and_ring(root: SSAValue) -> tuple[SSAValue, int | None]:
 
 
 class Flow:
-    """The flow of data in one loop."""
+    """The flow of data in one loop, or in a block that nothing is carried round."""
 
-    def __init__(self, for_op: ForOp) -> None:
-        self._for = for_op
-        self.sums = dict(register_sums(for_op))
+    def __init__(self, owner: Operation, block: Block | None = None) -> None:
+        self._for = owner if block is None and isinstance(owner, ForOp) else None
+        self._block = owner.regions[0].blocks[0] if block is None else block
+        self.sums = {} if self._for is None else dict(register_sums(self._for))
         self._flows: dict[SSAValue, tuple[SSAValue, int] | None] = {}
 
     def read_by(self, op: Operation) -> Iterable[SSAValue]:
         """The operands whose data an operation reads."""
-        if not isinstance(op, ForOp):
+        if not isinstance(op, NESTED):
             special = special_operands(op)
             total = accumulator_of(op)
             return [
@@ -276,7 +297,7 @@ class Flow:
             operand
             for nested in op.walk()
             for operand in nested.operands
-            if not inside(operand, op.body.block)
+            if not enclosed_by(operand, op)
         ]
         # What an inner loop does with a buffer as such, its accesses say.
         return [v for v in dict.fromkeys(captured) if _is_data(v) and not _is_bare(v)]
@@ -301,7 +322,7 @@ class Flow:
         """Back through the arguments that carry it; each on the way is found once."""
         way: dict[SSAValue, None] = {}
         at = through_bodies(value)
-        while self._is_carried(at) and at not in self._flows:
+        while self._for is not None and self._is_carried(at) and at not in self._flows:
             if at in way:  # arguments that only change places: nobody in the loop makes them
                 return value, 0
             way[at] = None
@@ -310,18 +331,19 @@ class Flow:
         for carried in reversed(way):
             if flow is not None and self._is_carried(flow[0]):
                 flow = carried, 0
-            elif flow is not None and inside(flow[0], self._for.body.block):
+            elif flow is not None and inside(flow[0], self._block):
                 flow = flow[0], flow[1] + 1
             self._flows[carried] = flow
         return flow
 
     def _is_carried(self, value: SSAValue) -> TypeIs[BlockArgument]:
-        block = self._for.body.block
-        return isinstance(value, BlockArgument) and value.block is block and value.index > 0
+        if self._for is None or not isinstance(value, BlockArgument):
+            return False
+        return value.block is self._block and value.index > 0
 
     def _made(self, at: SSAValue) -> tuple[SSAValue, int] | None:
         # What never changes is the same at every distance, and whatever it is called.
-        if not inside(at, self._for.body.block):
+        if not inside(at, self._block):
             at = through_views(at)
         return None if immediate(at) else (at, 0)
 

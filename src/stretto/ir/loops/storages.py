@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.dialects.scf import ForOp
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.attributes import StatedLoop
 from stretto.ir.dialect import row_of
@@ -22,6 +22,7 @@ from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
 from stretto.ir.loops.flow import (
+    NESTED,
     BufferHome,
     BufferHomes,
     accumulator_of,
@@ -57,7 +58,7 @@ class Names:
         return name
 
 
-_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, ForOp))
+_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, *NESTED))
 
 
 @dataclass(slots=True)
@@ -73,13 +74,15 @@ class Storages:
 
     def __init__(
         self,
-        for_op: ForOp,
+        owner: Operation,
+        block: Block,
         homes: BufferHomes,
         place: dict[Operation, int],
         stated: StatedLoop,
         sums: Mapping[SSAValue, SSAValue],
     ) -> None:
-        self._for = for_op
+        self._owner = owner
+        self._block = block
         self._homes = homes
         self._place = place
         self._stated = stated.loop.storages
@@ -97,8 +100,8 @@ class Storages:
         found = Touched()
         if {"reads", "writes"} <= given:
             return found
-        if isinstance(op, ForOp):
-            for nested in op.body.block.walk():
+        if isinstance(op, NESTED):
+            for nested in op.walk():
                 self._touch(nested, found)
         else:
             self._touch(op, found)
@@ -168,15 +171,15 @@ class Storages:
             return False
         if root in self._sums:
             return True
-        own = inside(root, self._for.body.block) and not self._in_inner_loop(root)
+        own = inside(root, self._block) and not self._in_inner_loop(root)
         return written and not own
 
     def _in_inner_loop(self, root: SSAValue) -> bool:
         """A buffer of an inner loop: one copy of it is all the outer loop knows."""
         owner = root.owner if isinstance(root.owner, Operation) else root.owner.parent_op()
         above = () if owner is None else around(owner)
-        nearest = next((at for at in above if isinstance(at, ForOp)), self._for)
-        return nearest is not self._for
+        nearest = next((at for at in above if isinstance(at, ForOp)), self._owner)
+        return nearest is not self._owner
 
     def _storage(self, root: SSAValue, written: bool, names: Names) -> Storage | None:
         sized, depth = space_and_ring(root)

@@ -13,7 +13,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from xdsl.passes import ModulePass
@@ -102,7 +102,7 @@ def read_options(argv: Sequence[str], available: Available, version: str) -> Set
     text = found.pipeline if found.pipeline is not None else ",".join(flags)
     told: dict[str, Any] = {
         **vars(found),
-        "passes": read_pipeline(text, available),
+        "passes": _trusting(parser, found, read_pipeline(text, available)),
         "before": _passes_named(parser, found.before, available),
         "after": _passes_named(parser, found.after, available),
         "remarks": _remarks(parser, found),
@@ -132,6 +132,18 @@ def _spelled_out(
         else:
             plain.append(option + equals + value)
     return plain, flags
+
+
+def _trusting(
+    parser: argparse.ArgumentParser, found: argparse.Namespace, passes: tuple[ModulePass, ...]
+) -> tuple[ModulePass, ...]:
+    """The passes, with `--trust-schedule` as the option of those that have it."""
+    if not found.trust_schedule:
+        return passes
+    if not any(hasattr(one, "trust_schedule") for one in passes):
+        parser.error("--trust-schedule is of tileas-materialize-schedule, which is not run")
+    asked: dict[str, Any] = {"trust_schedule": True}
+    return tuple(replace(p, **asked) if hasattr(p, "trust_schedule") else p for p in passes)
 
 
 def _passes_named(
@@ -219,6 +231,12 @@ def _pass_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--run-reproducer", action="store_true", help="run the pipeline that FILE brings along"
+    )
+
+    group.add_argument(
+        "--trust-schedule",
+        action="store_true",
+        help="materialize what the machine model refuses, if dependences and storages hold",
     )
 
 

@@ -24,12 +24,19 @@ from stretto.ir.passes.published import PublishedLoop, published_loops, publishe
 from stretto.ir.programs import replace_loop
 from stretto.ir.programs.original import Original, UnwritableError
 from stretto.ir.programs.work_tiles import describe, persistent_loop, widen
-from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_left_alone
+from stretto.ir.telling import (
+    MOST_NOTES,
+    PassError,
+    check_options,
+    parsed_of,
+    tell,
+    tell_left_alone,
+)
 from stretto.machine import load_machine
 from stretto.materialize import MODES, Persistent, Program, materialize
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis, counted
-from stretto.verify import verify
+from stretto.verify import TRUSTED, Violation, verify
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class MaterializeSchedule(ModulePass):
     """A machine's name, or the path of a TOML file; else the one the schedule names."""
     simt_groups: int = 1
     """How many agents share the SIMT work of a specialized program."""
+    trust_schedule: bool = False
+    """Schedules that the machine model refuses are checked for dependences and storages only."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -58,7 +67,7 @@ class MaterializeSchedule(ModulePass):
         loops = read_loops(parsed, machine)
         errors = tell_left_alone(self.name, loops, lambda one: bool(published_on(one.op)))
         todo: list[tuple[PublishedLoop, Original, Program]] = []
-        for found in published_loops(self.name, parsed, loops, machine):
+        for found in published_loops(self.name, parsed, loops, machine, self.trust_schedule):
             made = self._program(found, errors)
             if made is not None:
                 todo.append((found, *made))
@@ -81,8 +90,13 @@ class MaterializeSchedule(ModulePass):
                 self._left_alone(found, "it has no schedule to materialize")
             errors += found.faults
             return None
+        loop = speaker.found.for_op
+        if not isinstance(loop, ForOp):
+            why = "nothing goes round, so its schedule is its order; there is no program to make"
+            speaker.remark("Missed", "LeftAlone", f"left alone: {why}")
+            return None
         try:
-            return self._materialize(found, analysis, errors)
+            return self._materialize(found, loop, analysis, errors)
         except UnwritableError as error:
             note = speaker.at(error.op, "note", error.reason)
             self._left_alone(found, f"it cannot be written as a program: {error.reason}", note)
@@ -94,19 +108,27 @@ class MaterializeSchedule(ModulePass):
         return None
 
     def _materialize(
-        self, found: PublishedLoop, analysis: ScheduleAnalysis, errors: list[Diagnostic]
+        self,
+        found: PublishedLoop,
+        loop: ForOp,
+        analysis: ScheduleAnalysis,
+        errors: list[Diagnostic],
     ) -> tuple[Original, Program] | None:
         persistent = self._persistent(found)
         ops = found.speaker.found.ops
         ready = prepare(found.loop, found.machine)
         violations = verify(ready.loop, ready.machine, analysis)
+        if self.trust_schedule and violations:
+            # Of which machine it is said to be is no matter of dependences.
+            analysis = replace(analysis, machine="")
+            violations = self._trusted(found, verify(ready.loop, ready.machine, analysis))
         if violations:
             told = [found.diagnose(violation) for violation in violations]
             message = f"not materialized, the schedule is not legal: {told[0].message}"
             found.speaker.remark("Failure", "Illegal", message, Errors=len(told))
             errors += told
             return None
-        original = Original(found.speaker.found.for_op, ops, ready.loop)
+        original = Original(loop, ops, ready.loop)
         program = materialize(
             ready.loop,
             ready.machine,
@@ -114,8 +136,23 @@ class MaterializeSchedule(ModulePass):
             "specialized" if self.mode == "specialized" else "unspecialized",
             simt_groups=self.simt_groups,
             persistent=persistent,
+            trusted=self.trust_schedule,
         )
         return original, program
+
+    def _trusted(
+        self, found: PublishedLoop, violations: tuple[Violation, ...]
+    ) -> tuple[Violation, ...]:
+        """What forbids a schedule that is trusted; of what else the machine refuses, a warning."""
+        wrong = tuple(v for v in violations if v.rule in TRUSTED)
+        others = [found.diagnose(v) for v in violations if v.rule not in TRUSTED]
+        if others and not wrong:
+            told = f"{found.machine.name} refuses the schedule, {counted(len(others), 'violation')}"
+            message = f"materialized on trust; {told}: {others[0].message}"
+            notes = tuple(replace(one, severity="note") for one in others[:MOST_NOTES])
+            tell(replace(found.speaker.of_loop("warning", message), notes=notes))
+            found.speaker.remark("Passed", "Trusted", message, Violations=len(others))
+        return wrong
 
     def _persistent(self, found: PublishedLoop) -> Persistent | None:
         """The loop over work tiles around a loop; MlirError where its shapes are wrong."""

@@ -10,6 +10,7 @@
 Members of a fused group also get their name, `stretto.name`. Nothing else of the module changes.
 
     stage and order on every operation: all must be there, once any is
+    order: as ranks in the stage, with gaps, or numbered through all stages
     ii on the loop, start on every operation: may be left out; starts are then found that fit
     stage_count, pipeline_depth, generator, machine, bounds, table, fused: may be left out
 
@@ -56,7 +57,7 @@ ON_LOOP = (II, STAGE_COUNT, PIPELINE_DEPTH, GENERATOR, MACHINE, BOUNDS, TABLE, F
 """What a scheduled loop has itself. An inner loop is an operation of the outer one as well."""
 
 
-def publish(for_op: ForOp, ops: Mapping[str, Operation], analysis: ScheduleAnalysis) -> None:
+def publish(for_op: Operation, ops: Mapping[str, Operation], analysis: ScheduleAnalysis) -> None:
     """Write a schedule onto its loop, in the place of any that is there."""
     withdraw(for_op)
     if not analysis.success or analysis.ii is None:
@@ -161,7 +162,7 @@ def _written(speaker: Speaker) -> ScheduleAnalysis | Unstarted:
     return Unstarted(analysis, analysis.ii if II in found.for_op.attributes else None)
 
 
-def _started(speaker: Speaker, written: Unstarted) -> ScheduleAnalysis:
+def _started(speaker: Speaker, written: Unstarted, *, trusted: bool = False) -> ScheduleAnalysis:
     """A schedule with starts that fit its places; MlirError at the loop where there are none.
 
     How deep the pipeline is and what it holds when follow from the starts; without them, what is
@@ -172,7 +173,10 @@ def _started(speaker: Speaker, written: Unstarted) -> ScheduleAnalysis:
     found, said = speaker.found, written.analysis
     places = Places({p.op: (p.stage, p.order) for p in said.placements}, said.fused)
     try:
-        schedule = starts_of(prepare(found.loop, found.machine), places, written.ii)
+        ready = prepare(found.loop, found.machine)
+        if trusted:
+            ready = replace(ready, machine=ready.machine.without_limits)
+        schedule = starts_of(ready, places, written.ii)
     except StrettoError as error:
         raise MlirError(speaker.error(error)) from None
     placements = tuple(
@@ -190,6 +194,7 @@ def _analysis(reader: _AttributeReader, found: LoopInModule, *, started: bool) -
         stage, order = (reader.number(found.ops[op.name], n) for n in (STAGE, ORDER))
         start = reader.number(found.ops[op.name], START) if started else stage * ii
         placements.append(Placement(op.name, start, stage, order))
+    placements = _ranked(placements)
     scheduled = {loop, *found.ops.values()}
     for op, name in published_on(loop):
         if op not in scheduled:
@@ -206,6 +211,23 @@ def _analysis(reader: _AttributeReader, found: LoopInModule, *, started: bool) -
         generator=plain(said[GENERATOR]) if GENERATOR in said else "",
         table=reader.table(loop),
     )
+
+
+def _ranked(placements: list[Placement]) -> list[Placement]:
+    """Placements whose order is their rank in the stage, however the writer numbered them.
+
+    Numbers may have gaps, or go through all stages. Two alike in a stage are left as they are.
+    """
+    orders: dict[int, list[int]] = {}
+    for placed in placements:
+        orders.setdefault(placed.stage, []).append(placed.order)
+    if any(len(set(found)) < len(found) for found in orders.values()):
+        return placements
+    ranks = {
+        stage: {order: rank for rank, order in enumerate(sorted(found))}
+        for stage, found in orders.items()
+    }
+    return [replace(placed, order=ranks[placed.stage][placed.order]) for placed in placements]
 
 
 @dataclass
@@ -334,9 +356,16 @@ def read_schedules(
 
 
 def published_loops(
-    pass_name: str, parsed: Parsed, loops: LoopsOfModule, machine: Machine | None
+    pass_name: str,
+    parsed: Parsed,
+    loops: LoopsOfModule,
+    machine: Machine | None,
+    trusted: bool = False,
 ) -> Iterator[PublishedLoop]:
-    """Loop by loop what is written on it; `machine` stands above what schedules name."""
+    """Loop by loop what is written on it; `machine` stands above what schedules name.
+
+    Starts that one on trust has not are sought whatever the machine has room for.
+    """
     others = _Others(parsed)
     for found in loops.loops:
         speaker = Speaker(pass_name, parsed, found)
@@ -348,7 +377,9 @@ def published_loops(
             said = written.analysis if isinstance(written, Unstarted) else written
             if machine is None:
                 speaker = replace(speaker, found=others.on(speaker, said.machine))
-            analysis = _started(speaker, written) if isinstance(written, Unstarted) else written
+            analysis = said
+            if isinstance(written, Unstarted):
+                analysis = _started(speaker, written, trusted=trusted)
         except MlirError as error:
             yield PublishedLoop(speaker, None, error.diagnostics)
         else:

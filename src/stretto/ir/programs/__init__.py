@@ -127,7 +127,7 @@ def _read(parsed: Parsed, op: ProgramOp) -> Program:
     stages = {name: place_of(head, one)[0] for name, one in in_kernel.items()}
     agents = _read_agents(head, mode, Sources(head, stages))
     issues = (i.op for agent in agents for i in agent.stream.kernel if isinstance(i, Issue))
-    return Program(
+    program = Program(
         loop=head.loop,
         machine=text_of(op.machine),
         mode=mode,
@@ -142,6 +142,11 @@ def _read(parsed: Parsed, op: ProgramOp) -> Program:
         fused=tuple(tuple(group) for group in _list(op.fused)),
         persistent=persistent_around(op),
     )
+    flags = 0 if op.flags is None else op.flags.value.data
+    if flags != program.flags:
+        told = f"its flags are {flags}; its pipes make them {program.flags} (4: trivial)"
+        raise MlirError([parsed.diagnose(op, "error", told)])
+    return program
 
 
 def _list(attribute: Attribute | None) -> list[Any]:
@@ -163,6 +168,8 @@ def _write_head(program: Program) -> dict[str, Attribute]:
         said["sequence"] = list(program.sequence)
     if program.fused:
         said["fused"] = [list(group) for group in program.fused]
+    if program.flags:
+        said["flags"] = program.flags
     document = loop_to_json(program.loop)
     said["loop"] = {k: v for k, v in document.items() if k not in ("schema", "ops")}
     return to_attributes(said)

@@ -26,7 +26,7 @@ from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED, stated_op
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import TokenType, buffer_of, type_of
-from stretto.ir.loops.flow import BufferHomes, Flow, constant_of, inside, yielded
+from stretto.ir.loops.flow import NESTED, BufferHomes, Flow, constant_of, inside, yielded
 from stretto.loop import Loop, Storage, TileType
 from stretto.vocabulary.spaces import MEMORIES
 
@@ -59,8 +59,9 @@ class Original:
 
     def __post_init__(self) -> None:
         for name, op in self.ops.items():
-            if isinstance(op, ForOp):
-                raise UnwritableError(op, f"`{name}` is a loop inside it")
+            if isinstance(op, NESTED):
+                what = "a loop" if isinstance(op, ForOp) else "control flow"
+                raise UnwritableError(op, f"`{name}` is {what} inside it")
             if isinstance(op, BODIES):
                 raise UnwritableError(op, f"`{name}` is a pipeline operation already")
             if name in self.stated and not isinstance(op, GenericOp):

@@ -7,6 +7,9 @@
       %m, %n, %valid = work_tile_info %t ... : i64 -> i64, i64, i1
       %m_1 = arith.trunci %m                                        for those who knew the narrow
 
+    scf.while (%t = %first) : (tensor<4xi32>) -> tensor<4xi32> {     as CUTLASS goes round: the tile
+      %m, %n, %l, %valid = work_tile_info %t ...                    arrives as (M, N, L, valid)
+
 The shapes are checked before anything is solved. Info that arrives, as what an asynchronous read
 makes, is of the loop around it whatever that counts. A loop over tiles can be made, too, around the
 work of one block (`construct`).
@@ -29,7 +32,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.dialects.scf import ForOp, WhileOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -39,18 +42,22 @@ from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.loops.flow import around, constant_of
 from stretto.materialize.persistent import Persistent
 
+PersistentLoop = ForOp | WhileOp
 
-def info_of(loop: ForOp) -> WorkTileInfoOp | None:
+
+def info_of(loop: PersistentLoop) -> WorkTileInfoOp | None:
     """What makes a loop one over work tiles."""
-    for op in loop.body.block.ops:
-        if isinstance(op, WorkTileInfoOp) and (op.arrives or op.index is loop.body.block.args[0]):
+    block = loop.body.block if isinstance(loop, ForOp) else loop.after_region.block
+    counted = block.args[0] if isinstance(loop, ForOp) else None
+    for op in block.ops:
+        if isinstance(op, WorkTileInfoOp) and (op.arrives or op.index is counted):
             return op
     return None
 
 
-def persistent_loop(op: Operation) -> tuple[ForOp, WorkTileInfoOp] | None:
+def persistent_loop(op: Operation) -> tuple[PersistentLoop, WorkTileInfoOp] | None:
     """The nearest loop over work tiles around an operation."""
-    loops = (at for at in around(op) if isinstance(at, ForOp))
+    loops = (at for at in around(op) if isinstance(at, PersistentLoop))
     return next(((at, info) for at in loops if (info := info_of(at)) is not None), None)
 
 
@@ -60,10 +67,10 @@ def persistent_around(op: Operation) -> Persistent | None:
     return None if found is None else describe(*found)
 
 
-def describe(loop: ForOp, info: WorkTileInfoOp) -> Persistent:
+def describe(loop: PersistentLoop, info: WorkTileInfoOp) -> Persistent:
     """What a loop over work tiles says, its index as wide as it will be."""
     cluster = info.shape(info.cluster)
-    blocks = constant_of(loop.step)
+    blocks = constant_of(loop.step) if isinstance(loop, ForOp) else None
     if info.blocks is not None:
         blocks = info.blocks.value.data
     return Persistent(
@@ -79,14 +86,17 @@ def describe(loop: ForOp, info: WorkTileInfoOp) -> Persistent:
 # Widening ---------------------------------------------------------------------------------
 
 
-def widen(loop: ForOp, info: WorkTileInfoOp) -> ForOp:
+def widen(loop: PersistentLoop, info: WorkTileInfoOp) -> PersistentLoop:
     """The same loop with an index of 64 bits, and work-tile info to match.
 
     What arrives has its numbers widened; the loop's own index counts nothing of the tile then.
     """
-    if info.arrives:
-        if info.counted_in != i64:
-            _widen_arrived(info)
+    if info.arrives or not isinstance(loop, ForOp):
+        # Whoever asks whether there is another tile reads the same descriptor.
+        blocks = [b for region in loop.regions for b in region.blocks]
+        for one in [op for block in blocks for op in block.ops if isinstance(op, WorkTileInfoOp)]:
+            if one.arrives and one.counted_in != i64:
+                _widen_arrived(one)
         return loop
     narrow = loop.body.block.args[0].type
     if narrow == i64:

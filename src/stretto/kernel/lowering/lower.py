@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from stretto.kernel.accesses import Accesses, told
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
@@ -17,7 +18,7 @@ from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
-from stretto.kernel.lowering.loads import Copying, copying, descriptor_facts
+from stretto.kernel.lowering.loads import Copying, copying
 from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import with_whole_views
@@ -81,6 +82,7 @@ class _Lowering:
         self._kernel = kernel
         self._machine = machine
         self._axes = analyse(kernel)
+        self._accesses = Accesses(kernel, self._axes)
         self._uses = Uses(kernel)
         self._homes = Homes()
         self._out = Builder(kernel.location)
@@ -319,13 +321,18 @@ class _Lowering:
             found.append(number)
         return found
 
+    def _through(self, view: Value, coordinates: Sequence[Value]) -> Attribute:
+        """What is known of a tile that a descriptor is gone by for."""
+        assert isinstance(view.type, View)
+        return told(self._accesses.through_view(view, coordinates, view.type.tile, descriptor=True))
+
     def _view_load(self, operation: Operation) -> None:
         view, *coordinates = operation.operands
         type, result = view.type, operation.results[0]
         if not isinstance(type, View) or not isinstance(result.type, Tile):
             raise self._refuse(operation, f"a load of {result.type} through {type}")
         buffer = self._alloc(Tile(type.tile, type.element), STAGING, result.name)
-        facts = descriptor_facts(view, coordinates, self._uses, self._axes)
+        facts = self._through(view, coordinates)
         loaded = self._ours(
             TMA_LOAD,
             (self._registers(view), *self._coordinates(coordinates), buffer),
@@ -353,7 +360,7 @@ class _Lowering:
             staged = self._ours(VIEW, (staged,), Buffer(type.tile, type.element, STAGING))
         said: dict[str, Attribute] = {
             "groups": (1, 1, len(coordinates), 0),
-            "facts": descriptor_facts(view, coordinates, self._uses, self._axes),
+            "facts": self._through(view, coordinates),
         }
         if "kind" in operation.attributes:  # combined with what is there
             said["kind"] = operation.attributes["kind"]
@@ -372,7 +379,7 @@ class _Lowering:
             buffer.type,
             result.name,
             groups=(1, 1, 1, 1, 0),
-            facts=descriptor_facts(view, (column,), self._uses, self._axes),
+            facts=self._through(view, (column,)),
         )
         self._homes.remember(loaded, buffer)
         self._homes.put(result, STAGING, loaded)
@@ -387,7 +394,7 @@ class _Lowering:
             (staged, self._registers(view), *self._coordinates((rows, column))),
             Token(),
             groups=(1, 1, 1, 1, 0),
-            facts=descriptor_facts(view, (column,), self._uses, self._axes),
+            facts=self._through(view, (column,)),
         )
         self._token(operation)
 
@@ -402,6 +409,7 @@ class _Lowering:
         result = operation.results[0]
         groups = [1, int(len(operation.operands) > 1), int(len(operation.operands) > 2)]
         how = self._copied(operation)
+        facts = told(self._accesses.through_pointers(operation.operands[0]))
         if how.reason:
             self._note(operation, f"loaded by threads, into registers: {how.reason}")
         operands = [self._registers(value) for value in operation.operands]
@@ -412,7 +420,7 @@ class _Lowering:
                 result.type,
                 result.name,
                 groups=(*groups,),
-                facts=how.facts,
+                facts=facts,
             )
             self._homes.in_registers(result, loaded)
         else:
@@ -423,7 +431,7 @@ class _Lowering:
                 buffer.type,
                 result.name,
                 groups=(1, groups[1], 1, 0),
-                facts=how.facts,
+                facts=facts,
             )
             self._homes.remember(loaded, buffer)
             self._homes.put(result, STAGING, loaded)
