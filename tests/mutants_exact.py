@@ -452,7 +452,6 @@ def _generating() -> Iterator[Mutant]:
                     "generate.seating.fusing",
                     "generate.seating.arms",
                     "generate.seating.cost",
-                    "generate.seating.evaluators",
                     "generate.kernel.core",
                     "generate.kernel.sharing",
                 )

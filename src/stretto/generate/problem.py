@@ -14,7 +14,6 @@ from stretto.loop import Loop
 from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Compiled, Room, compile_loop
-from stretto.problem.banks import claimants
 
 RUNGS = (
     "rau",
@@ -114,6 +113,8 @@ class Problem(Compiled):
     @cached_property
     def claimants(self) -> tuple[Room, ...]:
         """What claims a bank of tensor memory or a named barrier."""
+        from stretto.problem.banks import claimants  # noqa: PLC0415 - few loops ask
+
         return claimants(self.loop)
 
     @cached_property

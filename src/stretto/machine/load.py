@@ -27,7 +27,6 @@ from stretto.document import Cursor, each, one_of, parse_toml
 from stretto.errors import MachineError, nearest
 from stretto.files import STANDARD, read_text
 from stretto.limits import MACHINE_BYTES
-from stretto.machine.agreement import check_latencies, figure
 from stretto.machine.formula import Formula, FormulaError
 from stretto.machine.machine import (
     CYCLES,
@@ -177,7 +176,10 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
     )
     head.done()
     top.done()
-    check_latencies(top, machine)
+    if machine.tags or any(encoding.tags for encoding in encodings):
+        from stretto.machine.agreement import check_latencies  # noqa: PLC0415 - few have any
+
+        check_latencies(top, machine)
     return machine
 
 
@@ -274,10 +276,19 @@ def _budgets(
     return top.opt("budgets", lambda c: _named(c, budget), ()), tuple(notes)
 
 
+def _number(top: Cursor, row: Cursor) -> int:
+    """A figure of its own, or that of the place it names."""
+    if not row.has("of") and not row.has("at_least"):
+        return row.get("value").natural()
+    from stretto.machine.agreement import figure  # noqa: PLC0415 - few machines publish any
+
+    return figure(top, row)
+
+
 def _cell(top: Cursor, row: Cursor) -> Cell:
     return Cell(
         index=row.get("index").natural(),
-        value=figure(top, row),
+        value=_number(top, row),
         meaning=row.get("meaning").text(),
         enforced_by=row.get("enforced_by").text(),
         source=_source(row),
@@ -290,7 +301,7 @@ def _figure(top: Cursor, name: str, row: Cursor) -> Figure:
         if not values:
             raise row.get("values").fail("is empty", "expected one number or more")
     else:
-        values = (figure(top, row),)
+        values = (_number(top, row),)
     return Figure(name, values, row.get("meaning").text(), _source(row))
 
 
