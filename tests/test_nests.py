@@ -99,7 +99,7 @@ def test_stated_lengths_that_add_up_to_too_much_leave_one_loop_alone() -> None:
 def test_one_loop_that_does_not_run_on_the_machine_leaves_the_other() -> None:
     (loop,), (note,) = read_mlir("two.mlir", UNKNOWN, "blackwell")
     assert loop.name == "two.0"
-    assert note.text.startswith("two.mlir:7:")
+    assert note.text.startswith("two.mlir:8:")
     assert "warning: loop `two.1` is left alone: `b` uses slot `nowhere`" in note.text
     alone = UNKNOWN.replace("scf.for %i = %zero to %n step %one { %a = arith.negf %x : f32 }", "")
     with pytest.raises(StrettoError, match="error: `b` uses slot `nowhere`"):
