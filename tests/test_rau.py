@@ -18,6 +18,7 @@ from stretto.generate.kernel import core_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
+from stretto.generate.ladder.refusals import told
 from stretto.generate.ladder.rings import (
     bytes_needed,
     least_bytes,
@@ -138,9 +139,10 @@ def test_what_refine_finds_is_legal(generated: Generated, more: int) -> None:
     ii = mii(problem) + more
     attempt = refine(problem, ii)
     if attempt.placement is None:
-        assert attempt.refusal is not None
-        assert attempt.refusal.ii == ii
-        assert attempt.refusal.reason
+        refusal = told(attempt)
+        assert refusal is not None
+        assert refusal.ii == ii
+        assert refusal.reason
         return
     starts = problem.starts_by_name(attempt.placement.whole())
     analysis = analyse(problem.loop, problem.machine, Schedule(ii, starts))

@@ -91,7 +91,7 @@ def test_a_loop_is_worse_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, _ = both(loop, machine)
     mii = bounds_of(problem).mii
     refiner = Refiner(problem, mii)
-    textbook = next(ii for ii in range(mii, 2 * mii) if refiner.textbook(ii) is not None)
+    textbook = next(ii for ii in range(mii, 2 * mii) if (one := refiner.textbook(ii)) and one.stuck is None)
     found = stretto.schedule(loop, machine)
     assert found.ii is not None
     assert found.ii <= textbook

@@ -25,6 +25,7 @@ from stretto.deadline import OverdueError
 from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
+from stretto.generate.ladder.refusals import TIME, WORK, cut_short, worked_out
 from stretto.generate.ladder.rings import bytes_needed, least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
@@ -41,6 +42,8 @@ THOROUGH, PRESS = 4, 8
 FROM_ABOVE = 5
 """Tries down from the best II that may fail in a row; placements of the textbook's that may break
 a rule that it does not know."""
+EXPLAINED = 4_000
+"""Seats, of all operations at each refused II, that explaining refusals may take."""
 ARMS = 10
 """What the arms take, in steps of refinement: so many for each operation squared."""
 
@@ -88,11 +91,13 @@ def search(
             hunt.gallop(enough)
             hunt.improve(enough)
             hunt.fill(enough)
+            hunt.look_into()
             hunt.lean()
     except KeyboardInterrupt:
         stopped = True
     except OverdueError:
         overdue = True
+    hunt.give_up(TIME if overdue else WORK)
     untried = TIME_OVER if overdue else WORK_OVER
     return Found(hunt.best, hunt.ii, hunt.account(first, hunt.end - 1, untried), stopped, overdue)
 
@@ -122,6 +127,10 @@ class _Hunt:
     best: Partial | None = None
     ii: int | None = None
     refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
+    stuck: dict[int, Attempt] = field(default_factory=dict[int, Attempt])
+    """Likewise, where it is yet to be worked out."""
+    swept: set[int] = field(default_factory=set[int])
+    """Of those, the ones that only Rau's own method looked at."""
 
     @property
     def end(self) -> int:
@@ -130,7 +139,41 @@ class _Hunt:
 
     def refuse(self, refusal: Refusal) -> None:
         self.refused[refusal.ii] = refusal
+        self.stuck.pop(refusal.ii, None)
         self.progress(refusal)
+
+    def postpone(self, ii: int, attempt: Attempt) -> None:
+        """Keep what an attempt was left with: why it was stuck is worked out if the II stays so."""
+        self.stuck[ii] = attempt
+        self.swept.discard(ii)
+        self.refused.pop(ii, None)
+        self.progress(cut_short(attempt, WORK))
+
+    def look_into(self) -> None:
+        """Why each II below the best was refused; what is left there may be a placement after all.
+
+        Up to a limit of seats, which only IIs by the hundred reach: of others it is said who had
+        none.
+        """
+        seats = EXPLAINED
+        for ii in sorted(self.stuck):
+            if ii >= self.end or seats < 0:
+                break
+            self.problem.deadline.check()
+            attempt = self.stuck[ii]
+            seats -= self.problem.size
+            found = worked_out(attempt)
+            if isinstance(found, Refusal):
+                self.refused[ii] = found
+                del self.stuck[ii]
+            elif self.problem.wants("rau") and self._take(ii, found):
+                return
+
+    def give_up(self, limit: str) -> None:
+        """Who had no seat at each II that was not looked into."""
+        for ii, attempt in self.stuck.items():
+            if ii < self.end:
+                self.refused[ii] = cut_short(attempt, limit)
 
     def attempt(self, ii: int, steps: int, *, arms: bool = False) -> bool:
         """Whether so many steps find a placement at this II; it is then the best."""
@@ -143,9 +186,12 @@ class _Hunt:
             return True
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
+        elif attempt.stuck is not None:
+            self.postpone(ii, attempt)
         elif attempt.placement is not None:
-            pins = ", ".join(f"`{self.problem.names[i]}`" for i in self.problem.pinned)
-            self.refuse(Refusal(ii, f"no placement was found with {pins} as pinned", rung=IMPROVE))
+            pinned = [self.problem.names[i] for i in self.problem.pinned]
+            why = f"no placement was found with {', '.join(f'`{p}`' for p in pinned)} as pinned"
+            self.refuse(Refusal(ii, why, rung=IMPROVE, op=pinned[0], limit="pin"))
         return False
 
     def _eased(self, attempt: Attempt) -> Partial | None:
@@ -241,10 +287,15 @@ class _Hunt:
             known = self.refused.get(ii)
             if known is not None and known.proved:
                 continue
-            found = self.refiner.textbook(ii)
-            if found is None:
+            attempt = self.refiner.textbook(ii)
+            if attempt is None:
                 continue
-            if not isinstance(found, Refusal) and self._take(ii, found):
+            if attempt.stuck is not None:
+                if not self._looked_at(ii):
+                    self.stuck[ii] = attempt
+                    self.swept.add(ii)
+                continue
+            if self._take(ii, attempt.placement):
                 return
             refused += 1
             if refused == FROM_ABOVE:
@@ -260,8 +311,12 @@ class _Hunt:
         for ii in range(first, self.end):
             if self.work.left <= 0:
                 return
-            if ii not in self.refused and self.attempt(ii, MIDDLE * self.problem.size):
+            if not self._looked_at(ii) and self.attempt(ii, MIDDLE * self.problem.size):
                 return
+
+    def _looked_at(self, ii: int) -> bool:
+        """Whether more than Rau's own method looked at an II."""
+        return ii in self.refused or (ii in self.stuck and ii not in self.swept)
 
     def lean(self) -> None:
         """The best placement at the II found that a little work comes to."""

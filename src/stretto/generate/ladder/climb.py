@@ -54,7 +54,9 @@ def climb(problem: Problem, ii: int, refine: Refine) -> Attempt:
             attempt = refine(problem, ii)
             if attempt.placement is not None:
                 return attempt
-            ladder.reached(attempt.partial, attempt.refusal)
+            from stretto.generate.ladder.refusals import told  # noqa: PLC0415 - it knows this module
+
+            ladder.reached(attempt.partial, told(attempt))
         elif rung == "clear":
             ladder.resume = Partial(problem, ii)
         elif rung != "deepest-depth" or deepest(problem) > FIRST_HORIZON:

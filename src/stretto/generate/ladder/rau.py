@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
-from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
+from stretto.generate.ladder import Attempt, order_at, overflow_refusal
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
@@ -145,11 +145,11 @@ class Refiner:
                     return found
         return None
 
-    def textbook(self, ii: int) -> Partial | Refusal | None:
-        """What Rau's own method finds at this II, nothing folded, shared or learned.
+    def textbook(self, ii: int) -> Attempt | None:
+        """What Rau's own method comes to at this II, nothing folded, shared or learned.
 
-        A refusal: it finds something that breaks a rule; None: it finds nothing. An II too long
-        for the compiled table is not tried.
+        A refusal: it finds something that breaks a rule. None: it is not tried, as at an II that
+        is too long for the compiled table.
         """
         problem = self.problem
         core = self._whole = self._whole or whole_of(problem)
@@ -161,9 +161,9 @@ class Refiner:
         height, most = seats.heights(), LONG * core.size
         plan = _Plan(lambda s: s.rau(height, most), False)
         if not _run(problem, seats, plan, Work(most + 1)):
-            return None
+            return _stuck(problem, ii, core, seats.starts(), seats.failed)
         found, why = self._finish(core, seats, plan)
-        return why or found
+        return Attempt(None if why else found, found or Partial(problem, ii), why)
 
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
@@ -250,6 +250,8 @@ class Refiner:
                     if partial is not None and overflowing is None:
                         overflowing = Attempt(partial, partial, why)
                     refusal = refusal or why
+                    if partial is None and why is None and reached is None:
+                        reached = core, seats.starts(), -1
                 else:
                     starts = seats.starts()
                     count = len(starts) - starts.count(None)
@@ -263,19 +265,18 @@ class Refiner:
             empty = Partial(problem, ii)
             told = refusal or Refusal(ii, "not tried: no work was left for it", rung=RUNG)
             return Attempt(None, empty, told)
-        core, starts, failed = reached
-        partial = Partial.of_core(problem, ii, core, starts, RUNG)
-        told = refusal_for(partial, core.nodes[max(failed, 0)][0], RUNG)
-        return Attempt(None, partial, told)
+        return _stuck(problem, ii, *reached)
 
     def _finish(
         self, core: Core, seats: Seats, plan: _Plan
     ) -> tuple[Partial | None, Refusal | None]:
-        """The placement of finished seats, and what is wrong with it, if anything."""
+        """The placement of finished seats, and what is wrong with it, if anything.
+
+        Neither: the cycles of a recurrence ask for a stage too many.
+        """
         problem, ii = self.problem, seats.ii
         if plan.by_cycle and not seats.staged():
-            told = "the cycles of a recurrence ask for a stage too many"
-            return None, Refusal(ii, told, rung=RUNG)
+            return None, None
         starts = _whole(seats)
         large = core.size > SMALL
         if plan.by_cycle or (large and not problem.staged):
@@ -320,6 +321,16 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
                 limit=use.slot if use is not None else conflict.pool or "",
             )
     return None
+
+
+def _stuck(
+    problem: Problem, ii: int, core: Core, starts: Sequence[int | None], failed: int
+) -> Attempt:
+    """What was seated when a plan ended, and who failed last: else, the first without a seat."""
+    if failed < 0 or starts[failed] is not None:
+        failed = next((node for node, start in enumerate(starts) if start is None), 0)
+    partial = Partial.of_core(problem, ii, core, starts, RUNG)
+    return Attempt(None, partial, None, core.nodes[failed][0], RUNG)
 
 
 def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
