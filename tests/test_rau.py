@@ -18,7 +18,6 @@ from stretto.generate.kernel import core_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
 from stretto.generate.ladder.rau import never_fits, refine
-from stretto.generate.ladder.refusals import told
 from stretto.generate.ladder.rings import (
     bytes_needed,
     least_bytes,
@@ -139,7 +138,7 @@ def test_what_refine_finds_is_legal(generated: Generated, more: int) -> None:
     ii = mii(problem) + more
     attempt = refine(problem, ii)
     if attempt.placement is None:
-        refusal = told(attempt)
+        refusal = attempt.stuck.worked_out() if attempt.stuck else attempt.refusal
         assert refusal is not None
         assert refusal.ii == ii
         assert refusal.reason

@@ -18,14 +18,14 @@ that a loop is worth grows with its size, ever more slowly, and with `--effort`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
 from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
-from stretto.generate.ladder.refusals import TIME, WORK, cut_short, worked_out
+from stretto.generate.ladder.refusals import TIME, WORK, Stuck
 from stretto.generate.ladder.rings import bytes_needed, least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
@@ -42,8 +42,6 @@ THOROUGH, PRESS = 4, 8
 FROM_ABOVE = 5
 """Tries down from the best II that may fail in a row; placements of the textbook's that may break
 a rule that it does not know."""
-EXPLAINED = 4_000
-"""Seats, of all operations at each refused II, that explaining refusals may take."""
 ARMS = 10
 """What the arms take, in steps of refinement: so many for each operation squared."""
 
@@ -66,6 +64,8 @@ class Found:
     """Whether it was interrupted; this is then the best so far."""
     overdue: bool = False
     """Whether the time limit ended it; likewise."""
+    stuck: Mapping[Refusal, Stuck] = field(default_factory=dict[Refusal, Stuck])
+    """What refusals are about of which the reason is yet to be worked out."""
 
 
 def search(
@@ -91,15 +91,15 @@ def search(
             hunt.gallop(enough)
             hunt.improve(enough)
             hunt.fill(enough)
-            hunt.look_into()
             hunt.lean()
     except KeyboardInterrupt:
         stopped = True
     except OverdueError:
         overdue = True
-    hunt.give_up(TIME if overdue else WORK)
     untried = TIME_OVER if overdue else WORK_OVER
-    return Found(hunt.best, hunt.ii, hunt.account(first, hunt.end - 1, untried), stopped, overdue)
+    stuck = {one.refusal(TIME if overdue else WORK): one for one in hunt.left_stuck()}
+    refused = hunt.account(first, hunt.end - 1, untried)
+    return Found(hunt.best, hunt.ii, refused, stopped, overdue, stuck)
 
 
 def leaned(problem: Problem, schedule: Schedule) -> Schedule:
@@ -127,7 +127,7 @@ class _Hunt:
     best: Partial | None = None
     ii: int | None = None
     refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
-    stuck: dict[int, Attempt] = field(default_factory=dict[int, Attempt])
+    stuck: dict[int, Stuck] = field(default_factory=dict[int, Stuck])
     """Likewise, where it is yet to be worked out."""
     swept: set[int] = field(default_factory=set[int])
     """Of those, the ones that only Rau's own method looked at."""
@@ -142,38 +142,12 @@ class _Hunt:
         self.stuck.pop(refusal.ii, None)
         self.progress(refusal)
 
-    def postpone(self, ii: int, attempt: Attempt) -> None:
-        """Keep what an attempt was left with: why it was stuck is worked out if the II stays so."""
-        self.stuck[ii] = attempt
+    def postpone(self, ii: int, stuck: Stuck) -> None:
+        """Why an attempt was stuck is worked out if the II stays refused in the end."""
+        self.stuck[ii] = stuck
         self.swept.discard(ii)
         self.refused.pop(ii, None)
-        self.progress(cut_short(attempt, WORK))
-
-    def look_into(self) -> None:
-        """Why each II below the best was refused; what is left there may be a placement after all.
-
-        Up to a limit of seats, which only IIs by the hundred reach: of others it is said who had
-        none.
-        """
-        seats = EXPLAINED
-        for ii in sorted(self.stuck):
-            if ii >= self.end or seats < 0:
-                break
-            self.problem.deadline.check()
-            attempt = self.stuck[ii]
-            seats -= self.problem.size
-            found = worked_out(attempt)
-            if isinstance(found, Refusal):
-                self.refused[ii] = found
-                del self.stuck[ii]
-            elif self.problem.wants("rau") and self._take(ii, found):
-                return
-
-    def give_up(self, limit: str) -> None:
-        """Who had no seat at each II that was not looked into."""
-        for ii, attempt in self.stuck.items():
-            if ii < self.end:
-                self.refused[ii] = cut_short(attempt, limit)
+        self.progress(stuck.refusal(WORK))
 
     def attempt(self, ii: int, steps: int, *, arms: bool = False) -> bool:
         """Whether so many steps find a placement at this II; it is then the best."""
@@ -187,7 +161,7 @@ class _Hunt:
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
         elif attempt.stuck is not None:
-            self.postpone(ii, attempt)
+            self.postpone(ii, attempt.stuck)
         elif attempt.placement is not None:
             pinned = [self.problem.names[i] for i in self.problem.pinned]
             why = f"no placement was found with {', '.join(f'`{p}`' for p in pinned)} as pinned"
@@ -287,15 +261,15 @@ class _Hunt:
             known = self.refused.get(ii)
             if known is not None and known.proved:
                 continue
-            attempt = self.refiner.textbook(ii)
-            if attempt is None:
+            found = self.refiner.textbook(ii)
+            if found is None:
                 continue
-            if attempt.stuck is not None:
+            if isinstance(found, Stuck):
                 if not self._looked_at(ii):
-                    self.stuck[ii] = attempt
+                    self.stuck[ii] = found
                     self.swept.add(ii)
                 continue
-            if self._take(ii, attempt.placement):
+            if not isinstance(found, Refusal) and self._take(ii, found):
                 return
             refused += 1
             if refused == FROM_ABOVE:
@@ -313,6 +287,10 @@ class _Hunt:
                 return
             if not self._looked_at(ii) and self.attempt(ii, MIDDLE * self.problem.size):
                 return
+
+    def left_stuck(self) -> list[Stuck]:
+        """What is yet to be worked out below the best II."""
+        return [one for ii, one in self.stuck.items() if ii < self.end]
 
     def _looked_at(self, ii: int) -> bool:
         """Whether more than Rau's own method looked at an II."""
@@ -336,6 +314,8 @@ class _Hunt:
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""
+        limit = WORK if untried == WORK_OVER else TIME
+        self.refused |= {one.ii: one.refusal(limit) for one in self.left_stuck()}
         told: list[Refusal] = []
         ii = first
         while ii <= last:

@@ -6,7 +6,7 @@ starts  ──►  Job.verified  ──►  ScheduleAnalysis, or IllegalSchedule
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from stretto.solution.views import analyse
 from stretto.verify import Violation, verify, verify_table
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.refusals import Stuck
     from stretto.generate.ladder.serial import SerialResult
     from stretto.generate.search import Found
 
@@ -63,6 +64,8 @@ class Job:
     notes: tuple[Note, ...]
     finishing: float = 0.0
     """Seconds to leave for analysing and verifying what a search finds."""
+    stuck: dict[Refusal, Stuck] = field(default_factory=dict["Refusal", "Stuck"])
+    """What refusals are about of which the reason is yet to be worked out."""
 
     @property
     def searches(self) -> bool:

@@ -26,6 +26,7 @@ from stretto.resources.table import Conflict
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.refusals import Stuck
     from stretto.generate.seating.partial import Partial
 
 _SAMPLES = 4
@@ -42,10 +43,8 @@ class Attempt:
     """The largest placement reached, for the next rung to resume."""
     refusal: Refusal | None
     """Why there is no placement; None when there is one, or when nothing was tried."""
-    stuck: int | None = None
-    """The operation that found no seat last, where why is yet to be worked out (`refusals`)."""
-    rung: str = ""
-    """The rung that left it."""
+    stuck: Stuck | None = None
+    """Where a plan ended without one: why is yet to be worked out."""
 
 
 def refusal_for(
@@ -99,7 +98,7 @@ def order_at(partial: Partial, i: int, stage: int, start: int) -> int:
 def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
     """Why a complete placement was refused: `reason` says which space, and the bytes."""
     first = reason.split(" ", 1)[0]
-    return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "")
+    return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "order")
 
 
 def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:

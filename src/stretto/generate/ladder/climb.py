@@ -54,9 +54,8 @@ def climb(problem: Problem, ii: int, refine: Refine) -> Attempt:
             attempt = refine(problem, ii)
             if attempt.placement is not None:
                 return attempt
-            from stretto.generate.ladder.refusals import told  # noqa: PLC0415 - it knows this module
-
-            ladder.reached(attempt.partial, told(attempt))
+            stuck = attempt.stuck
+            ladder.reached(attempt.partial, stuck.worked_out() if stuck else attempt.refusal)
         elif rung == "clear":
             ladder.resume = Partial(problem, ii)
         elif rung != "deepest-depth" or deepest(problem) > FIRST_HORIZON:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal
+from stretto.generate.ladder.refusals import Stuck
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
@@ -145,7 +146,7 @@ class Refiner:
                     return found
         return None
 
-    def textbook(self, ii: int) -> Attempt | None:
+    def textbook(self, ii: int) -> Partial | Refusal | Stuck | None:
         """What Rau's own method comes to at this II, nothing folded, shared or learned.
 
         A refusal: it finds something that breaks a rule. None: it is not tried, as at an II that
@@ -161,9 +162,9 @@ class Refiner:
         height, most = seats.heights(), LONG * core.size
         plan = _Plan(lambda s: s.rau(height, most), False)
         if not _run(problem, seats, plan, Work(most + 1)):
-            return _stuck(problem, ii, core, seats.starts(), seats.failed)
+            return Stuck(core, ii, seats.starts(), seats.failed, RUNG)
         found, why = self._finish(core, seats, plan)
-        return Attempt(None if why else found, found or Partial(problem, ii), why)
+        return why or found
 
     def leaner(self, placement: Partial, work: Work) -> Partial:
         """A placement at the same II of fewer stages, where some work finds one.
@@ -232,13 +233,12 @@ class Refiner:
     def _solve(self, ii: int, work: Work) -> Attempt:
         """Try the plans in turn. A complete placement that overflows comes with a refusal."""
         problem = self.problem
-        reached: tuple[Core, list[int | None], int] | None = None
+        reached: Stuck | None = None
         seated = -1
         refusal: Refusal | None = None
         overflowing: Attempt | None = None
-        for core, seats in self.variants(ii):
-            if not _taken(core, seats, ii):
-                continue
+        variants = [(core, seats) for core, seats in self.variants(ii) if _taken(core, seats, ii)]
+        for core, seats in variants:
             for plan in _plans(core, seats):
                 if work.left <= 0:
                     break
@@ -250,22 +250,20 @@ class Refiner:
                     if partial is not None and overflowing is None:
                         overflowing = Attempt(partial, partial, why)
                     refusal = refusal or why
-                    if partial is None and why is None and reached is None:
-                        reached = core, seats.starts(), -1
+                    reached = reached or Stuck(core, ii, seats.starts(), -1, RUNG)
                 else:
                     starts = seats.starts()
                     count = len(starts) - starts.count(None)
                     if count > seated:
-                        seated, reached = count, (core, starts, seats.failed)
+                        seated, reached = count, Stuck(core, ii, starts, seats.failed, RUNG)
             if overflowing is not None:
                 break
         if overflowing is not None:
             return overflowing
-        if reached is None:
-            empty = Partial(problem, ii)
-            told = refusal or Refusal(ii, "not tried: no work was left for it", rung=RUNG)
-            return Attempt(None, empty, told)
-        return _stuck(problem, ii, *reached)
+        if reached is None or (seated < 0 and refusal is not None):
+            told = refusal or _untried(ii, bool(variants))
+            return Attempt(None, Partial(problem, ii), told)
+        return Attempt(None, reached.partial, None, reached)
 
     def _finish(
         self, core: Core, seats: Seats, plan: _Plan
@@ -323,14 +321,12 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
     return None
 
 
-def _stuck(
-    problem: Problem, ii: int, core: Core, starts: Sequence[int | None], failed: int
-) -> Attempt:
-    """What was seated when a plan ended, and who failed last: else, the first without a seat."""
-    if failed < 0 or starts[failed] is not None:
-        failed = next((node for node, start in enumerate(starts) if start is None), 0)
-    partial = Partial.of_core(problem, ii, core, starts, RUNG)
-    return Attempt(None, partial, None, core.nodes[failed][0], RUNG)
+def _untried(ii: int, turns: bool) -> Refusal:
+    """Why no plan was tried at an II."""
+    if turns:
+        return Refusal(ii, "not tried: no work was left for it", rung=RUNG)
+    why = "operations that have to share a hold would wait for each other around a recurrence"
+    return Refusal(ii, why, rung=RUNG, limit="dependence")
 
 
 def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:
