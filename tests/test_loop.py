@@ -373,10 +373,19 @@ FAULTS: list[tuple[str, str, Loop]] = [
     ),
     (
         "ceiling",
-        "ready 5000 cycles into its iteration (path 0 + latency 5000)",
-        change(0, latency=5000),
+        "from far memory; blackwell puts the ceiling of one such dependence at 5000",
+        change(0, kind="load", latency=5000),
     ),
-    ("ceiling", "(path 4999 + latency 1)", change(0, latency=4999)),
+    (
+        "ceiling",
+        "`a` is ready after 5000 cycles",
+        change(0, latency=5000, facts=Facts(buffer="global")),
+    ),
+    (
+        "ceiling",
+        "`a` is ready for `b` after 5000 cycles",
+        replace(change(0, kind="async.tiled_tma_load"), stated=(Dependence("a", "b", 5000),)),
+    ),
 ]
 
 
@@ -403,7 +412,24 @@ def test_check_returns_every_fault(machine: Machine) -> None:
 def test_traffic_across_the_cluster_has_the_higher_ceiling(machine: Machine) -> None:
     assert codes(change(0, latency=6000, facts=Facts(cluster=True)), machine) == []
     assert "ceiling" in codes(change(0, latency=7000, facts=Facts(cluster=True)), machine)
-    assert check(change(0, latency=6000), load_machine("b200-pipes", {}).with_slots(("s",))) == ()
+    assert (
+        check(
+            change(0, kind="load", latency=6000), load_machine("b200-pipes", {}).with_slots(("s",))
+        )
+        == ()
+    )
+
+
+def test_a_ceiling_is_about_one_far_dependence(machine: Machine) -> None:
+    """Neither what is near has one, nor a path of several that each stay below it."""
+    assert codes(change(0, latency=6000), machine) == []
+    far = {"kind": "load", "latency": 4999}
+    path = replace(GOOD, ops=tuple(replace(o, **far) for o in GOOD.ops))  # type: ignore[arg-type]
+    assert codes(path, machine) == []
+    carried = replace(change(0, kind="load"), stated=(Dependence("a", "b", 5000, 3),))
+    assert codes(carried, machine) == ["ceiling"]
+    order = replace(change(0, kind="load"), stated=(Dependence("a", "b", 9000, 0, "order"),))
+    assert codes(order, machine) == []
 
 
 def test_storage_accesses_are_checked(machine: Machine) -> None:

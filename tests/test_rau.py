@@ -138,9 +138,10 @@ def test_what_refine_finds_is_legal(generated: Generated, more: int) -> None:
     ii = mii(problem) + more
     attempt = refine(problem, ii)
     if attempt.placement is None:
-        assert attempt.refusal is not None
-        assert attempt.refusal.ii == ii
-        assert attempt.refusal.reason
+        refusal = attempt.stuck.worked_out() if attempt.stuck else attempt.refusal
+        assert refusal is not None
+        assert refusal.ii == ii
+        assert refusal.reason
         return
     starts = problem.starts_by_name(attempt.placement.whole())
     analysis = analyse(problem.loop, problem.machine, Schedule(ii, starts))

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
 
 import stretto
+from brute_force import legal_schedules
 from stretto.cli.main import main
+from stretto.deadline import deadline_after
 from stretto.errors import StrettoError
+from stretto.generate.problem import Options
 from stretto.ir import read_mlir, write_mlir
-from stretto.loop import Constraint, Dependence, Loop, Op, Use
+from stretto.loop import Constraint, Dependence, Loop, Op, Use, check
 from stretto.loop.json import dump_loop
 from stretto.machine import Machine, Slot
-from stretto.solution import ScheduleAnalysis
+from stretto.solution import Schedule, ScheduleAnalysis
+from stretto.solution.views import analyse
+from stretto.solve.wishes import granted, wishes_of
+from stretto.verify import verify
+from tiny_loops import tiny_problem
 
 MACHINE = Machine("m", "", (Slot(1, "u", 1), Slot(2, "v", 1)))
 
@@ -112,6 +122,114 @@ def test_structural_that_a_dependence_forbids_is_told() -> None:
     found = stretto.schedule(TURNED, MACHINE)
     (told,) = found.warnings
     assert told.text.startswith("`structural` 7 is not kept to: `b` at 0 is issued before `a` at ")
+
+
+def test_one_impossible_same_depth_drops_no_other_wish() -> None:
+    """What DEPTHS, COSTLY and ORDERS ask for, in one loop: of these only COSTLY's is impossible."""
+    ops = (
+        *(replace(o, name=f"d_{o.name}") for o in DEPTHS.ops),
+        *(replace(o, name=f"c_{o.name}") for o in _numbered(COSTLY, 2)),
+        *(replace(o, name=f"o_{o.name}") for o in ORDERS.ops),
+    )
+    ops = tuple(  # each part has slots of its own
+        replace(o, uses=tuple(replace(use, slot=o.name[0] + use.slot) for use in o.uses or ()))
+        for o in ops
+    )
+    stated = tuple(
+        replace(d, src=f"{part}_{d.src}", dst=f"{part}_{d.dst}")
+        for part, loop in (("d", DEPTHS), ("c", COSTLY), ("o", ORDERS))
+        for d in loop.stated
+    )
+    slots = [a + b for a in "dco" for b in "uv"]
+    machine = Machine("m", "", tuple(Slot(n, name, 1) for n, name in enumerate(slots, 1)))
+    found = stretto.schedule(Loop("l", ops, stated=stated), machine)
+    assert found.ii == 4
+    assert [note.text for note in found.warnings] == [
+        "`same_depth` 2 is not kept to: `c_a` in stage 0, `c_c` in stage 1"
+    ]
+    placed = {p.op: (p.stage, p.order) for p in found.placements}
+    assert placed["d_b"][0] == placed["d_c"][0]
+    assert placed["o_a"] < placed["o_b"]
+
+
+def _numbered(loop: Loop, number: int) -> tuple[Op, ...]:
+    return tuple(
+        replace(o, constraint=replace(o.constraint, same_depth=number))
+        if o.constraint.same_depth
+        else o
+        for o in loop.ops
+    )
+
+
+def test_families_count_in_their_order() -> None:
+    """b cannot share a stage with c and be issued after a: depths come first."""
+    ops = (
+        op("a", "u", 1, structural=1),
+        op("b", "v", 1, structural=1, same_depth=3),
+        op("c", "v", 2, same_depth=3),
+    )
+    # b, c and a take turns: c after b, a a full stage after c.
+    loop = Loop("l", ops, stated=(Dependence("b", "c", 1), Dependence("b", "a", 3)))
+    found = stretto.schedule(loop, MACHINE)
+    assert [note.text.split(" is")[0] for note in found.warnings] == ["`structural` 1"]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_the_strongest_set_is_kept(seed: int) -> None:
+    """Among all schedules of that II none keeps to a stronger set."""
+    tiny, rng = tiny_problem(seed, 5), random.Random(f"wishes {seed}")
+    ops = tuple(
+        replace(
+            o,
+            constraint=replace(
+                o.constraint,
+                same_depth=rng.choice([None, 1, 2]),
+                structural=rng.choice([None, 1, 1, 2]),
+            ),
+        )
+        for o in rng.sample(tiny.loop.ops, len(tiny.loop.ops))  # or dependences keep to all
+    )
+    loop = replace(tiny.loop, ops=ops)
+    wishes = list(wishes_of(loop))
+    if check(loop, tiny.machine):
+        return  # what is read has moved before what writes it
+    found = stretto.schedule(loop, tiny.machine, fuse=False, generator="cost-based")
+    if not wishes or not found.success or found.ii is None or found.ii > 12:
+        return
+    assert not verify(loop, tiny.machine, found)
+
+    def strength(starts: Mapping[str, int]) -> tuple[list[int], list[bool]]:
+        one = analyse(loop, tiny.machine, Schedule(found.ii or 0, dict(starts)))
+        at = {p.op: (p.stage, p.order) for p in one.placements}
+        kept = [
+            len({at[name][0] for name in w.ops}) == 1
+            if w.family == "same_depth"
+            else at[w.ops[0]] <= at[w.ops[1]]
+            for w in wishes
+        ]
+        families = [w.family for w in wishes]
+        count = [
+            sum(k for k, f in zip(kept, families, strict=True) if f == name)
+            for name in ("same_depth", "structural")
+        ]
+        return count, kept
+
+    best = max(
+        (strength(s.starts) for s in islice(legal_schedules(loop, tiny.machine, found.ii), 20_000)),
+        default=([0, 0], [False]),
+    )
+    assert strength(found.starts) >= best
+    told = [note.text for note in found.warnings if "is not kept to" in note.text]
+    assert len(told) == len(wishes) - sum(strength(found.starts)[0])
+
+
+def test_what_the_limit_of_time_leaves_is_the_schedule_that_was_found() -> None:
+    ready = stretto.prepare(COSTLY, MACHINE)
+    found = stretto.schedule(bare(COSTLY), MACHINE)
+    kept = granted(ready, found, Options(deadline=deadline_after(1e-9)))
+    assert kept.ii == found.ii
+    assert kept.overdue
+    assert {note.text.split(" is")[0] for note in kept.warnings} >= {"`same_depth` 1"}
 
 
 def test_serially_they_are_told_of() -> None:

@@ -153,7 +153,9 @@ class _Search:
                 over = True
             if over:
                 through = end - 1 if end - 1 > ii else None
-                self.refused.append(Refusal(ii, "not decided: a limit was reached before", through))
+                self.refused.append(
+                    Refusal(ii, "not decided: a limit was reached before", through, limit="work")
+                )
                 self.undecided = True
                 return
 
@@ -189,7 +191,7 @@ class _Search:
             why = "the solver could not decide it in time"
             if outcome.knotted:
                 why = "what the solver found has operations of one cycle that wait for each other"
-            self.refused.append(Refusal(ii, why))
+            self.refused.append(Refusal(ii, why, limit="work"))
             self.undecided = True
         return False
 

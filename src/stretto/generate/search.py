@@ -18,13 +18,14 @@ that a loop is worth grows with its size, ever more slowly, and with `--effort`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from stretto.deadline import OverdueError
 from stretto.generate.improve import eased, honoured, improve
 from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
+from stretto.generate.ladder.refusals import TIME, WORK, Stuck
 from stretto.generate.ladder.rings import bytes_needed, least_bytes
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
@@ -63,6 +64,8 @@ class Found:
     """Whether it was interrupted; this is then the best so far."""
     overdue: bool = False
     """Whether the time limit ended it; likewise."""
+    stuck: Mapping[Refusal, Stuck] = field(default_factory=dict[Refusal, Stuck])
+    """What refusals are about of which the reason is yet to be worked out."""
 
 
 def search(
@@ -94,7 +97,9 @@ def search(
     except OverdueError:
         overdue = True
     untried = TIME_OVER if overdue else WORK_OVER
-    return Found(hunt.best, hunt.ii, hunt.account(first, hunt.end - 1, untried), stopped, overdue)
+    stuck = {one.refusal(TIME if overdue else WORK): one for one in hunt.left_stuck()}
+    refused = hunt.account(first, hunt.end - 1, untried)
+    return Found(hunt.best, hunt.ii, refused, stopped, overdue, stuck)
 
 
 def leaned(problem: Problem, schedule: Schedule) -> Schedule:
@@ -122,6 +127,10 @@ class _Hunt:
     best: Partial | None = None
     ii: int | None = None
     refused: dict[int, Refusal] = field(default_factory=dict[int, Refusal])
+    stuck: dict[int, Stuck] = field(default_factory=dict[int, Stuck])
+    """Likewise, where it is yet to be worked out."""
+    swept: set[int] = field(default_factory=set[int])
+    """Of those, the ones that only Rau's own method looked at."""
 
     @property
     def end(self) -> int:
@@ -130,7 +139,15 @@ class _Hunt:
 
     def refuse(self, refusal: Refusal) -> None:
         self.refused[refusal.ii] = refusal
+        self.stuck.pop(refusal.ii, None)
         self.progress(refusal)
+
+    def postpone(self, ii: int, stuck: Stuck) -> None:
+        """Why an attempt was stuck is worked out if the II stays refused in the end."""
+        self.stuck[ii] = stuck
+        self.swept.discard(ii)
+        self.refused.pop(ii, None)
+        self.progress(stuck.refusal(WORK))
 
     def attempt(self, ii: int, steps: int, *, arms: bool = False) -> bool:
         """Whether so many steps find a placement at this II; it is then the best."""
@@ -143,9 +160,12 @@ class _Hunt:
             return True
         if attempt.refusal is not None:
             self.refuse(attempt.refusal)
+        elif attempt.stuck is not None:
+            self.postpone(ii, attempt.stuck)
         elif attempt.placement is not None:
-            pins = ", ".join(f"`{self.problem.names[i]}`" for i in self.problem.pinned)
-            self.refuse(Refusal(ii, f"no placement was found with {pins} as pinned", rung=IMPROVE))
+            pinned = [self.problem.names[i] for i in self.problem.pinned]
+            why = f"no placement was found with {', '.join(f'`{p}`' for p in pinned)} as pinned"
+            self.refuse(Refusal(ii, why, rung=IMPROVE, op=pinned[0], limit="pin"))
         return False
 
     def _eased(self, attempt: Attempt) -> Partial | None:
@@ -244,6 +264,11 @@ class _Hunt:
             found = self.refiner.textbook(ii)
             if found is None:
                 continue
+            if isinstance(found, Stuck):
+                if not self._looked_at(ii):
+                    self.stuck[ii] = found
+                    self.swept.add(ii)
+                continue
             if not isinstance(found, Refusal) and self._take(ii, found):
                 return
             refused += 1
@@ -260,8 +285,16 @@ class _Hunt:
         for ii in range(first, self.end):
             if self.work.left <= 0:
                 return
-            if ii not in self.refused and self.attempt(ii, MIDDLE * self.problem.size):
+            if not self._looked_at(ii) and self.attempt(ii, MIDDLE * self.problem.size):
                 return
+
+    def left_stuck(self) -> list[Stuck]:
+        """What is yet to be worked out below the best II."""
+        return [one for ii, one in self.stuck.items() if ii < self.end]
+
+    def _looked_at(self, ii: int) -> bool:
+        """Whether more than Rau's own method looked at an II."""
+        return ii in self.refused or (ii in self.stuck and ii not in self.swept)
 
     def lean(self) -> None:
         """The best placement at the II found that a little work comes to."""
@@ -281,6 +314,8 @@ class _Hunt:
 
     def account(self, first: int, last: int, untried: str) -> tuple[Refusal, ...]:
         """A refusal for every II from the first to the last; those not tried say why."""
+        limit = WORK if untried == WORK_OVER else TIME
+        self.refused |= {one.ii: one.refusal(limit) for one in self.left_stuck()}
         told: list[Refusal] = []
         ii = first
         while ii <= last:

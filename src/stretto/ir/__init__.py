@@ -31,18 +31,18 @@ def read_mlir(
     """The loops of an MLIR text and what is worth saying about them; MlirError if it is wrong.
 
     The machine is the one the loops are to be scheduled on, if it is known: what an inner loop
-    costs depends on it. An operation that has no encoding there is refused, with its position.
+    costs depends on it. A loop that cannot run there is left alone; where there is no other, its
+    faults are errors.
     A note about a loop left alone begins with its position. The path of a machine that a loop names
     is relative to the folder of `file`.
     """
     starting.load(_PARSING, "stretto.ir.loops")
-    from stretto.ir.loops import read_loops, refuse_unencoded  # noqa: PLC0415
+    from stretto.ir.loops import read_loops, schedulable  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
     from stretto.loop import Note, Place  # noqa: PLC0415
 
     parsed = parse_module(text, file)
-    found = read_loops(parsed, machine)
-    refuse_unencoded(parsed, found)
+    found = schedulable(parsed, read_loops(parsed, machine))
     notes = [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
     # That a loop is none to be pipelined is worth saying only where there is no other.
     notes += [

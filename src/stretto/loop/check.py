@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from stretto.errors import listed
 from stretto.limits import CYCLES, DISTANCE, ITERATION_CYCLES, STAGES, UNITS
 from stretto.loop.derive import behind_views
 from stretto.loop.loop import Fault, Loop, Place, topological_order
-from stretto.loop.parts import DEPENDENCE_KINDS, Access, Op
+from stretto.loop.parts import DEPENDENCE_KINDS, Access, Dependence, Op
 from stretto.machine import Machine
 from stretto.machine.formula import told_number
-from stretto.vocabulary.spaces import BUFFERS, SPACES
+from stretto.vocabulary.opcodes import opcode
+from stretto.vocabulary.spaces import BUFFERS, GLOBAL, SPACES
 
 
 def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
@@ -50,7 +51,7 @@ def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:
             faults.append(order)
         else:
             faults += _long_iteration(loop)
-            faults += _ceilings(loop, machine, order) if machine is not None else ()
+            faults += _ceilings(loop, machine) if machine is not None else ()
     return tuple(faults)
 
 
@@ -532,31 +533,41 @@ def _space(loop: Loop, machine: Machine) -> Iterator[Fault]:
 # Its dependences --------------------------------------------------------------------------
 
 
-def _ceilings(loop: Loop, machine: Machine, order: Iterable[int]) -> Iterator[Fault]:
-    """Accumulated latency must stay below the ceiling of the farthest memory on its path."""
+def _ceilings(loop: Loop, machine: Machine) -> Iterator[Fault]:
+    """One dependence on far memory, or across the cluster, must stay below its ceiling.
+
+    What takes long for another reason, such as a loop inside, has none.
+    """
     ceilings = {figure.name: figure.values[0] for figure in machine.ceilings}
     if "far_memory" not in ceilings:
         return
     near, far = ceilings["far_memory"], ceilings.get("cross_cluster", ceilings["far_memory"])
-    incoming: list[list[tuple[int, int]]] = [[] for _ in loop.ops]
-    for src, dst, latency, distance in loop.edges:
-        if distance == 0:
-            incoming[dst].append((src, latency))
-    start = [0] * len(loop.ops)
-    crosses = [bool(op.facts.cluster) for op in loop.ops]
-    for i in order:
-        for src, latency in incoming[i]:
-            start[i] = max(start[i], start[src] + latency)
-            crosses[i] = crosses[i] or crosses[src]
-        ready = start[i] + loop.ops[i].ready
-        ceiling = far if crosses[i] else near
-        if ready >= ceiling:
+    flows: dict[str, Dependence] = {}
+    for flow in loop.dependences:
+        if flow.kind == "flow" and (
+            flow.src not in flows or flow.latency > flows[flow.src].latency
+        ):
+            flows[flow.src] = flow
+    for i, op in enumerate(loop.ops):
+        if not _is_far(op):
+            continue
+        ceiling = far if op.facts.cluster else near
+        told, latency = f"`{op.name}` is ready", op.ready
+        if op.name in flows and flows[op.name].latency > latency:
+            flow = flows[op.name]
+            told, latency = f"`{op.name}` is ready for `{flow.dst}`", flow.latency
+        if latency >= ceiling:
+            where = "from another cluster" if op.facts.cluster else "from far memory"
             message = (
-                f"`{loop.ops[i].name}` is ready {ready} cycles into its iteration "
-                f"(path {start[i]} + latency {loop.ops[i].ready}); {machine.name} puts the "
-                f"ceiling at {ceiling}"
+                f"{told} after {latency} cycles {where}; {machine.name} puts the ceiling of one "
+                f"such dependence at {ceiling}"
             )
             yield Fault(loop.at("latency", op=i), "ceiling", message)
+
+
+def _is_far(op: Op) -> bool:
+    """Whether it goes to global memory and back, or to another cluster."""
+    return bool(op.facts.cluster) or op.facts.buffer == GLOBAL or opcode(op.kind).far
 
 
 def _long_iteration(loop: Loop) -> Iterator[Fault]:

@@ -288,7 +288,7 @@ class Refusal:
     rows: tuple[tuple[int, int], ...] = ()
     """Modulo cycle and row word where it collided."""
     limit: str = ""
-    """The pool, slot or memory space that refused."""
+    """The pool, slot, memory space or rule that refused; or what ended the search (``work``)."""
     group: tuple[str, ...] = ()
     """The operations it must share a stage with."""
     stage: int | None = None

@@ -31,6 +31,7 @@ from stretto.solution.views import analyse
 from stretto.verify import Violation, verify, verify_table
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.refusals import Stuck
     from stretto.generate.ladder.serial import SerialResult
     from stretto.generate.search import Found
 
@@ -66,6 +67,8 @@ class Job:
     """Seconds to leave for analysing and verifying what a search finds."""
     bugs: list[str] = field(default_factory=list[str])
     """What is to be told of schedules that the verifier refused."""
+    stuck: dict[Refusal, Stuck] = field(default_factory=dict["Refusal", "Stuck"])
+    """What refusals are about of which the reason is yet to be worked out."""
 
     @property
     def searches(self) -> bool:

@@ -34,6 +34,7 @@ from stretto.solve.job import IllegalScheduleError, Job, known
 from stretto.verify import verify
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.refusals import Stuck
     from stretto.generate.ladder.serial import SerialResult
     from stretto.generate.search import Found
 
@@ -109,6 +110,11 @@ def schedule_prepared(
             from stretto.solve.wishes import granted  # noqa: PLC0415 - few loops have wishes
 
             analysis = granted(ready, analysis, options)
+        if asked.stuck:
+            from stretto.generate.ladder.refusals import explained  # noqa: PLC0415 - few need it
+
+            refused = explained(analysis.refused, asked.stuck, options.deadline)
+            analysis = replace(analysis, refused=refused)
     except StoppedError as stopped:
         stopped.analysis = replace(stopped.analysis, seconds=perf_counter() - began)
         raise
@@ -152,6 +158,8 @@ class _Asked:
     answers: Answers = field(default_factory=Answers)
     bugs: list[str] = field(default_factory=list[str])
     """What is to be told of schedules that the verifier refused, whatever becomes the answer."""
+    stuck: dict[Refusal, Stuck] = field(default_factory=dict["Refusal", "Stuck"])
+    """What refusals are about, of all searches."""
 
     def job(self) -> Job:
         """The loop compiled for these options, with its bounds."""
@@ -163,7 +171,8 @@ class _Asked:
         bounds = bounds_of(compiled, options.deadline.later(GRACE))
         notes = (*self.ready.notes, *(Note(loop.at(), text) for text in self.chosen.warnings))
         finishing = FINISHING * (perf_counter() - began)
-        return Job(for_search(compiled, options), bounds, self.chosen, notes, finishing, self.bugs)
+        problem = for_search(compiled, options)
+        return Job(problem, bounds, self.chosen, notes, finishing, self.bugs, self.stuck)
 
     def at_most(self, stages: int) -> _Asked:
         """The same in so many stages."""
@@ -521,6 +530,7 @@ def _search(
         if until != problem.deadline:
             problem = replace(problem, options=replace(problem.options, deadline=until))
         found = search(problem, job.bounds, lambda: serial_schedule()[0], progress)
+        job.stuck.update(found.stuck)
     except KeyboardInterrupt:
         found = Found(None, None, (), stopped=True)
     if found.placement is not None:  # the search looks no further than the serial II
@@ -599,13 +609,13 @@ def _serial_schedule(job: Job) -> tuple[int, SerialResult | Refusal]:
     try:
         result = serial(problem)
     except SerialError as error:
-        return error.ii, Refusal(error.ii, str(error))
+        return error.ii, Refusal(error.ii, str(error), limit=error.limit)
     finally:  # or it would not be verified in time
         problem.deadline.later(LATEST - job.finishing).check()
     limit = problem.options.max_ii
     if limit is not None and limit < result.ii:
         reason = f"the serial schedule has II {result.ii}; the largest II allowed is {limit}"
-        return result.ii, Refusal(limit, reason)
+        return result.ii, Refusal(limit, reason, limit="max_ii")
     return result.ii, result
 
 

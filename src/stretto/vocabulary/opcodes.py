@@ -27,6 +27,8 @@ class Opcode(NamedTuple):
     """The kind of agent that issues it in a specialized program."""
     memory: bool = True
     """Whether it touches memory even where it names no storage: barriers keep it on its side."""
+    far: bool = False
+    """Whether it goes to global memory and back, for which a machine may state a ceiling."""
     renames_buffers: bool = False
     """Whether its result is another name of its first operand where that is a buffer."""
     renames_registers: bool = False
@@ -56,9 +58,10 @@ class Opcode(NamedTuple):
 
 UNKNOWN = Opcode()
 
-_TMA = Opcode("tma")
+_TMA = Opcode("tma", far=True)
 _MMA = Opcode("mma")
 _MOVES = Opcode("simt")
+_FAR = Opcode("simt", far=True)
 _COMPUTES = Opcode("simt", memory=False)
 _SAME = Opcode("simt", computes="same")
 _PRODUCT = Opcode("mma", accumulator=2, destination=3, computes="product")
@@ -70,15 +73,15 @@ _VIEW = Opcode("simt", memory=False, renames_buffers=True, renames_registers=Tru
 
 OPCODES: dict[str, Opcode] = {
     # Between global memory and the chip.
-    "async.tiled_tma_load": Opcode("tma", destination=2, computes="load"),
-    "async.tiled_tma_store": Opcode("tma", computes="same"),
-    "async.tma_gather": Opcode("tma", destination=3),
+    "async.tiled_tma_load": _TMA._replace(destination=2, computes="load"),
+    "async.tiled_tma_store": _TMA._replace(computes="same"),
+    "async.tma_gather": _TMA._replace(destination=3),
     "async.tma_scatter": _TMA,
-    "async.cp_async": Opcode("simt", destination=2),
-    "async.gnic_read": _MOVES,
-    "async.gnic_write": _MOVES,
-    "load": _MOVES,
-    "store": _MOVES,
+    "async.cp_async": _FAR._replace(destination=2),
+    "async.gnic_read": _FAR,
+    "async.gnic_write": _FAR,
+    "load": _FAR,
+    "store": _FAR,
     # Products, and what the tensor core copies.
     "async.wgmma": _PRODUCT,
     "async.tcgen05_mma": _PRODUCT,
@@ -136,11 +139,11 @@ OPCODES: dict[str, Opcode] = {
     "work_tile_info": _COMPUTES,
     "generic": UNKNOWN,  # the text of one names the opcode that is meant
     # Around loops, and by address.
-    "async.pointer_copy": Opcode("simt", destination=2),
-    "pointer.load": _MOVES,
-    "pointer.store": _MOVES,
-    "pointer.atomic_rmw": _MOVES,
-    "pointer.atomic_cas": _MOVES,
+    "async.pointer_copy": _FAR._replace(destination=2),
+    "pointer.load": _FAR,
+    "pointer.store": _FAR,
+    "pointer.atomic_rmw": _FAR,
+    "pointer.atomic_cas": _FAR,
     **dict.fromkeys(
         (
             "block_index",
@@ -261,8 +264,8 @@ OPCODES: dict[str, Opcode] = {
         }.items()
     },
     # Triton's, as dependence-graph dumps name them.
-    "tt.descriptor_gather": Opcode("tma", lands="smem"),
-    "tt.descriptor_load": Opcode("tma", lands="smem"),
+    "tt.descriptor_gather": _TMA._replace(lands="smem"),
+    "tt.descriptor_load": _TMA._replace(lands="smem"),
     "tt.descriptor_store": _TMA,
     "ttng.async_tma_copy_global_to_local": _TMA,
     "ttng.async_tma_copy_local_to_global": _TMA,

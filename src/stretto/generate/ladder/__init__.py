@@ -3,6 +3,7 @@
 climb                       the rungs in order, until one gives a placement whose rings fit
 rau                         the first rung: seating by cycle, pushing out what is in the way
 rings                       do the rings fit, and if not: cap them, move fillers later
+refusals                    why an II was refused
 serial                      one operation after the other: no search
 
 Here is what a rung comes to: a placement, or how far it came and why it stopped there.
@@ -25,6 +26,7 @@ from stretto.resources.table import Conflict
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
+    from stretto.generate.ladder.refusals import Stuck
     from stretto.generate.seating.partial import Partial
 
 _SAMPLES = 4
@@ -41,6 +43,8 @@ class Attempt:
     """The largest placement reached, for the next rung to resume."""
     refusal: Refusal | None
     """Why there is no placement; None when there is one, or when nothing was tried."""
+    stuck: Stuck | None = None
+    """Where a plan ended without one: why is yet to be worked out."""
 
 
 def refusal_for(
@@ -58,9 +62,9 @@ def refusal_for(
         reason = str(conflicts[0])
         limit = _limit(conflicts[0])
     elif high < low:
-        reason, limit = _closed(partial, i, low, high), ""
+        reason, limit = _closed(partial, i, low, high)
     else:
-        reason, limit = f"`{problem.names[i]}` was not seated by the work allowed", ""
+        reason, limit = f"`{problem.names[i]}` had no seat that an arm would propose", "arms"
     stage = partial.group_stage(i)
     stage = max(0, low) // ii if stage is None else stage
     rows: dict[int, int] = {}
@@ -94,7 +98,7 @@ def order_at(partial: Partial, i: int, stage: int, start: int) -> int:
 def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
     """Why a complete placement was refused: `reason` says which space, and the bytes."""
     first = reason.split(" ", 1)[0]
-    return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "")
+    return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "order")
 
 
 def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:
@@ -116,8 +120,8 @@ def _limit(conflict: Conflict) -> str:
     return conflict.use.slot if conflict.use is not None else conflict.pool or ""
 
 
-def _closed(partial: Partial, i: int, low: int, high: int) -> str:
-    """Who closed the window of an operation."""
+def _closed(partial: Partial, i: int, low: int, high: int) -> tuple[str, str]:
+    """Who closed the window of an operation, and by which rule."""
     problem, ii, name = partial.problem, partial.ii, partial.problem.names[i]
     why: list[str] = []
     for other, latency, distance in problem.preds[i]:
@@ -130,15 +134,18 @@ def _closed(partial: Partial, i: int, low: int, high: int) -> str:
         if start is not None and start - latency + ii * distance == high:
             why.append(_before(problem.names[other], start, latency, distance))
             break
+    rule = "dependence"
     stage, last = partial.group_stage(i), problem.max_stage[i]
-    if stage is not None:
-        why.append(f"its group stands in stage {stage}")
     if last is not None and high == (last + 1) * ii - 1:
         why.append(f"stage {last} is its last")
+        rule = "depth"
+    if stage is not None:
+        why.append(f"its group stands in stage {stage}")
+        rule = "group"
     if not why:
         why.append("by the longest paths from and to what is seated")
     window = f"from {low} on and until {high}, at no time both"
-    return f"`{name}` may start {window} ({'; '.join(why)}; II {ii})"
+    return f"`{name}` may start {window} ({'; '.join(why)}; II {ii})", rule
 
 
 def _after(name: str, start: int, latency: int, distance: int) -> str:

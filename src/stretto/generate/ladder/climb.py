@@ -54,7 +54,8 @@ def climb(problem: Problem, ii: int, refine: Refine) -> Attempt:
             attempt = refine(problem, ii)
             if attempt.placement is not None:
                 return attempt
-            ladder.reached(attempt.partial, attempt.refusal)
+            stuck = attempt.stuck
+            ladder.reached(attempt.partial, stuck.worked_out() if stuck else attempt.refusal)
         elif rung == "clear":
             ladder.resume = Partial(problem, ii)
         elif rung != "deepest-depth" or deepest(problem) > FIRST_HORIZON:

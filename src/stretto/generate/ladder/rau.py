@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
-from stretto.generate.ladder import Attempt, order_at, overflow_refusal, refusal_for
+from stretto.generate.ladder import Attempt, order_at, overflow_refusal
+from stretto.generate.ladder.refusals import Stuck
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
@@ -145,11 +146,11 @@ class Refiner:
                     return found
         return None
 
-    def textbook(self, ii: int) -> Partial | Refusal | None:
-        """What Rau's own method finds at this II, nothing folded, shared or learned.
+    def textbook(self, ii: int) -> Partial | Refusal | Stuck | None:
+        """What Rau's own method comes to at this II, nothing folded, shared or learned.
 
-        A refusal: it finds something that breaks a rule; None: it finds nothing. An II too long
-        for the compiled table is not tried.
+        A refusal: it finds something that breaks a rule. None: it is not tried, as at an II that
+        is too long for the compiled table.
         """
         problem = self.problem
         core = self._whole = self._whole or whole_of(problem)
@@ -161,7 +162,7 @@ class Refiner:
         height, most = seats.heights(), LONG * core.size
         plan = _Plan(lambda s: s.rau(height, most), False)
         if not _run(problem, seats, plan, Work(most + 1)):
-            return None
+            return Stuck(core, ii, seats.starts(), seats.failed, RUNG)
         found, why = self._finish(core, seats, plan)
         return why or found
 
@@ -232,13 +233,12 @@ class Refiner:
     def _solve(self, ii: int, work: Work) -> Attempt:
         """Try the plans in turn. A complete placement that overflows comes with a refusal."""
         problem = self.problem
-        reached: tuple[Core, list[int | None], int] | None = None
+        reached: Stuck | None = None
         seated = -1
         refusal: Refusal | None = None
         overflowing: Attempt | None = None
-        for core, seats in self.variants(ii):
-            if not _taken(core, seats, ii):
-                continue
+        variants = [(core, seats) for core, seats in self.variants(ii) if _taken(core, seats, ii)]
+        for core, seats in variants:
             for plan in _plans(core, seats):
                 if work.left <= 0:
                     break
@@ -250,32 +250,31 @@ class Refiner:
                     if partial is not None and overflowing is None:
                         overflowing = Attempt(partial, partial, why)
                     refusal = refusal or why
+                    reached = reached or Stuck(core, ii, seats.starts(), -1, RUNG)
                 else:
                     starts = seats.starts()
                     count = len(starts) - starts.count(None)
                     if count > seated:
-                        seated, reached = count, (core, starts, seats.failed)
+                        seated, reached = count, Stuck(core, ii, starts, seats.failed, RUNG)
             if overflowing is not None:
                 break
         if overflowing is not None:
             return overflowing
-        if reached is None:
-            empty = Partial(problem, ii)
-            told = refusal or Refusal(ii, "not tried: no work was left for it", rung=RUNG)
-            return Attempt(None, empty, told)
-        core, starts, failed = reached
-        partial = Partial.of_core(problem, ii, core, starts, RUNG)
-        told = refusal_for(partial, core.nodes[max(failed, 0)][0], RUNG)
-        return Attempt(None, partial, told)
+        if reached is None or (seated < 0 and refusal is not None):
+            told = refusal or _untried(ii, bool(variants))
+            return Attempt(None, Partial(problem, ii), told)
+        return Attempt(None, reached.partial, None, reached)
 
     def _finish(
         self, core: Core, seats: Seats, plan: _Plan
     ) -> tuple[Partial | None, Refusal | None]:
-        """The placement of finished seats, and what is wrong with it, if anything."""
+        """The placement of finished seats, and what is wrong with it, if anything.
+
+        Neither: the cycles of a recurrence ask for a stage too many.
+        """
         problem, ii = self.problem, seats.ii
         if plan.by_cycle and not seats.staged():
-            told = "the cycles of a recurrence ask for a stage too many"
-            return None, Refusal(ii, told, rung=RUNG)
+            return None, None
         starts = _whole(seats)
         large = core.size > SMALL
         if plan.by_cycle or (large and not problem.staged):
@@ -323,6 +322,14 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
                 limit=use.slot if use is not None else conflict.pool or "",
             )
     return None
+
+
+def _untried(ii: int, turns: bool) -> Refusal:
+    """Why no plan was tried at an II."""
+    if turns:
+        return Refusal(ii, "not tried: no work was left for it", rung=RUNG)
+    why = "operations that have to share a hold would wait for each other around a recurrence"
+    return Refusal(ii, why, rung=RUNG, limit="dependence")
 
 
 def _shorter(starts: Sequence[int], nodes: Sequence[int], stages: int) -> _Plan:

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from stretto.deadline import GRACE
 from stretto.errors import InfeasibleError
+from stretto.generate import SERIAL
+from stretto.generate.ladder import overflow_refusal
 from stretto.generate.ladder.rings import overflow, ring_depth
 from stretto.generate.problem import Problem
 from stretto.problem import Claim
@@ -44,12 +46,14 @@ class SerialResult:
 class SerialError(InfeasibleError):
     """The serial schedule is not to be had; `ii` is what it would have had."""
 
-    def __init__(self, ii: int, message: str) -> None:
+    def __init__(self, ii: int, message: str, limit: str = "") -> None:
         self.ii = ii
+        self.limit = limit
+        """The memory space or the rule that refuses it."""
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[type[SerialError], tuple[int, str]]:
-        return SerialError, (self.ii, self.message)
+    def __reduce__(self) -> tuple[type[SerialError], tuple[int, str, str]]:
+        return SerialError, (self.ii, self.message, self.limit)
 
 
 def serial(problem: Problem) -> SerialResult:
@@ -66,13 +70,15 @@ def serial(problem: Problem) -> SerialResult:
     too_much = overflow(problem, ii, starts)
     if too_much:
         rings = _rings(problem, ii, starts)
-        raise SerialError(ii, f"serially, at II {ii}, {too_much} ({rings})")
+        limit = overflow_refusal(ii, too_much, SERIAL).limit
+        raise SerialError(ii, f"serially, at II {ii}, {too_much} ({rings})", limit)
     unmet = problem.unmet(ii, starts)
     if unmet:
-        raise SerialError(ii, f"serially, `{problem.names[unmet[0]]}` stands where it starts first")
+        told = f"serially, `{problem.names[unmet[0]]}` stands where it starts first"
+        raise SerialError(ii, told, "pin")
     result = SerialResult(problem, starts, ii)
     if problem.options.strict and result.warnings:
-        raise SerialError(ii, "; ".join(result.warnings))
+        raise SerialError(ii, "; ".join(result.warnings), "strict")
     return result
 
 
@@ -139,13 +145,14 @@ def _apart(problem: Problem, ii: int, starts: Sequence[int]) -> list[int]:
         if found == before:
             break
     else:
-        raise SerialError(ii, f"serially, at II {ii}, no stages keep to the offsets of groups")
+        told = "no stages keep to the offsets of groups"
+        raise SerialError(ii, f"serially, at II {ii}, {told}", "group")
     low = min(found) // ii * ii
     found = [start - low for start in found]
     for i, last in enumerate(problem.max_stage):
         if last is not None and found[i] // ii > last:
             told = f"`{problem.names[i]}` stands in stage {found[i] // ii}; {last} is its last"
-            raise SerialError(ii, f"serially, at II {ii}, {told}")
+            raise SerialError(ii, f"serially, at II {ii}, {told}", "depth")
     return found
 
 

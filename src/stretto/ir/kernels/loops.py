@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.writing import kernel_module
-from stretto.ir.loops import read_loops, refuse_unencoded
+from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.parsing import Parsed, verify_module
 from stretto.kernel import Kernel
 from stretto.kernel.lowering import lower
@@ -45,8 +45,7 @@ def kernel_loops(
     faults = verify_module(parsed)
     if faults:
         raise MlirError(faults)
-    found = read_loops(parsed, machine, regions=False)
-    refuse_unencoded(parsed, found)
+    found = schedulable(parsed, read_loops(parsed, machine, regions=False))
     told = [Note(Place(), note) for note in notes]
     told += [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
     told += [

@@ -14,7 +14,7 @@ from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.functions import kernels_of
 from stretto.ir.kernels.loops import lowered_module
 from stretto.ir.kernels.wiring import wired
-from stretto.ir.loops import read_loops, refuse_unencoded
+from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.parsing import Parsed, parse_module, verify_module
 from stretto.kernel import Kernel, Operation
 from stretto.machine import Machine
@@ -41,8 +41,7 @@ class RunnableKernel:
 
 def runnable(parsed: Parsed, machine: Machine | None) -> tuple[RunnableKernel, ...]:
     """The kernels of a module."""
-    found = read_loops(parsed, machine, regions=False)
-    refuse_unencoded(parsed, found)
+    found = schedulable(parsed, read_loops(parsed, machine, regions=False))
     left = tuple(item.reason.render() for item in found.left_alone)
     kernels: list[RunnableKernel] = []
     for kernel in kernels_of(parsed):

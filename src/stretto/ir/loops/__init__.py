@@ -57,6 +57,7 @@ from stretto.ir.loops.body import Body, BodyReader, Inner
 from stretto.ir.loops.flow import BufferHomes, UnreadableError, around, constant_of
 from stretto.ir.loops.storages import Names
 from stretto.ir.parsing import Parsed
+from stretto.limits import CYCLES
 from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.machine.choice import LOOPS
@@ -118,11 +119,14 @@ def positioned(parsed: Parsed, item: LoopInModule, error: LoopError) -> MlirErro
     return MlirError(found)
 
 
-def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
-    """MlirError for every operation that has no cost on the machine its loop is read for.
+def schedulable(parsed: Parsed, found: LoopsOfModule) -> LoopsOfModule:
+    """The loops that their machines can run; the others are left alone, each with its faults.
 
-    And for all else that only shows once costs are known: latency ceilings, memory budgets.
+    Those are operations without a cost and all else that only shows once costs are known: memory
+    budgets, ceilings of far dependences. MlirError where no loop is left.
     """
+    kept: list[LoopInModule] = []
+    left: list[LeftAlone] = []
     wrong: list[Diagnostic] = []
     for item in found.loops:
         try:
@@ -130,10 +134,17 @@ def refuse_unencoded(parsed: Parsed, found: LoopsOfModule) -> None:
             faults = check(resolved, item.machine)
             if faults:
                 raise LoopError(item.loop.name, faults)
+            kept.append(item)
         except LoopError as error:
-            wrong += positioned(parsed, item, error).diagnostics
-    if wrong:
+            told = positioned(parsed, item, error).diagnostics
+            wrong += told
+            first, others = told[0], tuple(replace(one, severity="note") for one in told[1:])
+            message = f"loop `{item.loop.name}` is left alone: {first.message}"
+            why = replace(first, severity="warning", message=message, notes=(*first.notes, *others))
+            left.append(LeftAlone(item.loop.name, item.for_op, why))
+    if wrong and not kept:
         raise MlirError(wrong)
+    return LoopsOfModule(tuple(kept), (*found.left_alone, *left))
 
 
 def _at_place(
@@ -276,9 +287,11 @@ class _ModuleReader:
         ).read(name)
         if not body.loop.ops:
             raise UnreadableError(op, "its body has no operations")
-        self.wrong += [
-            _at_place(self.parsed, op, body.loop, body.ops, fault) for fault in check(body.loop)
-        ]
+        faults = check(body.loop)
+        for fault in faults:
+            if fault.code == "long-iteration":
+                raise UnreadableError(op, fault.message)
+        self.wrong += [_at_place(self.parsed, op, body.loop, body.ops, fault) for fault in faults]
         warnings = self._warnings(body, machine)
         return LoopInModule(body.loop, op, body.ops, machine, warnings, body.values, body.buffers)
 
@@ -394,6 +407,9 @@ def _inner_cost(for_op: ForOp, loop: Loop, stated: StatedLoop, machine: Machine)
     if length is None:
         trips = _trip_count(for_op, stated)
         length = (trips - 1) * ii + _span(ready.loop) if trips else 0
+    if length > CYCLES:
+        reason = f"inner loop `{loop.name}` takes {length:,} cycles; at most {CYCLES:,} are allowed"
+        raise UnreadableError(for_op, reason)
     own = f"inner.{loop.name}"
     uses = (Use(own, length), *_uses(ready, ii, length))
     op = Op("", "", uses=uses, demands=_demands(ready), latency=length)

@@ -118,8 +118,14 @@ class GenerateSchedule(ModulePass):
         errors = tell_left_alone(
             self.name, loops, lambda one: self.strict and one.reason.severity != "remark"
         )
-        for found in loops.loops:
-            errors += self._schedule(Speaker(self.name, parsed, found))
+        failed = [self._schedule(Speaker(self.name, parsed, found)) for found in loops.loops]
+        if self.strict or all(failed):
+            errors += [diagnostic for told in failed for diagnostic in told]
+        else:  # of several loops, one is no reason to refuse all
+            for found, told in zip(loops.loops, failed, strict=True):
+                why = f"{found.loop.name}: left alone: "
+                for d in told:
+                    tell(replace(d, severity="warning", message=why + d.message))
         if errors:
             raise PassError(errors)
 

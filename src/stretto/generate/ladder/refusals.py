@@ -1,0 +1,106 @@
+"""Why an II was refused, worked out from the seats that a plan was left with.
+
+    left with     load @0   mma @9   write?           the work was spent while seats changed hands
+    completed     load @0   mma @9   write: 3 to 10   all that is left is seated, nobody pushed out,
+                                     held by `load`   until one finds no seat: the refusal is its
+
+What is left is seated in order, the one that failed last first. So a refusal names an operation,
+the window that seats which agree with each other leave it, and who holds every start of it. It is
+worked out where an II is refused in the end, not with every attempt: that would take as long as the
+search does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stretto.deadline import Deadline
+from stretto.generate.kernel import Core
+from stretto.generate.ladder import overflow_refusal, refusal_for
+from stretto.generate.ladder.rings import overflow, tighten
+from stretto.generate.seating.partial import Partial
+from stretto.solution import Refusal
+
+TIME, WORK = "time limit", "work"
+"""What ended an attempt that is not looked into: `Refusal.limit` says it."""
+_ENDED = {TIME: "the time limit came", WORK: "the work allowed was spent"}
+EXPLAINED = 4_000
+"""Seats that working out the refusals of one loop may take: those of 40 IIs of 100 operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The seats that a plan was left with, by node of a heart."""
+
+    core: Core
+    ii: int
+    starts: Sequence[int | None]
+    failed: int
+    """The node that found no seat last; -1: all have a cycle, and some recurrence no stages."""
+    rung: str
+
+    @property
+    def partial(self) -> Partial:
+        """The same as a placement."""
+        return Partial.of_core(self.core.problem, self.ii, self.core, self.starts, self.rung)
+
+    @property
+    def op(self) -> int:
+        """The operation that failed last; where that has a seat by now, the first that has none."""
+        node = self.failed
+        if node < 0 or self.starts[node] is not None:
+            node = next((n for n, start in enumerate(self.starts) if start is None), max(node, 0))
+        return self.core.nodes[node][0]
+
+    def refusal(self, limit: str) -> Refusal:
+        """Who had no seat when something ended it; nothing more is looked into."""
+        problem, i = self.core.problem, self.op
+        why = f"`{problem.names[i]}` had no seat when {_ENDED[limit]}"
+        return Refusal(self.ii, why, rung=self.rung, op=problem.names[i], limit=limit)
+
+    def worked_out(self) -> Refusal:
+        """Who finds no seat beside all others, and what is there."""
+        from stretto.generate.ladder.climb import resumed  # noqa: PLC0415 - where it is asked
+
+        problem, ii, rung = self.core.problem, self.ii, self.rung
+        whole = resumed(problem, self.partial)
+        for i in (self.op, *problem.graph.order):
+            if whole.starts[i] is not None:
+                continue
+            low, high = whole.window(i)
+            seat = None
+            if low <= high:
+                high = min(high, low + ii - 1)
+                seat = whole.table.earliest(problem.vectors[i], low, high)
+            if seat is None:
+                return refusal_for(whole, i, rung)
+            whole.seat((i,), seat, rung)
+        too_much = overflow(problem, ii, whole.whole())
+        if too_much and not whole.fused:
+            tighten(whole, rung)
+            too_much = overflow(problem, ii, whole.whole())
+        return overflow_refusal(ii, too_much, rung) if too_much else self.bare
+
+    @property
+    def bare(self) -> Refusal:
+        """Who had no seat when the work was spent, and the window that the others left it."""
+        i = self.op
+        low, high = self.partial.window(i)
+        told, uses = self.refusal(WORK), self.core.problem.vectors[i].uses
+        return replace(told, uses=uses, window=(low, min(high, low + self.ii - 1)))
+
+
+def explained(
+    refused: Sequence[Refusal], stuck: Mapping[Refusal, Stuck], deadline: Deadline
+) -> tuple[Refusal, ...]:
+    """Refusals with their reasons worked out, from the smallest II on, while there is time."""
+    seats, told = EXPLAINED, list[Refusal]()
+    for refusal in refused:
+        one = stuck.get(refusal)
+        if one is None or deadline.over:
+            told.append(refusal)
+            continue
+        seats -= one.core.problem.size
+        told.append(one.worked_out() if seats > 0 or not told else one.bare)
+    return tuple(told)
