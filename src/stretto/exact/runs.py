@@ -1,9 +1,9 @@
-"""A run of IIs in one model, the II a variable: the first that is not refuted, and a schedule at it.
+"""A run of IIs in one model, the II a variable: the first not refuted, and a schedule at it.
 
     start[i] = stage[i] × II + cycle[i]        0 <= cycle[i] < II        first <= II <= last
 
-    an inequality   start[b] - start[a] >= latency - II × distance
-    is asked as     stage[b] - stage[a] + distance >= j  and  cycle[b] - cycle[a] + j × II >= latency
+    start[b] - start[a] >= latency - II × distance     is asked as
+    stage[b] - stage[a] + distance >= j   and   cycle[b] - cycle[a] + j × II >= latency
 
 Two cycles are less than an II apart, so that j has two or three values, each a literal; with j
 known, every row is linear in stages, cycles and the II together. So groups, rings and registers,
@@ -36,9 +36,7 @@ FARTHEST = 1 << 40
 """An II above which nothing is asked: the solver counts in 64 bits."""
 
 
-def first_legal(
-    case: Case, first: int, last: int, clock: Clock
-) -> tuple[int, Solution | None]:
+def first_legal(case: Case, first: int, last: int, clock: Clock) -> tuple[int, Solution | None]:
     """The first II of a run that is not refuted, one beyond the last if all are; and a schedule.
 
     The schedule is of that II, but for what the relaxation leaves out.
@@ -75,9 +73,7 @@ class _Run:
         """Literals of j."""
         self._known: dict[tuple[int, int, int], cp_model.LinearExpr | int] = {}
         registers = case.problem.registers
-        self.rules = [
-            _Rule(self, owner) for owner in (registers.owners if registers.bound else ())
-        ]
+        self.rules = [_Rule(self, owner) for owner in (registers.owners if registers.bound else ())]
         self._places()
         self._dependences()
         for limit, holds in (case.slots | case.pools).values():
@@ -130,6 +126,8 @@ class _Run:
         for src, dst, latency, distance in case.heart if case.contractible else every:
             ahead = self.stage[dst] - self.stage[src] + distance
             self.cp.add(ahead >= self.rounds(src, dst, latency))
+        for latency, distance in case.rest.turns if case.contractible else ():
+            self.cp.add(self.ii * distance >= latency)
 
     def _capacity(self, limit: int, holds: tuple[Hold, ...]) -> None:
         """Σ in every modulo cycle <= limit: each hold drawn as often as it comes round."""
@@ -196,7 +194,8 @@ class _Run:
 
     def asks_more(self, solution: Solution) -> bool:
         """Whether a solution has too much alive in registers; the model then forbids it."""
-        return any([rule.ask(solution) for rule in self.rules])
+        asked = [rule.ask(solution) for rule in self.rules]
+        return any(asked)
 
 
 class _Rule:
