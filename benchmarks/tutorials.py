@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 DUMP = Path(__file__).parent.parent / "examples" / "triton"
-SIZES = dict.fromkeys(("M", "N", "K"), "i32")
-HALVES = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16")
-STRIDES = dict.fromkeys(("stride_am", "stride_bk", "stride_cm"), "i32")
-DENSE = dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), 1)
+SIZES: dict[str, str] = dict.fromkeys(("M", "N", "K"), "i32")
+HALVES: dict[str, str] = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16")
+STRIDES: dict[str, str] = dict.fromkeys(("stride_am", "stride_bk", "stride_cm"), "i32")
+DENSE: dict[str, Any] = dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), 1)
 TILES = (
     (128, 256, 64),
     (64, 256, 32),

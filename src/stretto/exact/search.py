@@ -182,7 +182,10 @@ class _Search:
             low = first
 
     def _run(self, low: int, last: int) -> int:
-        """Refute the first of a run by all that can be asked of many IIs at once."""
+        """Refute the first of a run by groups, rings and registers, where there are any."""
+        problem = self.case.problem
+        if not (problem.members or problem.registers.bound or self.case.bound_rings):
+            return low
         spare = self.clock.part(RUN)
         first, self.likely = first_legal(self.case, low, last, spare)
         self.clock = spare.renewed(self.clock.limits, self.clock.deadline)
