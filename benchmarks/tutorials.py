@@ -55,7 +55,8 @@ class Kernel:
 def kernels() -> Iterator[Kernel]:
     """Those with a loop."""
     rows = ("input_row_stride", "output_row_stride", "n_rows", "n_cols")
-    softmax = dict.fromkeys(("output_ptr", "input_ptr"), "*fp32") | dict.fromkeys(rows, "i32")
+    softmax: dict[str, str] = dict.fromkeys(rows, "i32")
+    softmax |= {"output_ptr": "*fp32", "input_ptr": "*fp32"}
     fixed: dict[str, Any] = {"BLOCK_SIZE": 1024, "num_stages": 4}
     yield Kernel("softmax", "02-fused-softmax", "softmax_kernel", softmax, fixed, 8)
     yield from _norms()

@@ -35,6 +35,8 @@ FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
 RUN = 0.75
 """Of the work that is left, what a run of IIs may take: each II alone takes longer."""
+PART = 8
+"""IIs of a run: one in so many of the first, since ever more are refuted ever harder."""
 STREAK = 3
 """Refutations in a row after which their reasons are looked for."""
 
@@ -187,7 +189,10 @@ class _Search:
         if not (problem.members or problem.registers.bound or self.case.bound_rings):
             return low
         spare = self.clock.part(RUN)
-        first, self.likely = first_legal(self.case, low, last, spare)
+        first, end = low, low - 1
+        while end < first <= last and not spare.over:  # all so far is refuted
+            end = min(last, first + first // PART)
+            first, self.likely = first_legal(self.case, first, end, spare)
         self.clock = spare.renewed(self.clock.limits, self.clock.deadline)
         if first > low:
             through = first - 1 if first - 1 > low else None
