@@ -13,6 +13,8 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+import pytest
+
 import stretto
 from brute_force import optimum
 from mutants_verify import RARITIES
@@ -33,7 +35,9 @@ from stretto.errors import InfeasibleError
 from stretto.exact import Limits
 from stretto.exact.case import make_case
 from stretto.exact.objectives import up_to
+from stretto.exact.runs import first_legal
 from stretto.exact.search import optimize
+from stretto.exact.solving import Clock
 from stretto.generate.problem import Problem
 from stretto.loop import (
     Constraint,
@@ -50,7 +54,7 @@ from stretto.loop import (
 from stretto.machine import Machine, Slot
 from stretto.machine.machine import Agent
 from stretto.problem.holds import Holds
-from stretto.solve import IllegalScheduleError
+from stretto.solve import IllegalScheduleError, prepare
 from tiny_loops import tiny_problem
 
 LIMIT = 40
@@ -141,6 +145,13 @@ def _best(seed: Case) -> int | None:
 
 
 def _solved(seed: Case) -> tuple[str, ...]:
+    with pytest.MonkeyPatch.context() as patched:
+        # Else a lower bound of the runs stands in for what the model has lost, and so does a hint.
+        around("stretto.exact.search.first_legal", lambda _, args: (args[1], None))(patched)
+        return _solved_alone(seed)
+
+
+def _solved_alone(seed: Case) -> tuple[str, ...]:
     if isinstance(seed, str):
         loop, machine = HAND[seed]
         return (BY_VERIFIER,) if _refused(replace(loop), machine, "exact") else ()
@@ -183,9 +194,35 @@ def _generated(case: Case) -> tuple[str, ...]:
 
 GENERATORS = Harness(_generated, (BY_VERIFIER,), _tiny_cases)
 
+
+@cache
+def _first(seed: Case) -> int:
+    if not isinstance(seed, str):
+        return _best(seed) or LIMIT + 1
+    loop, machine = HAND[seed]
+    return optimum(replace(loop), machine, True, LIMIT, None) or LIMIT + 1
+
+
+def _in_a_run(seed: Case) -> tuple[str, ...]:
+    if isinstance(seed, str):
+        loop, machine = HAND[seed]
+        case = make_case(prepare(replace(loop), machine).loop, machine)
+    else:
+        tiny = tiny_problem(seed, 4)
+        case = make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    if case.classes or case.problem.pinned or case.problem.instant_pairs:
+        return ()  # what a run leaves out
+    found, _ = first_legal(case, 1, LIMIT, Clock(Limits()))
+    if found == _first(seed):
+        return ()
+    return (LOOSE,) if found < _first(seed) else (STRICT,)
+
+
+RUNS = Harness(_in_a_run, (), _tiny_cases, _first)
+
 # What is removed ----------------------------------------------------------------------------
 
-MODEL, RANGES = "stretto.exact.model", "stretto.exact.ranges"
+MODEL, RANGES, RUN = "stretto.exact.model", "stretto.exact.ranges", "stretto.exact.runs"
 
 
 def _on_the_class(**fields: object) -> Patch:
@@ -268,6 +305,16 @@ _SOLVED: dict[str, dict[str, Case]] = {
     "ranges: rounds": {STRICT: 0},
     "ranges: windows": {STRICT: 1},
     "knots": {BY_VERIFIER: "a knot of a ring"},
+}
+
+_RUN: dict[str, dict[str, Case]] = {
+    "runs: dependences": {LOOSE: 2},
+    "runs: capacity": {LOOSE: 0},
+    "runs: stages": {LOOSE: 19},
+    "runs: storage": {LOOSE: 18},
+    "runs: registers": {LOOSE: "two tiles that must not meet"},
+    "runs: rounds": {STRICT: 0},
+    "runs: horizon": {STRICT: 6},
 }
 
 _GENERATED: dict[str, dict[str, Case]] = {
@@ -393,6 +440,35 @@ def _constraints() -> Iterator[Mutant]:
     )
 
 
+def _running() -> Iterator[Mutant]:
+    def mutant(name: str, removed: str, patch: Patch) -> Mutant:
+        name = f"runs: {name}"
+        return Mutant("exact model", name, removed, patch, RUNS, _RUN.get(name, {}))
+
+    for name, removed in (
+        ("dependences", "No dependence is asked about."),
+        ("capacity", "Neither slots nor pools are asked about."),
+        ("stages", "Neither groups nor limits on stages are asked about."),
+        ("storage", "Rings may have any depth and take any bytes."),
+    ):
+        yield mutant(name, removed, silent(f"{RUN}._Run._{name}"))
+    yield mutant(
+        "registers",
+        "Anything may live in the registers of agents.",
+        giving(f"{RUN}._Rule.ask", False),
+    )
+    yield mutant(
+        "rounds",
+        "Two wait a whole II longer than they must.",
+        around(f"{RUN}._Run.rounds", lambda original, args: original(*args) + 1),
+    )
+    yield mutant(
+        "horizon",
+        "Every operation stands in the first stage.",
+        around(f"{RUN}.last_stages", lambda _, args: (0,) * args[0].size),
+    )
+
+
 def _generating() -> Iterator[Mutant]:
     modules = ("rau", "climb", "serial")
     fits = [giving(f"stretto.generate.ladder.{m}.overflow", "") for m in modules]
@@ -465,4 +541,4 @@ def _first_vector(_: object, args: tuple[Any, ...]) -> ResourceVector:
     return problem.vectors[members[0]]
 
 
-MUTANTS = (*_constraints(), *_generating())
+MUTANTS = (*_constraints(), *_running(), *_generating())

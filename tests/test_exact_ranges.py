@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
@@ -10,16 +13,19 @@ from stretto.bounds import bounds_of
 from stretto.exact import Limits
 from stretto.exact.case import Case, make_case
 from stretto.exact.ranges import exclusive, first_possible
+from stretto.exact.runs import first_legal
 from stretto.exact.solving import Clock
 from stretto.frontends.random_loops import random_loop
 from stretto.generate.problem import Options
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine, Slot
 from stretto.solve import prepare, schedule_prepared
-from tiny_loops import tiny_problem
+from tiny_loops import Tiny, tiny_agents, tiny_apart, tiny_problem
 
 LIMIT = 40
 """No loop of the generator needs a larger II."""
+SMALL = 8
+"""The last II of a run where loops may have no schedule, which brute force is slow to see."""
 
 
 def first(case: Case, low: int, last: int) -> int:
@@ -68,3 +74,18 @@ def test_what_a_scheduler_finds_is_never_refuted() -> None:
         assert first(case, found.bounds.mii, found.ii + 9) <= found.ii
         above += first(case, found.bounds.mii, found.ii) > found.bounds.mii
     assert above
+
+
+@pytest.mark.parametrize("make", [tiny_problem, tiny_apart, tiny_agents])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 1_000_000))
+def test_a_run_refutes_what_brute_force_does(make: Callable[[int, int], Tiny], seed: int) -> None:
+    """Groups, rings, registers and limits on stages included."""
+    tiny = make(seed, 4)
+    best = optimum(tiny.loop, tiny.machine, tiny.fuse, SMALL, tiny.max_stages)
+    case = make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages)
+    found, solution = first_legal(case, 1, SMALL, Clock(Limits()))
+    assert found <= (best or SMALL + 1)
+    assert solution is None or solution.ii == found
+    left_out = case.classes or case.problem.pinned or case.problem.instant_pairs
+    assert left_out or found == (best or SMALL + 1)

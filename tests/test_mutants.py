@@ -25,6 +25,7 @@ HARNESSES = (
     mutants_derive.DERIVATION,
     mutants_simulate.SIMULATOR,
     mutants_exact.EXACT,
+    mutants_exact.RUNS,
     mutants_exact.GENERATORS,
 )
 

@@ -37,23 +37,26 @@ read its result, so the schedule of the lowest peak may have it later than the l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
 from stretto.exact.case import Case
 from stretto.problem import strong_components
 
 
-def last_stages(case: Case, ii: int) -> tuple[int, ...]:
-    """For each operation, a stage beyond which no schedule needs it."""
+def last_stages(case: Case, *ends: int) -> tuple[int, ...]:
+    """For each operation, a stage beyond which no schedule needs it, at any II between the ends.
+
+    What a step asks for only grows or only falls with the II.
+    """
     steps: list[dict[int, int]] = [{} for _ in range(case.size)]
-    for src, dst, step in _steps(case, ii):
+    for src, dst, step in chain.from_iterable(_steps(case, ii) for ii in ends):
         if src != dst:
             # One that asks for less than 0 is on the way of longer ones all the same.
             steps[src][dst] = max(step, steps[src].get(dst, step))
     found = [0] * case.size
     for i in case.problem.pinned:
         asked = case.loop.ops[i].constraint
-        found[i] = max(asked.stage or 0, (asked.start or 0) // ii)
+        found[i] = max(asked.stage or 0, (asked.start or 0) // min(ends))
     parts = list(strong_components([list(after) for after in steps]))
     for part in reversed(parts):  # sources first
         inside = set(part)

@@ -352,9 +352,10 @@ class Model:
         place = in_order(() if self.conditional else twins(self.case), starts)
         leader = {i: group[0] for group in solution.fused for i in group}
         for i in range(self.case.size):
-            start = starts[place[i]] + turn
-            self.cp.add_hint(self.cycle[i], start % ii)
-            self.cp.add_hint(self.stage[i], start // ii)
+            if i not in self._left_out:
+                start = starts[place[i]] + turn
+                self.cp.add_hint(self.cycle[i], start % ii)
+                self.cp.add_hint(self.stage[i], start // ii)
         if place == list(range(self.case.size)):
             for choice in self.choices:
                 for (i, to), var in choice.joins.items():

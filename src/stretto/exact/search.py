@@ -23,6 +23,7 @@ from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
 from stretto.exact.ranges import exclusive, first_possible
 from stretto.exact.reasons import Reason, brief
+from stretto.exact.runs import first_legal
 from stretto.exact.solving import Clock, Outcome, solve
 from stretto.solution import Objective, Refusal, Schedule
 
@@ -32,6 +33,10 @@ UNDECIDED = 4
 """IIs that it may leave undecided."""
 FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
+RUN = 0.75
+"""Of the work that is left, what a run of IIs may take: each II alone takes longer."""
+PART = 8
+"""IIs of a run: one in so many of the first, since ever more are refuted ever harder."""
 STREAK = 3
 """Refutations in a row after which their reasons are looked for."""
 
@@ -129,6 +134,8 @@ class _Search:
     best: Solution | None
     lower: int = 1
     undecided: bool = False
+    likely: Solution | None = None
+    """What may be a schedule of the first II that no run of them refuted."""
     reasons: tuple[Reason, ...] | None = None
     """What refuted the last IIs; None: not looked for."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
@@ -173,7 +180,28 @@ class _Search:
                 self.refused.append(Refusal(low, why, through, proved=True))
                 low = self.lower = first
             if first <= last:
+                first = self._run(low, last)
+            if first <= last:
                 return
+            low = first
+
+    def _run(self, low: int, last: int) -> int:
+        """Refute the first of a run by groups, rings and registers, where there are any."""
+        problem = self.case.problem
+        if not (problem.members or problem.registers.bound or self.case.bound_rings):
+            return low
+        spare = self.clock.part(RUN)
+        first, end = low, low - 1
+        while end < first <= last and not spare.over:  # all so far is refuted
+            end = min(last, first + first // PART)
+            first, self.likely = first_legal(self.case, first, end, spare)
+        self.clock = spare.renewed(self.clock.limits, self.clock.deadline)
+        if first > low:
+            through = first - 1 if first - 1 > low else None
+            why = "refuted by dependences, holds, groups, rings and registers"
+            self.refused.append(Refusal(low, why, through, proved=True))
+            self.lower = first
+        return first
 
     def _found(self, ii: int) -> bool:
         """Whether there is a schedule at this II, which then is the best; else what is known."""
@@ -181,7 +209,10 @@ class _Search:
         self.progress(Event(II, ii, self.lower, best))
         if self._refuted_again(ii):
             return False
-        outcome = solve(Model(self.case, ii, contracted=self.case.contractible), self.clock, SHARE)
+        model = Model(self.case, ii, contracted=self.case.contractible)
+        if self.likely is not None and self.likely.ii == ii:
+            model.hint(self.likely)
+        outcome = solve(model, self.clock, SHARE)
         if outcome.solution is not None:
             self.best = outcome.solution
             return True
