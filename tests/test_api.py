@@ -184,7 +184,7 @@ def test_the_serial_generator_within_a_limit() -> None:
     assert stretto.schedule(FOUR_OP, generator="serial", max_ii=24).ii == 24
     analysis = stretto.schedule(FOUR_OP, generator="serial", max_ii=23)
     told = "the serial schedule has II 24; the largest II allowed is 23"
-    assert (analysis.success, analysis.refused) == (False, (Refusal(23, told),))
+    assert (analysis.success, analysis.refused) == (False, (Refusal(23, told, limit="max_ii"),))
 
 
 def too_much() -> tuple[Loop, Machine]:
@@ -202,13 +202,13 @@ def test_rings_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, machine = too_much()
     told = "serially, at II 4, smem needs 40 bytes; the budget is 32 (m 4 × 10)"
     analysis = stretto.schedule(loop, machine, "serial")
-    assert (analysis.success, analysis.refused) == (False, (Refusal(4, told),))
+    assert (analysis.success, analysis.refused) == (False, (Refusal(4, told, limit="smem"),))
     # The search may start `b` before `a`, which is then one copy less.
     stub(monkeypatch, finds(4, {"a": 2, "b": 0}))
     assert stretto.schedule(loop, machine).ii == 4
     stub(monkeypatch, finds_nothing(Refusal(3, "no")))
     analysis = stretto.schedule(loop, machine)
-    assert analysis.refused == (Refusal(3, "no"), Refusal(4, told))
+    assert analysis.refused == (Refusal(3, "no"), Refusal(4, told, limit="smem"))
     stub(monkeypatch, finds_nothing(Refusal(3, "no", through=4)))
     assert len(stretto.schedule(loop, machine).refused) == 1
     stub(monkeypatch, stopped)

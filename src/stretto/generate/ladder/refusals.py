@@ -59,13 +59,13 @@ class Stuck:
         why = f"`{problem.names[i]}` had no seat when {_ENDED[limit]}"
         return Refusal(self.ii, why, rung=self.rung, op=problem.names[i], limit=limit)
 
-    def worked_out(self) -> Refusal:
-        """Who finds no seat beside all others, and what is there."""
+    def completed(self) -> Partial:
+        """Seats that agree with each other, and all others in order until one finds none."""
         from stretto.generate.ladder.climb import resumed  # noqa: PLC0415 - where it is asked
 
-        problem, ii, rung = self.core.problem, self.ii, self.rung
+        problem, ii = self.core.problem, self.ii
         whole = resumed(problem, self.partial)
-        for i in (self.op, *problem.graph.order):
+        for i in self._order:
             if whole.starts[i] is not None:
                 continue
             low, high = whole.window(i)
@@ -74,8 +74,20 @@ class Stuck:
                 high = min(high, low + ii - 1)
                 seat = whole.table.earliest(problem.vectors[i], low, high)
             if seat is None:
+                break
+            whole.seat((i,), seat, self.rung)
+        return whole
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        return (self.op, *self.core.problem.graph.order)
+
+    def worked_out(self) -> Refusal:
+        """Who finds no seat beside all others, and what is there."""
+        whole, problem, ii, rung = self.completed(), self.core.problem, self.ii, self.rung
+        for i in self._order:
+            if whole.starts[i] is None:
                 return refusal_for(whole, i, rung)
-            whole.seat((i,), seat, rung)
         too_much = overflow(problem, ii, whole.whole())
         if too_much and not whole.fused:
             tighten(whole, rung)
