@@ -248,7 +248,7 @@ def test_a_tile_for_several_blocks_of_a_cluster_has_the_ceiling_of_clusters(
     if shared:
         assert prepare(loop, "blackwell").loop.op("t").latency == 6000
     else:
-        with pytest.raises(LoopError, match="the ceiling at 5000"):
+        with pytest.raises(LoopError, match="puts the ceiling of one such dependence at 5000"):
             prepare(loop, "blackwell")
 
 

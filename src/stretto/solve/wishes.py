@@ -275,7 +275,11 @@ def _made(
     kept = replace(kept, spilled=again.spilled, overdue=again.overdue)
     violations = verify(loop, machine, kept, max_stages=options.max_stages)
     if violations:
-        raise IllegalScheduleError(loop.name, again.generator, violations)
+        from stretto.solve.refused import told_of  # noqa: PLC0415 - nobody should need it
+
+        error = IllegalScheduleError(loop.name, again.generator, violations)
+        told_of(error, loop, machine.name, again.ii)
+        return None
     return kept
 
 
