@@ -40,7 +40,13 @@ from stretto.ir.dialect.types import (
 )
 from stretto.ir.kernels.writing import CMPF, CMPI, NAME, WARPS
 from stretto.ir.loops import LoopInModule
-from stretto.ir.loops.flow import Flow, accumulator_of, inside, special_operands
+from stretto.ir.loops.flow import (
+    Flow,
+    accumulator_of,
+    inside,
+    is_one_number,
+    special_operands,
+)
 from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
@@ -215,7 +221,7 @@ def _constant(value: Attribute) -> tree.Attribute:
     if isinstance(value, FloatAttr):
         return value.value.data
     if isa(value, DenseIntOrFPElementsAttr):
-        if value.is_splat():
+        if is_one_number(value):
             return cast("int | float", value.get_values()[0])
         return tuple(cast("tuple[int | float, ...]", value.get_values()))
     raise StrettoError(f"a constant {value} cannot be run")
