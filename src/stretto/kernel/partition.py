@@ -22,6 +22,8 @@ from stretto.kernel.errors import KernelError
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Parameter, Region, Value
 from stretto.kernel.types import Tile, Type, View
 
+ONE_CONSUMER = "--consumers 1"
+"""What helps where a kernel cannot be split."""
 _ALIKE = ("arith.", "math.")
 _ALIKE_TILES = frozenset(
     f"tile.{name}"
@@ -57,7 +59,7 @@ def partition(kernel: Kernel, agents: Sequence[str]) -> Kernel:
 
 def _refused(location: Location, why: str) -> KernelError:
     told = f"the kernel cannot be split between replicas: {why}"
-    return KernelError(location, told, "ask for one replica: --consumers 1")
+    return KernelError(location, told, f"ask for one replica: {ONE_CONSUMER}")
 
 
 def _each_its_own(kernel: Kernel) -> Kernel:
