@@ -348,7 +348,7 @@ class Emitter:
             return EmitError(f"no loop of `{self.name}` has a schedule")
         told = refused[0]
         hint = told.hint if isinstance(told, EmitError | KernelError) else ""
-        others = [self] if ONE_CONSUMER in hint else []
+        others: list[Emitter] = [self] if ONE_CONSUMER in hint else []
         if ALONE in hint:
             others.append(Emitter(self._kernel, self.machine, mode="unspecialized"))
         for other in others:
