@@ -15,6 +15,7 @@ from stretto.emit import EmitError
 from stretto.emit.gluon.exchange import Exchange, exchanged, holders
 from stretto.emit.gluon.layouts import Factor, Layout, Layouts, Product, Rows, Slice
 from stretto.emit.gluon.text import Lines
+from stretto.emit.gluon.values import Shown, in_layout
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine.settings import with_settings
@@ -93,6 +94,14 @@ def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
     assert found.alone == 0
     found.reduced(ROWS, tile, 0)  # four warps, each with 128 sums
     assert found.alone == 4 * 128 * 4
+
+
+def test_a_column_is_exchanged_before_it_is_spread() -> None:
+    found, _ = exchange()
+    column = Shown("rows[:, None]", MMA_128, Tile((64, 1), F32))
+    text = in_layout(column, ROWS, Tile((64, 128), F32), found)
+    assert text == f"gl.convert_layout(rows[:, None], {ROWS})"
+    assert found.alone == 64 * 4
 
 
 @pytest.mark.parametrize("consumers", [1, 2])

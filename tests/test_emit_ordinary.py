@@ -287,7 +287,8 @@ def test_views_that_a_branch_makes_and_a_loop_carries_are_split(count: int, tmp_
 def searched(*given: Any, **asked: Any) -> ScheduleResult:
     """A loop in order, which is no search."""
     assert SERIAL in given
-    return schedule(*given, **asked)
+    found: ScheduleResult = schedule(*given, **asked)
+    return found
 
 
 @pytest.mark.parametrize("asked", [{}, {"consumers": 1}, {"consumers": 2}])
@@ -307,6 +308,26 @@ def test_hints_name_what_helps() -> None:
     for mode in ("specialized", "unspecialized", None):
         told = refused("running", mode=mode)
         assert told.endswith("`scan` has no Gluon yet (sums on the way are left to Triton)")
+
+
+@pytest.mark.parametrize("consumers", [1, 2])
+@pytest.mark.parametrize("stages", [2, 6])
+def test_a_column_that_is_made_outside_is_spread_in_the_loop(consumers: int, stages: int) -> None:
+    with (
+        patch.dict(STAGES, specialized=(stages,)),
+        patch.object(emitting, "SOLVED_WORK", 0),
+    ):
+        text = emit(ORDINARY / "centred.ttir", "h200", consumers=consumers).source
+    x, w = 0.1 * normal(1, 128, 128), normal(2, 96, 128)
+    m = normal(3, 128).astype(np.float32)
+    inputs = {"x_ptr": x, "w_ptr": w, "m_ptr": m, "y_ptr": np.zeros((128, 128), np.float32)}
+    powers = np.exp2(x.astype(np.float64) @ w.astype(np.float64).T - m[:, None])
+    wanted = {"y_ptr": powers @ w.astype(np.float64)}
+    near(run(text, {**inputs, "N": 96}), wanted, 1.0)
+    told = stretto.simulate_kernel(
+        ORDINARY / "centred.ttir", {**inputs, "N": 96}, (1,), machine="h200"
+    )
+    near(told.arrays, wanted, 1.0)
 
 
 # Numbers ------------------------------------------------------------------------------------------
