@@ -59,6 +59,16 @@ def test_a_conversion_takes_memory_where_elements_leave_their_warp(
     assert bytes_of(source, target, tile) == bytes
 
 
+def test_registers_that_stay_go_one_after_the_other() -> None:
+    """A product's 128 x 256 in eight warps, as the epilogue of tutorial 09 halves it: column 128
+    and row 8 stay in the registers of a thread, beside its neighbour; two of them move at once."""
+    product, rows = Product(256, 8, 16), Rows((128, 2, 128), 8, 4)
+    there = holders(rows, (128, 2, 128))
+    assert exchanged(holders(product, (128, 256)), there, Tile((128, 2, 128), F32)) == 65_536
+    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 4), Tile((128, 256), F32)) == 65_536
+    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 8), Tile((128, 256), F16)) == 65_536
+
+
 def test_a_tile_keeps_its_numbers_in_another_shape_and_changes_them_transposed() -> None:
     square = holders(MMA_64, (64, 64))
     assert square == holders(MMA_64, (64, 64)).turned((64, 64), (0, 1))
