@@ -15,6 +15,7 @@ from stretto.emit import EmitError
 from stretto.emit.gluon.exchange import Exchange, exchanged, holders
 from stretto.emit.gluon.layouts import Factor, Layout, Layouts, Product, Rows, Slice
 from stretto.emit.gluon.text import Lines
+from stretto.emit.gluon.values import Shown, in_layout
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine.settings import with_settings
@@ -58,6 +59,16 @@ def test_a_conversion_takes_memory_where_elements_leave_their_warp(
     assert bytes_of(source, target, tile) == bytes
 
 
+def test_registers_that_stay_go_one_after_the_other() -> None:
+    """A product's 128 x 256 in eight warps, as the epilogue of tutorial 09 halves it: column 128
+    and row 8 stay in the registers of a thread, beside its neighbour; two of them move at once."""
+    product, rows = Product(256, 8, 16), Rows((128, 2, 128), 8, 4)
+    there = holders(rows, (128, 2, 128))
+    assert exchanged(holders(product, (128, 256)), there, Tile((128, 2, 128), F32)) == 65_536
+    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 4), Tile((128, 256), F32)) == 65_536
+    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 8), Tile((128, 256), F16)) == 65_536
+
+
 def test_a_tile_keeps_its_numbers_in_another_shape_and_changes_them_transposed() -> None:
     square = holders(MMA_64, (64, 64))
     assert square == holders(MMA_64, (64, 64)).turned((64, 64), (0, 1))
@@ -93,6 +104,14 @@ def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
     assert found.alone == 0
     found.reduced(ROWS, tile, 0)  # four warps, each with 128 sums
     assert found.alone == 4 * 128 * 4
+
+
+def test_a_column_is_exchanged_before_it_is_spread() -> None:
+    found, _ = exchange()
+    column = Shown("rows[:, None]", MMA_128, Tile((64, 1), F32))
+    text = in_layout(column, ROWS, Tile((64, 128), F32), found)
+    assert text == f"gl.convert_layout(rows[:, None], {ROWS})"
+    assert found.alone == 64 * 4
 
 
 @pytest.mark.parametrize("consumers", [1, 2])

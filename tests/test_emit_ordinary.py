@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    TensorType,
+)
 
 import stretto
 from gluon_cases import launched, near
 from stretto.api import emitting
 from stretto.api.emitting import STAGES, EmitMode, emit
+from stretto.api.solving import ScheduleResult, schedule
 from stretto.cli.main import main
+from stretto.emit import EmitError
+from stretto.generate import SERIAL
+from stretto.ir.diagnostics import Diagnostic
+from stretto.ir.kernels import loops
+from stretto.ir.loops.flow import is_one_number
+from stretto.ir.parsing import Parsed
+from stretto.kernel import KernelError
 
 Array = NDArray[Any]
 ORDINARY = Path(__file__).parent / "ttir" / "ordinary"
@@ -196,6 +213,122 @@ def test_factors_of_8_bits_have_k_in_one_piece() -> None:
     assert "DotOperandLayout" not in text
 
 
+# Descriptors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("consumers", "mode"), [*ONE, (2, "specialized"), (None, "specialized")])
+def test_tiles_lack_the_leading_dimensions_of_their_view(
+    consumers: int | None, mode: EmitMode
+) -> None:
+    x, w = normal(1, 9, 200, 160), normal(2, 9, 136, 160)
+    inputs = {"x_ptr": x, "w_ptr": w, "y_ptr": np.zeros((9, 200, 136), np.float16)}
+    found = run(
+        source("layers", consumers, mode),
+        {**inputs, "layer": 7, "M": 200, "N": 136, "K": 160},
+        2,
+        2,
+    )
+    wanted = np.zeros((9, 200, 136))
+    wanted[7] = x[7].astype(np.float64) @ w[7].astype(np.float64).T
+    near(found, {"y_ptr": wanted}, 0.1)
+
+
+def test_what_cannot_be_split_has_one_consumer() -> None:
+    made = emit(ORDINARY / "folded.ttir", "h200", time_limit=5)
+    assert made.consumers == 1
+    x, w = normal(1, 256, 160), normal(2, 96, 160)
+    inputs: dict[str, Any] = {"x_ptr": x, "w_ptr": w, "y_ptr": np.zeros((256, 96), np.float16)}
+    found = run(made.source, {**inputs, "M": 256, "N": 96, "K": 160}, 2)
+    halves = x.astype(np.float64).reshape(2, 2, 64, 160).swapaxes(0, 1).reshape(256, 160)
+    near(found, {"y_ptr": halves @ w.astype(np.float64).T}, 0.1)
+    told = refused("folded", consumers=2)
+    assert told.startswith("kernels.py:")
+    assert told.endswith(
+        "`reshape` of tile<2x64x64xf16> cannot be tile<64x64xf16> there; "
+        "ask for one replica: --consumers 1"
+    )
+
+
+def refused(name: str, **asked: Any) -> str:
+    with pytest.raises((EmitError, KernelError)) as raised:
+        emit(ORDINARY / f"{name}.ttir", "h200", **asked)
+    return str(raised.value)
+
+
+def test_a_split_that_is_no_module_is_not_tried_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verify(parsed: Parsed) -> tuple[Diagnostic, ...]:
+        split = "compute.1" in str(parsed.module)
+        return (Diagnostic("error", "it is split", "kernels.py", 188, 1),) if split else ()
+
+    monkeypatch.setattr(loops, "verify_module", verify)
+    source.cache_clear()
+    assert "compute_1_agent" not in source("layers")
+    source.cache_clear()
+    assert refused("layers", consumers=2) == (
+        "kernels.py:188:1: error: it cannot be lowered for h200: it is split"
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_views_that_a_branch_makes_and_a_loop_carries_are_split(count: int, tmp_path: Path) -> None:
+    """They are no launch's to make, but what the kernel is split into does the same."""
+    told = "kernels.py:225:12: error: a view that is made in the kernel's course cannot be emitted"
+    assert refused("remade", consumers=count).startswith(told)
+    file = tmp_path / "remade.mlir"
+    file.write_text(stretto.import_kernel(ORDINARY / "remade.ttir", "h200", consumers=count)[0])
+    assert ("compute.1" in file.read_text()) == (count == 2)
+    x, w = normal(1, 3, 128, 128), normal(2, 3, 128, 128)
+    inputs: dict[str, Any] = {"x_ptr": x, "w_ptr": w, "y_ptr": np.zeros((128, 128), np.float32)}
+    after = stretto.simulate_kernel(file, {**inputs, "steps": 2, "count": 3}, machine="h200")
+    wanted = np.einsum("cmk,cnk->mn", x.astype(np.float64), w.astype(np.float64))
+    near(after.arrays, {"y_ptr": wanted}, 0.05)
+
+
+def searched(*given: Any, **asked: Any) -> ScheduleResult:
+    """A loop in order, which is no search."""
+    assert SERIAL in given
+    return cast("ScheduleResult", schedule(*given, **asked))
+
+
+@pytest.mark.parametrize("asked", [{}, {"consumers": 1}, {"consumers": 2}])
+@pytest.mark.parametrize("mode", ["specialized", "unspecialized", None])
+@pytest.mark.parametrize("name", ["picked", "picked_product"])
+def test_rows_that_are_gathered_are_refused_before_any_search(
+    name: str, mode: EmitMode | None, asked: Mapping[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if asked.get("consumers") == 2 and (name == "picked" or mode == "unspecialized"):
+        asked = {}
+    monkeypatch.setattr(emitting, "schedule", searched)
+    told = "`async.tma_gather` has no Gluon yet (at a launch, Triton's own kernel runs it)"
+    assert refused(name, mode=mode, **asked).endswith(told)
+
+
+def test_hints_name_what_helps() -> None:
+    for mode in ("specialized", "unspecialized", None):
+        told = refused("running", mode=mode)
+        assert told.endswith("`scan` has no Gluon yet (sums on the way are left to Triton)")
+
+
+@pytest.mark.parametrize("consumers", [1, 2])
+@pytest.mark.parametrize("stages", [2, 6])
+def test_a_column_that_is_made_outside_is_spread_in_the_loop(consumers: int, stages: int) -> None:
+    with (
+        patch.dict(STAGES, specialized=(stages,)),
+        patch.object(emitting, "SOLVED_WORK", 0),
+    ):
+        text = emit(ORDINARY / "centred.ttir", "h200", consumers=consumers).source
+    x, w = 0.1 * normal(1, 128, 128), normal(2, 96, 128)
+    m = normal(3, 128).astype(np.float32)
+    inputs = {"x_ptr": x, "w_ptr": w, "m_ptr": m, "y_ptr": np.zeros((128, 128), np.float32)}
+    powers = np.exp2(x.astype(np.float64) @ w.astype(np.float64).T - m[:, None])
+    wanted = {"y_ptr": powers @ w.astype(np.float64)}
+    near(run(text, {**inputs, "N": 96}), wanted, 1.0)
+    told = stretto.simulate_kernel(
+        ORDINARY / "centred.ttir", {**inputs, "N": 96}, (1,), machine="h200"
+    )
+    near(told.arrays, wanted, 1.0)
+
+
 # Numbers ------------------------------------------------------------------------------------------
 
 
@@ -209,6 +342,25 @@ def test_truth_values_and_numbers_without_a_sign() -> None:
     assert np.allclose(found["z_ptr"], told.arrays["z_ptr"])
     assert 0 <= found["z_ptr"].min() < 0.05
     assert 0.95 < found["z_ptr"].max() < 1
+
+
+def test_numbers_that_are_none() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(-3, 4, (5, 256)).astype(np.float16)
+    found = run(source("marked"), {"x_ptr": x, "y_ptr": np.zeros_like(x), "rows": 4})
+    wanted = np.select([x > 1, x < -1, x == 0], [np.inf, -np.inf, np.nan], x)
+    assert np.array_equal(found["y_ptr"][:4], wanted[:4], equal_nan=True)
+    assert not found["y_ptr"][4:].any()
+
+
+@pytest.mark.parametrize("number", [math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0])
+@pytest.mark.parametrize("element", [Float16Type, BFloat16Type, Float32Type, Float64Type])
+def test_constants_are_one_number_where_their_bits_are(number: float, element: Any) -> None:
+    type = TensorType(element(), (2, 64))
+    same = DenseIntOrFPElementsAttr.from_list(type, [number] * 128)
+    assert is_one_number(same)
+    assert is_one_number(DenseIntOrFPElementsAttr.from_list(type, [number]))
+    assert not is_one_number(DenseIntOrFPElementsAttr.from_list(type, [number] * 127 + [-number]))
 
 
 # All commands -------------------------------------------------------------------------------------

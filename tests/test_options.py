@@ -264,16 +264,14 @@ def test_what_the_verifier_refuses_is_not_the_end(
 def test_nor_is_a_serial_schedule_that_it_refuses(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from stretto.solve import job as module  # noqa: PLC0415
-
-    real, refused = module.verify, {"serial"}
+    real, refused = verify, {"serial"}
 
     def wrong(loop: Loop, machine: Machine, analysis: ScheduleAnalysis, **rest: int) -> object:
         if analysis.generator in refused:
             return (Violation("slot", "made up"),)
         return real(loop, machine, analysis, **rest)
 
-    monkeypatch.setattr(module, "verify", wrong)
+    monkeypatch.setattr("stretto.solve.job.verify", wrong)
     monkeypatch.setenv("STRETTO_CACHE", str(tmp_path))
     (loop,) = stretto.read(EXAMPLES / "four_op.json")
     with pytest.raises(IllegalScheduleError):

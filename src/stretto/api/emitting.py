@@ -24,6 +24,7 @@ from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import NEVER, Deadline, OverdueError, cut_off
 from stretto.emit import EmitError, Emitted, emit_gluon
 from stretto.emit.gluon import Looped, SharedMemoryError, Worker
+from stretto.emit.gluon.expressions import ALONE
 from stretto.emit.gluon.scratch import with_scratch
 from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
@@ -41,7 +42,7 @@ from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
-from stretto.kernel.partition import partition
+from stretto.kernel.partition import ONE_CONSUMER, partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.loop import Loop, LoopError
@@ -265,6 +266,7 @@ class Emitter:
         effort: str = "normal",
         deadline: Deadline = NEVER,
     ) -> None:
+        self._kernel = kernel
         self._given = _read(kernel, machine)
         self.machine, self.machine_why = self._given.machine, self._given.machine_why
         self.name = self._given.name
@@ -330,7 +332,7 @@ class Emitter:
         if not made and self._stopped:
             made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:
-            raise refused[0] if refused else EmitError(f"no loop of `{self.name}` has a schedule")
+            raise self._reason(refused)
         if self._given.has_products or agents:
             return made
         made = [self._paced(one) for one in made]
@@ -339,6 +341,24 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
+        """Why there is no kernel; where what its hint names is refused too, why that is."""
+        if not refused:
+            return EmitError(f"no loop of `{self.name}` has a schedule")
+        told = refused[0]
+        hint = told.hint if isinstance(told, EmitError | KernelError) else ""
+        others: list[Emitter] = [self] if ONE_CONSUMER in hint else []
+        if ALONE in hint:
+            others.append(Emitter(self._kernel, self.machine, mode="unspecialized"))
+        for other in others:
+            try:
+                other._draft(1, {})
+            except (EmitError, KernelError) as error:
+                told = error
+            else:
+                return refused[0]
+        return told
 
     @property
     def _late(self) -> bool:

@@ -6,7 +6,8 @@
 Rows are the first dimension of every product. From there the split goes through the kernel: along
 elementwise operations, reductions over other dimensions, views, addresses and masks, to the loads
 and stores. What has no rows (a tile that all multiply with, a number) stays one; what every replica
-needs in its own registers is made by each.
+needs in its own registers is made by each. A view goes with the tiles that are loaded and stored
+through it: by tiles of a part beside whole ones, through branches and loops that hand it on.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from stretto.kernel.building import Builder
+from stretto.kernel.checking import check_kernel
 from stretto.kernel.errors import KernelError
-from stretto.kernel.tree import Attribute, Kernel, Operation, Parameter, Region, Value
+from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Parameter, Region, Value
 from stretto.kernel.types import Tile, Type, View
 
+ONE_CONSUMER = "--consumers 1"
+"""What helps where a kernel cannot be split."""
 _ALIKE = ("arith.", "math.")
 _ALIKE_TILES = frozenset(
     f"tile.{name}"
@@ -45,7 +49,17 @@ def partition(kernel: Kernel, agents: Sequence[str]) -> Kernel:
     kernel = _each_its_own(kernel)
     axes = _Axes(kernel)
     axes.settle()
-    return _Writer(kernel, axes, agents).kernel()
+    made = _Writer(kernel, axes, agents).kernel()
+    try:
+        check_kernel(made)
+    except KernelError as error:
+        raise _refused(error.location, f"{error.message} there") from error
+    return made
+
+
+def _refused(location: Location, why: str) -> KernelError:
+    told = f"the kernel cannot be split between replicas: {why}"
+    return KernelError(location, told, f"ask for one replica: {ONE_CONSUMER}")
 
 
 def _each_its_own(kernel: Kernel) -> Kernel:
@@ -102,12 +116,12 @@ class _Axes:
             if dot.operands[1] in self.of:
                 raise self._refuse(dot, "its right factor would have to be split as well")
         for operation in operations:
-            if operation.name in _REFUSED and any(v in self.of for v in operation.operands):
+            both = (*operation.operands, *operation.results)
+            if operation.name in _REFUSED and any(v in self.of for v in both):
                 raise self._refuse(operation, f"`{operation.name}` has no rows of its own")
 
     def _refuse(self, operation: Operation, why: str) -> KernelError:
-        told = f"the kernel cannot be split between replicas: {why}"
-        return KernelError(operation.location, told, "ask for one replica")
+        return _refused(operation.location, why)
 
     def _put(self, operation: Operation, value: Value, axis: int) -> None:
         if not isinstance(value.type, Tile) or value.type.shape[axis] == 1:
@@ -120,6 +134,9 @@ class _Axes:
         for axis in known:
             for value in values:
                 self._put(operation, value, axis)
+        for axis in {self.views[v] for v in values if v in self.views}:
+            for value in values:
+                self._view(operation, value, axis)
 
     def _mapped(
         self,
@@ -173,11 +190,9 @@ class _Axes:
                 source, result = _shape(operation.operands[0]), _shape(operation.result)
                 self._mapped(operation, _same(source, result), _same(result, source))
             case "tile.view_load":
-                if operation.results[0] in self.of:
-                    self._view(operation, self.of[operation.results[0]])
+                self._through(operation, operation.results[0])
             case "tile.view_store":
-                if operation.operands[1] in self.of:
-                    self._view(operation, self.of[operation.operands[1]])
+                self._through(operation, operation.operands[1])
             case "scf.for":
                 (body,) = operation.regions
                 handed = zip(
@@ -204,14 +219,25 @@ class _Axes:
             case _:
                 pass
 
-    def _view(self, operation: Operation, axis: int) -> None:
-        view = operation.operands[0]
+    def _through(self, operation: Operation, tile: Value) -> None:
+        """A load or a store: a tile may lack leading dimensions of its view, which are 1."""
+        if tile in self.of:
+            view = operation.operands[0]
+            self._view(operation, view, self.of[tile] + _leading(view, tile))
+
+    def _view(self, operation: Operation, view: Value, axis: int) -> None:
         if self.views.setdefault(view, axis) != axis:
             raise self._refuse(operation, f"`{view.name}` would be split two ways")
 
 
 def _shape(value: Value) -> tuple[int, ...]:
     return value.type.shape if isinstance(value.type, Tile) else ()
+
+
+def _leading(view: Value, tile: Value) -> int:
+    """How many dimensions a view has before those of a tile."""
+    assert isinstance(view.type, View)
+    return len(view.type.tile) - len(_shape(tile))
 
 
 def _same(source: tuple[int, ...], result: tuple[int, ...]) -> Callable[[int], int | None]:
@@ -264,21 +290,21 @@ class _Writer:
         type = view.type
         assert isinstance(type, View)
         axis = self._axes.views[view]
-        tile = tuple(
-            size // len(self._agents) if i == axis else size for i, size in enumerate(type.tile)
-        )
-        return replace(type, tile=tile)
+        return replace(type, tile=self._divided(type.tile, axis))
 
     def _type(self, value: Value) -> Type:
         axis = self._axes.of.get(value)
         if axis is None or not isinstance(value.type, Tile):
             return value.type
-        shape = value.type.shape
+        return Tile(self._divided(value.type.shape, axis), value.type.element)
+
+    def _divided(self, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+        """A part of a shape, divided along an axis."""
         part = shape[axis] // len(self._agents)
         if part * len(self._agents) != shape[axis]:
             told = f"{shape[axis]} rows do not go into {len(self._agents)} parts"
-            raise KernelError(self._out.location, told, "ask for one replica")
-        return Tile((*shape[:axis], part, *shape[axis + 1 :]), value.type.element)
+            raise _refused(self._out.location, told)
+        return (*shape[:axis], part, *shape[axis + 1 :])
 
     # Operations ------------------------------------------------------------------------------
 
@@ -354,14 +380,18 @@ class _Writer:
         axis = self._axes.of.get(tile)
         if axis is None:
             return operands
-        operands[0] = self._parts[operation.operands[0]]
+        view = operation.operands[0]
+        if view not in self._parts:
+            raise _refused(operation.location, f"`{view.name}` has no parts where it is made")
+        operands[0] = self._parts[view]
         if number:
-            at = operands[first + axis]
+            place = first + axis + _leading(view, tile)
+            at = operands[place]
             type = at.type
             assert not isinstance(type, Tile | View)
             size = _shape(tile)[axis] // len(self._agents)
             step = self._out.op("arith.constant", (), type, "", value=size * number)
-            operands[first + axis] = self._out.op("arith.addi", (at, step), type, at.name)
+            operands[place] = self._out.op("arith.addi", (at, step), type, at.name)
         return operands
 
     def _load(self, operation: Operation) -> None:
@@ -395,11 +425,13 @@ class _Writer:
     # Control flow ------------------------------------------------------------------------------
 
     def _handed(self, values: Sequence[Value], said: Sequence[Value]) -> list[Value]:
-        """What is handed on: tiles once a replica, all else once."""
+        """What is handed on: tiles once a replica, views by their parts as well, all else once."""
         found: list[Value] = []
         for value, like in zip(values, said, strict=True):
             numbers = range(len(self._agents)) if isinstance(like.type, Tile) else range(1)
             found += [self._new[number][value] for number in numbers]
+            if like in self._axes.views:
+                found.append(self._parts[value])
         return found
 
     def _receive(self, old: Sequence[Value]) -> list[Value]:
@@ -410,6 +442,9 @@ class _Writer:
                 made = Value(value.type, value.name)
                 self._everywhere(value, made)
                 found.append(made)
+                if value in self._axes.views:
+                    self._parts[value] = Value(self._part_of(value), value.name)
+                    found.append(self._parts[value])
                 continue
             for number, new in enumerate(self._new):
                 name = f"{value.name}_{number}" if value.name else ""

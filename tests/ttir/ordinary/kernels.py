@@ -174,6 +174,111 @@ def dropped(x_ptr, keep_ptr, y_ptr, z_ptr, seed, n, BLOCK: tl.constexpr):
     tl.store(z_ptr + at, tl.rand(seed, at), mask=inside)
 
 
+@triton.jit
+def marked(x_ptr, y_ptr, rows, BLOCK: tl.constexpr):
+    """Numbers that are no number, or beyond all, everywhere in a tile."""
+    none = tl.full((BLOCK,), float("nan"), tl.float16)
+    for row in range(rows):
+        x = tl.load(x_ptr + row * BLOCK + tl.arange(0, BLOCK))
+        y = tl.where(x > 1, float("inf"), tl.where(x < -1, float("-inf"), x))
+        tl.store(y_ptr + row * BLOCK + tl.arange(0, BLOCK), tl.where(x == 0, none, y))
+
+
+@triton.jit
+def layers(x_ptr, w_ptr, y_ptr, layer, M, N, K, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
+    """A product of a layer of three-dimensional arrays, whose tiles have a leading 1."""
+    x_desc = tl.make_tensor_descriptor(x_ptr, [9, M, K], [M * K, K, 1], [1, BLOCK, BLOCK_K])
+    w_desc = tl.make_tensor_descriptor(w_ptr, [9, N, K], [N * K, K, 1], [1, BLOCK, BLOCK_K])
+    y_desc = tl.make_tensor_descriptor(y_ptr, [9, M, N], [M * N, N, 1], [1, BLOCK, BLOCK])
+    row, column = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        x = x_desc.load([layer, row, k]).reshape(BLOCK, BLOCK_K)
+        w = w_desc.load([layer, column, k]).reshape(BLOCK, BLOCK_K)
+        total = tl.dot(x, w.T, total)
+    y_desc.store([layer, row, column], total.to(tl.float16).reshape(1, BLOCK, BLOCK))
+
+
+@triton.jit
+def folded(x_ptr, w_ptr, y_ptr, M, N, K, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
+    """A product whose rows are loaded as two halves of the array, one behind the other."""
+    x_desc = tl.make_tensor_descriptor(
+        x_ptr, [2, M // 2, K], [M // 2 * K, K, 1], [2, BLOCK // 2, BLOCK_K]
+    )
+    w_desc = tl.make_tensor_descriptor(w_ptr, [N, K], [K, 1], [BLOCK, BLOCK_K])
+    y_desc = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [BLOCK, BLOCK])
+    total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        x = x_desc.load([0, tl.program_id(0) * BLOCK // 2, k]).reshape(BLOCK, BLOCK_K)
+        total = tl.dot(x, w_desc.load([0, k]).T, total)
+    y_desc.store([tl.program_id(0) * BLOCK, 0], total.to(tl.float16))
+
+
+@triton.jit
+def remade(x_ptr, w_ptr, y_ptr, steps, count, M: tl.constexpr, BLOCK: tl.constexpr):
+    """A product over several arrays: a branch of the loop makes the descriptors of each."""
+    depth = steps * BLOCK
+    x_desc = tl.make_tensor_descriptor(x_ptr, [M, depth], [depth, 1], [M, BLOCK])
+    w_desc = tl.make_tensor_descriptor(w_ptr, [M, depth], [depth, 1], [M, BLOCK])
+    total = tl.zeros((M, M), dtype=tl.float32)
+    for i in range(count * steps):
+        if i % steps == 0:
+            x_desc = tl.make_tensor_descriptor(
+                x_ptr + i // steps * M * depth, [M, depth], [depth, 1], [M, BLOCK]
+            )
+            w_desc = tl.make_tensor_descriptor(
+                w_ptr + i // steps * M * depth, [M, depth], [depth, 1], [M, BLOCK]
+            )
+        k = i % steps * BLOCK
+        total = tl.dot(x_desc.load([0, k]), w_desc.load([0, k]).T, total)
+    m = tl.arange(0, M)
+    tl.store(y_ptr + m[:, None] * M + m[None, :], total)
+
+
+@triton.jit
+def centred(x_ptr, w_ptr, m_ptr, y_ptr, N, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
+    """Rows less what stands beside each of them, which the loop spreads, but does not load."""
+    rows, columns = tl.arange(0, BLOCK), tl.arange(0, COLUMNS)
+    x = tl.load(x_ptr + rows[:, None] * BLOCK + rows[None, :])
+    m = tl.load(m_ptr + rows)[:, None]
+    total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for n in range(0, N, COLUMNS):
+        w = tl.load(w_ptr + (n + columns[:, None]) * BLOCK + rows[None, :])
+        p = tl.exp2(tl.dot(x, w.T) - m)
+        total = tl.dot(p.to(tl.float16), w, total)
+    tl.store(y_ptr + rows[:, None] * BLOCK + rows[None, :], total)
+
+
+@triton.jit
+def picked(x_ptr, at_ptr, y_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of an array that a list names, which TMA gathers."""
+    x_desc = tl.make_tensor_descriptor(x_ptr, [N, BLOCK], [BLOCK, 1], [1, BLOCK])
+    rows = tl.arange(0, ROWS)
+    x = x_desc.gather(tl.load(at_ptr + rows), 0)
+    tl.store(y_ptr + rows[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :], x)
+
+
+@triton.jit
+def picked_product(x_ptr, at_ptr, w_ptr, y_ptr, N, K, M: tl.constexpr, BLOCK: tl.constexpr):
+    """A product of gathered rows."""
+    x_desc = tl.make_tensor_descriptor(x_ptr, [N, K], [K, 1], [1, BLOCK])
+    w_desc = tl.make_tensor_descriptor(w_ptr, [M, K], [K, 1], [M, BLOCK])
+    m = tl.arange(0, M)
+    at = tl.load(at_ptr + m)
+    total = tl.zeros((M, M), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        total = tl.dot(x_desc.gather(at, k), w_desc.load([0, k]).T, total)
+    tl.store(y_ptr + m[:, None] * M + m[None, :], total)
+
+
+@triton.jit
+def running(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    """Sums on the way."""
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.cumsum(tl.load(x_ptr + at), 0))
+
+
+HALVES = dict(x_ptr="*fp16", w_ptr="*fp16", y_ptr="*fp16")
 MATRIX = "tensordesc<fp16[64, 64]>"
 PRODUCT = dict(M=128, N=128, BLOCK=64, COLUMNS=False, MOVING=False, ADDED=False)
 
@@ -258,6 +363,59 @@ DUMPS = {
         ),
         constexprs=dict(BLOCK=256),
         undivided=("seed", "n"),
+        options={},
+    ),
+    "marked": dict(
+        kernel=marked,
+        signature=dict(x_ptr="*fp16", y_ptr="*fp16", rows="i32"),
+        constexprs=dict(BLOCK=256),
+        undivided=("rows",),
+        options={},
+    ),
+    "layers": dict(
+        kernel=layers,
+        signature=dict(HALVES, layer="i32", M="i32", N="i32", K="i32"),
+        constexprs=dict(BLOCK=128, BLOCK_K=64),
+        undivided=("layer",),
+        options={},
+    ),
+    "folded": dict(
+        kernel=folded,
+        signature=dict(HALVES, M="i32", N="i32", K="i32"),
+        constexprs=dict(BLOCK=128, BLOCK_K=64),
+        options={},
+    ),
+    "remade": dict(
+        kernel=remade,
+        signature=dict(HALVES, y_ptr="*fp32", steps="i32", count="i32"),
+        constexprs=dict(M=128, BLOCK=64),
+        undivided=("steps", "count"),
+        options={},
+    ),
+    "centred": dict(
+        kernel=centred,
+        signature=dict(HALVES, m_ptr="*fp32", y_ptr="*fp32", N="i32"),
+        constexprs=dict(BLOCK=128, COLUMNS=16),
+        options={},
+    ),
+    "picked": dict(
+        kernel=picked,
+        signature=dict(x_ptr="*fp16", at_ptr="*i32", y_ptr="*fp16", N="i32"),
+        constexprs=dict(ROWS=32, BLOCK=64),
+        options={},
+    ),
+    "picked_product": dict(
+        kernel=picked_product,
+        signature=dict(
+            x_ptr="*fp16", at_ptr="*i32", w_ptr="*fp16", y_ptr="*fp32", N="i32", K="i32"
+        ),
+        constexprs=dict(M=128, BLOCK=64),
+        options={},
+    ),
+    "running": dict(
+        kernel=running,
+        signature=dict(x_ptr="*i32", y_ptr="*i32"),
+        constexprs=dict(BLOCK=64),
         options={},
     ),
 }

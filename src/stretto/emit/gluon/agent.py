@@ -13,6 +13,7 @@ from stretto.emit.gluon.adding import SumWriter
 from stretto.emit.gluon.atomics import ADDS, ATOMIC, atomic
 from stretto.emit.gluon.exchange import Exchange
 from stretto.emit.gluon.expressions import (
+    ALONE,
     EmitError,
     everywhere,
     literal,
@@ -42,6 +43,7 @@ from stretto.kernel.lowering.written import (
     TMA_STORE,
     WORK_TILE,
 )
+from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.vocabulary.opcodes import opcode
@@ -188,17 +190,16 @@ class AgentWriter:
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind in ATOMIC:
-            hint = "--mode unspecialized has one group of warps do everything"
+            hint = f"{ALONE} has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
         if kind == LOAD:
             owner, name = self.plan.owner(made), value.name or "what is loaded here"
             told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"
-            hint = "hand the number to the kernel as an argument; or --mode unspecialized"
+            hint = f"hand the number to the kernel as an argument; or {ALONE}"
             raise EmitError(f"{told} needs it too, for its loops or addresses", made, hint)
-        if made.regions:
+        if kind.startswith("scf."):
             told = f"{self.worker.name} takes `{value.name or kind}`, which another agent has"
-            hint = "a branch or a loop is one agent's: --consumers 1, or --mode unspecialized"
-            raise EmitError(f"{told} in its registers", made, hint)
+            raise EmitError(f"{told} in its registers", made, self._one_agent)
         if kind in _UNSUPPORTED:
             raise unwritten(made)
         if kind == SPLIT:
@@ -207,6 +208,13 @@ class AgentWriter:
         if isinstance(value.type, Tile):
             self.beat("work", made)
         return self.assign(value, shown.text, shown.layout)
+
+    @property
+    def _one_agent(self) -> str:
+        """What helps where a branch or a loop would have to be another agent's as well."""
+        shared = self.worker.computes and sum(one.computes for one in self.plan.workers) > 1
+        ways = [ONE_CONSUMER, ALONE] if shared else [ALONE]
+        return f"a branch or a loop is one agent's: {', or '.join(ways)}"
 
     def _split(self, operation: Operation, value: Value) -> Shown:
         """The two halves of a tile; one of them is wanted now."""

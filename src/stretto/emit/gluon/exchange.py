@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from stretto.emit.gluon.layouts import (
+    VECTOR_BITS,
     Blocked,
     Factor,
     Layout,
@@ -31,6 +32,8 @@ from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
 
 POINTER_BITS = 64
+TURNED_BITS = 16
+"""Of elements that `ldmatrix` and `stmatrix` turn on their way, one register more at a time."""
 ALIGNED = 128
 """Bytes of which what an exchange takes is a multiple."""
 
@@ -128,7 +131,8 @@ def exchanged(source: Holders, target: Holders, type: Tile) -> int:
     """Bytes through which a tile goes from its holders to others.
 
     None where elements stay in their warp, and at most one bit of their number goes from registers
-    to lanes: shuffles do that.
+    to lanes: shuffles do that. Registers that stay in their thread go one after the other through
+    the same bytes, but for those that one instruction moves.
     """
     if source.warps == target.warps:
         if source.lanes == target.lanes:
@@ -136,7 +140,11 @@ def exchanged(source: Holders, target: Holders, type: Tile) -> int:
         known = None not in (*source.lanes, *target.lanes)
         if known and len(set(target.lanes) - set(source.lanes)) < 2:
             return 0
-    return prod(type.shape) * _bytes(type)
+    bits = 8 * _bytes(type)
+    together = _log2(VECTOR_BITS // bits) + (bits == TURNED_BITS)
+    together += max(source.lanes.count(None), target.lanes.count(None))
+    kept = len(set(source.registers) & set(target.registers))
+    return prod(type.shape) * _bytes(type) >> max(0, kept - together)
 
 
 def _bytes(type: Tile) -> int:

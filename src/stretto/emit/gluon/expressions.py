@@ -78,8 +78,10 @@ _UNSIGNED = {
 }
 """Of integers that are taken without a sign, which the types of Gluon tell and ours do not."""
 _UNSIGNED_COMPARED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
+ALONE = "--mode unspecialized"
+"""What helps where agents cannot share the work: one group of warps that does everything."""
 _INSTEAD = {
-    "barrier": "in one group of warps it has: --mode unspecialized",
+    "barrier": f"in one group of warps it has: {ALONE}",
     "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
     "scan": "sums on the way are left to Triton",
 }
@@ -113,6 +115,7 @@ class EmitError(StrettoError):
     def __init__(self, why: str, operation: Operation | None = None, hint: str = "") -> None:
         where = "" if operation is None else f"{operation.location}: error: "
         super().__init__(f"{where}{why}" + (f" ({hint})" if hint else ""))
+        self.hint = hint
         self._placed = operation is not None
 
     def lines(self, file: str) -> tuple[str, ...]:

@@ -928,7 +928,7 @@ class LoopWriter:
             raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
         source = i.operands[wire.position]
         if isinstance(source, LiveIn):
-            outside = self._wiring.live_ins[source.path.origin]
+            outside = self._entering(source.path)
             if outside is self._body.arguments[0]:
                 shown = Shown(self._counter(way.iteration(way.stages[i.op] + source.path.distance)))
             else:
@@ -937,6 +937,14 @@ class LoopWriter:
         if isinstance(source, Through | Direct):
             return self._through(source.path, self._register(way, i, source.path))
         raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
+
+    def _entering(self, path: Path) -> Value:
+        """What comes in: one name stands for all views of a value, so the first in the loop says
+        which of them it is."""
+        wires = self._wiring.wires[path.views[-1]] if path.views else ()
+        if wires and isinstance(wires[0], Outer):
+            return wires[0].value
+        return self._wiring.live_ins[path.origin]
 
     def _outer(self, value: Value) -> Shown:
         constant = self._constant(value)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from stretto.emit.gluon.expressions import EmitError
+from stretto.emit.gluon.expressions import EmitError, unwritten
 from stretto.emit.gluon.ordering import require_order
 from stretto.emit.gluon.rings import Ring, rings_of
 from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
@@ -22,7 +22,7 @@ from stretto.emit.gluon.text import Names
 from stretto.emit.gluon.turns import Turn, find_turns
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
-from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import DESCRIPTOR, GATHER, SCATTER, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.machine import Machine
@@ -37,6 +37,8 @@ SWIZZLED = 128
 """Bytes of a row, at most, whose order in shared memory differs from one of 8 rows to the next."""
 BARRIERS_ALIGNED = 16
 """Bytes of which barriers that are allocated together take a multiple."""
+WHOLE = "make a descriptor of the whole array, and add what the block is at to its coordinates"
+"""What helps where a host cannot make a descriptor."""
 EITHER_BITS = 16
 """Of elements of factors that a product takes by rows and by columns."""
 
@@ -232,16 +234,18 @@ def make_plan(
     known = {worker.name for worker in workers}
     for operation in kernel.walk():
         plan.maker.update(dict.fromkeys(operation.results, operation))
+        if kind_of(operation) in (GATHER, SCATTER):
+            raise unwritten(operation)
         said = operation.text("agent")
         if said and said not in known and len(workers) > 1:
             told = f"it stands on agent `{said}`, which runs no part of the kernel"
             raise EmitError(told, operation, f"its agents: {', '.join(sorted(known))}")
     issuer = _issuer(plan)
-    require_order(kernel, plan.maker, issuer)
-    _turn(plan)
     names = Names()
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
+    require_order(kernel, plan.maker, issuer)
+    _turn(plan)
     _find_tiles(plan, names, issuer)
     plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)
     budget = machine.budget(TENSOR)
@@ -361,12 +365,21 @@ def _find_views(plan: Plan, names: Names) -> None:
             buffer, view = operation.operands[0], operation.operands[1]
         else:
             continue
+        _require_host(plan, view, operation)
         assert isinstance(buffer.type, Buffer)
         key = (view, buffer.type.shape)
         if key not in plan.descriptors:
             name = names.give(view.name or "desc")
             element = buffer.type.element.element
             plan.descriptors[key] = Descriptor(name, view, buffer.type.shape, element)
+
+
+def _require_host(plan: Plan, view: Value, user: Operation) -> None:
+    """Descriptors are made before any block runs."""
+    made = plan.maker.get(view)
+    if view not in plan.named and (made is None or kind_of(made) != DESCRIPTOR):
+        told = "a view that is made in the kernel's course cannot be emitted"
+        raise EmitError(told, made or user, WHOLE)
 
 
 def _require_zeros(plan: Plan, view: Value, load: Operation) -> None:

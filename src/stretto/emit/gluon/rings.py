@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import EmitError
+from stretto.emit.gluon.expressions import ALONE, EmitError
 from stretto.emit.gluon.sums import on_its_own
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD
@@ -90,7 +90,7 @@ def rings_of(
         readers = {agent_of[op] for op in reading}
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
-            hint = "--mode unspecialized has one group of warps do both"
+            hint = f"{ALONE} has one group of warps do both"
             raise EmitError(f"{told}, which has no Gluon yet", operation, hint)
         _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(

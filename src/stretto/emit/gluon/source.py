@@ -17,6 +17,7 @@ from stretto.emit.gluon.expressions import (
 from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.loops import LoopWriter
 from stretto.emit.gluon.plan import (
+    WHOLE,
     Descriptor,
     Looped,
     Plan,
@@ -88,7 +89,6 @@ TRITON = {
     "f8E5M2": "fp8e5", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
 }  # fmt: skip
 """Element types as Triton's signatures write them."""
-_WHOLE = "make a descriptor of the whole array, and add what the block is at to its coordinates"
 REGISTER_FILE = 65536
 WARP = 32
 
@@ -426,13 +426,11 @@ class _Source:
 
     def _descriptor(self, descriptor: Descriptor) -> str:
         block, layout = list(descriptor.block), _layout_name(descriptor)
-        made = self._plan.maker.get(descriptor.view)
+        view = descriptor.view
+        made = self._plan.maker.get(view)
         if made is None:
-            name = descriptor.view.name
+            name = view.name
             return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {block}, {layout})"
-        if kind_of(made) != "tensor_view":
-            told = "a view that is made in the kernel's course cannot be emitted"
-            raise EmitError(told, made, _WHOLE)
         base, *numbers = made.operands
         rank = len(numbers) // 2
         sizes, strides = (
@@ -441,7 +439,7 @@ class _Source:
         )
         if not isinstance(base.type, Pointer) or (base not in self._plan.maker and not base.name):
             told = "a view of something else than a parameter cannot be emitted"
-            raise EmitError(told, made, _WHOLE)
+            raise EmitError(told, made, WHOLE)
         return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
 
     def _host(self, value: Value, user: Operation) -> str:
@@ -450,14 +448,14 @@ class _Source:
             return self._plan.named[value][1]
         made = self._plan.maker.get(value)
         if made is None or isinstance(value.type, View):
-            raise EmitError("a view that depends on the block cannot be emitted", user, _WHOLE)
+            raise EmitError("a view that depends on the block cannot be emitted", user, WHOLE)
         kind = kind_of(made)
         if kind == "arith.constant":
             return literal(made.attributes["value"], value.type)
         if kind in WIDTHS:
             return self._host(made.operands[0], user)
         if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
-            raise EmitError("a view that depends on the block cannot be emitted", user, _WHOLE)
+            raise EmitError("a view that depends on the block cannot be emitted", user, WHOLE)
         return expression(made, [wrapped(self._host(v, user)) for v in made.operands])
 
 

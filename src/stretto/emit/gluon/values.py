@@ -19,15 +19,20 @@ class Shown:
 
     text: str
     layout: Layout | None = None
-    whole: bool = True
-    """Whether it has its full shape; else it is spread where it meets one that has."""
+    part: Tile | None = None
+    """What there is of it, where that is less than its shape: it is spread where it meets more."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has its full shape."""
+        return self.part is None
 
 
 def in_layout(shown: Shown, layout: Layout, type: Type, layouts: Exchange) -> str:
     """The expression, of some type, in a layout."""
     if shown.layout is None or shown.layout == layout:
         return shown.text
-    return layouts.convert(shown.text, shown.layout, layout, type)
+    return layouts.convert(shown.text, shown.layout, layout, shown.part or type)
 
 
 def seen_through(operation: Operation, source: Shown, layouts: Exchange) -> Shown:
@@ -43,9 +48,13 @@ def seen_through(operation: Operation, source: Shown, layouts: Exchange) -> Show
         axis = operation.integer("axis")
         index = ", ".join("None" if i == axis else ":" for i in range(len(result.type.shape)))
         text = wrapped(in_layout(source, Slice(axis, layout), type, layouts))
-        return Shown(f"{text}[{index}]", layout, False)
+        shape = (source.part or type).shape
+        part = Tile((*shape[:axis], 1, *shape[axis:]), type.element)
+        return Shown(f"{text}[{index}]", layout, part)
     if kind == "broadcast":
-        return Shown(source.text, source.layout, False)
+        return Shown(source.text, source.layout, source.part or type)
+    source = whole(source, operation, 0)
+    assert source.layout is not None
     if kind == "transpose":
         order = operation.integers("permutation")
         return Shown(layouts.permute(source.text, source.layout, type, order, layout), layout)

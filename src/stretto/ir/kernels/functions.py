@@ -39,6 +39,7 @@ from stretto.ir.dialect.types import (
     shape_of,
 )
 from stretto.ir.kernels.writing import CMPF, CMPI, NAME, WARPS
+from stretto.ir.loops.flow import is_one_number
 from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
@@ -244,6 +245,7 @@ def _constant(value: Attribute) -> tree.Attribute:
     if isinstance(value, FloatAttr):
         return value.value.data
     if isa(value, DenseIntOrFPElementsAttr):
-        numbers = tuple(cast("tuple[int | float, ...]", value.get_values()))
-        return numbers[0] if numbers and value.is_splat() else numbers
+        if is_one_number(value):
+            return cast("int | float", value.get_values()[0])
+        return tuple(cast("tuple[int | float, ...]", value.get_values()))
     raise StrettoError(f"a constant {value} cannot be run")

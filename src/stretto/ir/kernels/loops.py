@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.writing import kernel_module
 from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.parsing import Parsed, verify_module
-from stretto.kernel import Kernel
+from stretto.kernel import Kernel, KernelError, Location
 from stretto.kernel.lowering import lower
 from stretto.loop import Loop, Note, Place
 from stretto.machine import Machine
@@ -25,7 +25,10 @@ def lowered_module(kernels: Sequence[Kernel], machine: Machine) -> tuple[ModuleO
     notes: list[str] = []
     for kernel in kernels:
         lowered = lower(kernel, machine)
-        functions.append(kernel_module(lowered.kernel))
+        try:
+            functions.append(kernel_module(lowered.kernel))
+        except VerifyException as error:
+            raise _unlowered(kernel.location, machine, str(error)) from error
         notes += kernel.notes
         notes += [f"{place}: note: {said}" for place, said in lowered.notes]
     first, *others = functions
@@ -36,15 +39,27 @@ def lowered_module(kernels: Sequence[Kernel], machine: Machine) -> tuple[ModuleO
     return first, tuple(notes)
 
 
+def verified_module(
+    file: str, kernels: Sequence[Kernel], machine: Machine
+) -> tuple[Parsed, tuple[str, ...]]:
+    """The same, verified: KernelError where what a kernel becomes would be no module."""
+    module, notes = lowered_module(kernels, machine)
+    parsed = Parsed.of_module(module, file)
+    for fault in verify_module(parsed):
+        place = Location(fault.file, fault.line, fault.column)
+        raise _unlowered(place, machine, fault.message)
+    return parsed, notes
+
+
+def _unlowered(place: Location, machine: Machine, why: str) -> KernelError:
+    return KernelError(place, f"it cannot be lowered for {machine.name}: {why}")
+
+
 def kernel_loops(
     file: str, kernels: Sequence[Kernel], machine: Machine
 ) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
     """The loops of kernels on a machine, and what is worth saying about them."""
-    module, notes = lowered_module(kernels, machine)
-    parsed = Parsed.of_module(module, file)
-    faults = verify_module(parsed)
-    if faults:
-        raise MlirError(faults)
+    parsed, notes = verified_module(file, kernels, machine)
     found = schedulable(parsed, read_loops(parsed, machine, regions=False))
     told = [Note(Place(), note) for note in notes]
     told += [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects.scf import ForOp
 
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.functions import kernels_of
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.loops import verified_module
 from stretto.ir.kernels.wiring import wired
 from stretto.ir.loops import read_loops, schedulable
-from stretto.ir.parsing import Parsed, parse_module, verify_module
+from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, Operation
 from stretto.machine import Machine
 from stretto.simulate.kernels.wiring import LoopWiring
@@ -64,9 +63,5 @@ def runnable_kernels(
     file: str, kernels: Sequence[Kernel], machine: Machine
 ) -> tuple[RunnableKernel, ...]:
     """Kernels of a front end, lowered for a machine."""
-    module, _ = lowered_module(kernels, machine)
-    parsed = Parsed.of_module(module, file)
-    faults = verify_module(parsed)
-    if faults:
-        raise MlirError(faults)
+    parsed, _ = verified_module(file, kernels, machine)
     return runnable(parsed, machine)

@@ -138,7 +138,13 @@ def immediate(value: SSAValue) -> bool:
     if not isinstance(value, OpResult) or not isinstance(value.op, ConstantOp):
         return False
     constant = value.op.value
-    return not isa(constant, DenseIntOrFPElementsAttr) or constant.is_splat()
+    return not isa(constant, DenseIntOrFPElementsAttr) or is_one_number(constant)
+
+
+def is_one_number(constant: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements are the same, bit by bit: NaN is no number that equals itself."""
+    data, size = constant.data.data, constant.get_element_type().compile_time_size
+    return data == data[:size] * (len(data) // size)
 
 
 def register_sums(loop: ForOp) -> Iterator[tuple[SSAValue, SSAValue]]:

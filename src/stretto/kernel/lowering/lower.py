@@ -288,12 +288,14 @@ class _Lowering:
     # Memory -------------------------------------------------------------------------------
 
     def _descriptor(self, operation: Operation) -> None:
-        """A view of a tensor; sizes and strides that are constants stand in its type."""
+        """A view of a tensor; sizes and strides that are constants stand in its type, unless it is
+        handed on: others may come the same way."""
         type = operation.result.type
         assert isinstance(type, View)
         base, *numbers = operation.operands
         rank = len(type.tile)
-        if len(numbers) == 2 * rank:
+        handed_on = any(op.name.startswith("scf.") for op in self._uses.of(operation.result))
+        if len(numbers) == 2 * rank and not handed_on:
             known = [self._constant(value) for value in numbers]
             type = replace(type, shape=tuple(known[:rank]), strides=tuple(known[rank:]))
         made = self._ours(
