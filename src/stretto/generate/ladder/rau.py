@@ -482,6 +482,7 @@ def _stage_rules(partial: Partial) -> Refusal | None:
                 op=name,
                 uses=problem.vectors[i].uses,
                 window=(0, (last + 1) * ii - 1),
+                limit="depth",
                 stage=stage,
                 order=order_at(partial, i, stage, starts[i]),
             )
@@ -495,6 +496,7 @@ def _stage_rules(partial: Partial) -> Refusal | None:
             rung=RUNG,
             op=problem.names[late],
             uses=problem.vectors[late].uses,
+            limit="group",
             group=names,
             stage=starts[late] // ii,
             order=order_at(partial, late, starts[late] // ii, starts[late]),
