@@ -72,6 +72,7 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/exchanges.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 

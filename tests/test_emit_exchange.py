@@ -14,7 +14,6 @@ from exchanging_kernels import BATCHED, NARROWED, TURNED
 from stretto.emit import EmitError
 from stretto.emit.gluon.exchange import Exchange, exchanged, holders
 from stretto.emit.gluon.layouts import Factor, Layout, Layouts, Product, Rows, Slice
-from stretto.emit.gluon.text import Lines
 from stretto.emit.gluon.values import Shown, in_layout
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
@@ -65,8 +64,7 @@ def test_registers_that_stay_go_one_after_the_other() -> None:
     product, rows = Product(256, 8, 16), Rows((128, 2, 128), 8, 4)
     there = holders(rows, (128, 2, 128))
     assert exchanged(holders(product, (128, 256)), there, Tile((128, 2, 128), F32)) == 65_536
-    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 4), Tile((128, 256), F32)) == 65_536
-    assert bytes_of(Product(256, 8, 16), Rows((128, 256), 8, 8), Tile((128, 256), F16)) == 65_536
+    assert bytes_of(product, Rows((128, 256), 8, 4), Tile((128, 256), F32)) == 65_536
 
 
 def test_a_tile_keeps_its_numbers_in_another_shape_and_changes_them_transposed() -> None:
@@ -77,41 +75,43 @@ def test_a_tile_keeps_its_numbers_in_another_shape_and_changes_them_transposed()
     assert turned.turned((64, 64), (1, 0)) == square
 
 
-def exchange() -> tuple[Exchange, Lines]:
+def exchange() -> Exchange:
     (kernel, *_) = read_ttir("turned", TURNED)
-    lines = Lines()
-    return Exchange(Layouts(kernel, 4), lines), lines
+    return Exchange(Layouts(kernel, 4))
 
 
-def test_conversions_of_one_block_share_what_they_take_and_those_of_others_do_not() -> None:
-    found, lines = exchange()
-    tile = Tile((64, 128), F32)
+def test_exchanges_of_an_agent_share_what_they_take() -> None:
+    found, tile = exchange(), Tile((64, 128), F32)
+    found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
+    assert found.bytes == 16_384
     for _ in range(2):
         found.convert("p", MMA_128, ROWS, tile)
-    assert (found.alone, found.together) == (32_768, 32_768)
-    with lines.block("for step in range(n):"):
-        found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
-    assert (found.alone, found.together) == (32_768, 49_152)
-    with lines.block("if n:"):
-        found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
-    assert (found.alone, found.together) == (32_768, 65_536)
+    assert found.bytes == 32_768
+
+
+def test_agents_share_nothing(tmp_path: Path) -> None:
+    """Beside less than a kilobyte, in which they are told what there is."""
+    file = tmp_path / "batched.ttir"
+    file.write_text(BATCHED)
+    taken = [stretto.emit(file, "h200", consumers=n).emitted.scratch for n in (1, 2)]
+    assert all(0 < bytes - 128 * 128 * 4 < 1024 for bytes in taken)
 
 
 def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
-    found, _ = exchange()
+    found = exchange()
     tile = Tile((64, 128), F32)
     found.reduced(MMA_128, tile, 1)
-    assert found.alone == 0
+    assert found.bytes == 0
     found.reduced(ROWS, tile, 0)  # four warps, each with 128 sums
-    assert found.alone == 4 * 128 * 4
+    assert found.bytes == 4 * 128 * 4
 
 
 def test_a_column_is_exchanged_before_it_is_spread() -> None:
-    found, _ = exchange()
+    found = exchange()
     column = Shown("rows[:, None]", MMA_128, Tile((64, 1), F32))
     text = in_layout(column, ROWS, Tile((64, 128), F32), found)
     assert text == f"gl.convert_layout(rows[:, None], {ROWS})"
-    assert found.alone == 64 * 4
+    assert found.bytes == 64 * 4
 
 
 @pytest.mark.parametrize("consumers", [1, 2])

@@ -65,7 +65,7 @@ class AgentWriter:
         self._score: list[Part] = []
         self.worker = worker
         self.lines = Lines()
-        self.layouts = Exchange(layouts, self.lines)
+        self.layouts = Exchange(layouts)
         self.used: dict[str, None] = {}
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
         outside = {name for name, _ in plan.named.values()}

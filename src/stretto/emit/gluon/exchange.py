@@ -4,9 +4,9 @@
                               ──► Factor(mma_128)   the same threads hold them: none
     sum over axis 0 of rows_64_128                  every warp has a part: 4 x 128 x 4 bytes
 
-Triton takes such memory beside what a kernel allocates, and for each conversion anew: those of one
-block of the source (a function, the body of a loop, a branch) share it, those of others do not,
-where agents run at the same time (`lib/Analysis/Allocation.cpp` of Triton 3.6).
+Triton takes such memory beside what a kernel allocates. The exchanges of an agent come one after
+the other and share it; agents run at the same time, so each has its own (Triton 3.6 lays memory out
+when loops and branches are jumps already: `make_llir` of its `backends/nvidia/compiler.py`).
 
 Which thread holds which element is told bit by bit, for all sizes are powers of two: element 0b1011
 of a tile is in the register, the lane and the warp that its bits 0, 1 and 3 say.
@@ -27,7 +27,6 @@ from stretto.emit.gluon.layouts import (
     Product,
     Slice,
 )
-from stretto.emit.gluon.text import Lines
 from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
 
@@ -155,11 +154,10 @@ def _bytes(type: Tile) -> int:
 class Exchange:
     """The layouts of one agent's tiles, and what is exchanged as its function is written."""
 
-    def __init__(self, layouts: Layouts, lines: Lines) -> None:
+    def __init__(self, layouts: Layouts) -> None:
         self._layouts = layouts
-        self._lines = lines
-        self._taken: dict[int, int] = {}
-        """Bytes, by the block of the source."""
+        self.bytes = 0
+        """Of shared memory, for the largest of them."""
 
     def of(self, value: Value) -> Layout:
         """The layout of a tile in registers."""
@@ -200,16 +198,4 @@ class Exchange:
         self._take(elements * (POINTER_BITS // 8))
 
     def _take(self, bytes: int) -> None:
-        block = self._lines.inside
-        whole = -(-bytes // ALIGNED) * ALIGNED
-        self._taken[block] = max(self._taken.get(block, 0), whole)
-
-    @property
-    def together(self) -> int:
-        """Bytes where other agents run at the same time: each block has its own."""
-        return sum(self._taken.values())
-
-    @property
-    def alone(self) -> int:
-        """Bytes where nobody else runs: all blocks take the same."""
-        return max(self._taken.values(), default=0)
+        self.bytes = max(self.bytes, -(-bytes // ALIGNED) * ALIGNED)

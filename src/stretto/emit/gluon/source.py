@@ -200,13 +200,11 @@ class _Source:
     @property
     def scratch(self) -> int:
         """Bytes of shared memory that Triton takes for exchanges, and to start agents."""
-        if len(self._writers) == 1:
-            return self._writers[0].layouts.alone
         started = sum(
             writer.worker.warps + sum(self._handed(name) for name in writer.used)
             for writer in self._writers[1:]
         )
-        return started + sum(writer.layouts.together for writer in self._writers)
+        return started + sum(writer.layouts.bytes for writer in self._writers)
 
     def _handed(self, name: str) -> int:
         """Bytes in which an agent is told of an argument: its address, and what lies there."""

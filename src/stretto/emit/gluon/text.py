@@ -44,29 +44,22 @@ class Lines:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._blocks: list[int] = []
-        self._begun = 0
+        self._deep = 0
 
     def say(self, text: str = "") -> None:
         """A line."""
-        self.lines.append("    " * len(self._blocks) + text if text else "")
-
-    @property
-    def inside(self) -> int:
-        """The block that a line would stand in now, by its number; 0: none."""
-        return self._blocks[-1] if self._blocks else 0
+        self.lines.append("    " * self._deep + text if text else "")
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
         """A line that ends in a colon, and what stands below it."""
         self.say(head)
-        self._begun += 1
-        self._blocks.append(self._begun)
+        self._deep += 1
         before = len(self.lines)
         yield
         if len(self.lines) == before:
             self.say("pass")
-        self._blocks.pop()
+        self._deep -= 1
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
