@@ -118,7 +118,10 @@ class EmittedKernel:
         """What is predicted of it."""
         assert self.kernel is not None
         made = self.emitted
-        return Subject(self.kernel, made, self.programs, made.rings, self.registers, self.assembled)
+        return Subject(
+            self.kernel, made, self.programs, made.rings, self.registers, self.assembled,
+            self.consumers, self.mode,
+        )  # fmt: skip
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -239,8 +242,7 @@ def emit(
     with cut_off(deadline):
         emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing, deadline=deadline)
     made = emitter.candidates(consumers, depth, agents)
-    found = min(made, key=_worth) if assemble is None else emitter.settled(made, assemble)
-    return emitter.told(found)
+    return emitter.told(emitter.chosen(made, assemble))
 
 
 Assemble = Callable[[Emitted], Assembled]
@@ -431,6 +433,12 @@ class Emitter:
             paced = replace(made, pace=pace_of_threads(made.subject, self.machine))
             self._paces[made.source] = paced
         return self._paces[made.source]
+
+    def chosen(
+        self, made: Sequence[EmittedKernel], assemble: Assemble | None = None
+    ) -> EmittedKernel:
+        """The candidate that is emitted, and so the one that is predicted."""
+        return min(made, key=_worth) if assemble is None else self.settled(made, assemble)
 
     def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
         """The first that fits shared memory and that the assembler keeps to, else of those that

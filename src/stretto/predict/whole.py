@@ -403,8 +403,8 @@ class _Whole:
         return Prediction(
             kernel=self._subject.kernel.name,
             machine=self._machine.name,
-            mode="specialized" if len(self._subject.emitted.score) > 1 else "unspecialized",
-            consumers=max(1, len(self._subject.emitted.score) - 1),
+            mode=self._subject.mode,
+            consumers=self._subject.consumers,
             rings=dict(self._subject.depths),
             grid=self._grid,
             loops=loops,
