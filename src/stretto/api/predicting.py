@@ -24,7 +24,6 @@ from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.running import StuckError
 from stretto.predict.whole import predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
@@ -195,9 +194,10 @@ def rank(
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
-    Of each kernel, depth and number of consumers what is emitted for them is predicted. `names` are what the kernels are called, where their own names do not tell them apart. With
-    `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
-    cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
+    Of each kernel, depth and number of consumers what is emitted for them is predicted. `names` are
+    what the kernels are called, where their own names do not tell them apart. With `keep`, only so
+    many are wanted, and what cannot be among them by a lower bound is not emitted. StrettoError
+    where none of them can be.
     `assemble` compiles kernels, as for `predict`: the first few, which are then ranked by their
     registers and machine code, before all others. `settle` of them are emitted as `emit` does,
     with more effort than is spent on all, and what the assembler keeps to is predicted.
