@@ -44,6 +44,7 @@ from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
+from stretto.kinds import checked
 from stretto.loop import Loop, LoopError
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, KERNELS, NAMED, chosen_for_kernel
@@ -201,6 +202,7 @@ class EmittedKernel:
         return self.consumers, tuple((a.ii, a.starts) for a in self.analyses), drained
 
 
+@checked
 def emit(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -273,6 +275,8 @@ class Emitter:
         if not self.machine.agents:
             told = f"machine {self.machine.name} does not say who issues what"
             raise StrettoError(f"{told}; emit for one with agents, such as {KERNELS}")
+        if mode is not None and mode not in STAGES:
+            raise StrettoError(f"mode {mode!r}; known: {', '.join(STAGES)}")
         products = self._given.has_products
         self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
@@ -823,7 +827,7 @@ def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
-    target = load_machine(machine) if isinstance(machine, str) else machine
+    target = None if machine is None else load_machine(machine)
     return _read_lowered(file, text, target)
 
 

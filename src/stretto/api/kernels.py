@@ -20,6 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
+from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, Choice, assumed, chosen_for_kernel, chosen_for_loop
@@ -102,6 +103,7 @@ def before_lowering(kernel: Kernel) -> Kernel:
     return with_contracted_sums(with_reshapes_last(with_zeros_outside(kernel)))
 
 
+@checked
 def import_kernel(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -223,6 +225,7 @@ class KernelSimulation:
         }
 
 
+@checked
 def simulate_kernel(
     kernel: str | PathLike[str] | Kernel,
     inputs: Mapping[str, Any],

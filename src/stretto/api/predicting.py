@@ -19,6 +19,7 @@ from stretto.emit import EmitError
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kinds import checked
 from stretto.machine import Machine
 from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
@@ -132,6 +133,7 @@ class KernelRanking:
         return self.best.to_document() | {"prediction": self.to_json()}
 
 
+@checked
 def predict(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -177,6 +179,7 @@ def predict(
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
 
 
+@checked
 def rank(
     problems: Iterable[Problem],
     machine: Machine | str | None = None,
@@ -202,6 +205,11 @@ def rank(
     registers and machine code, before all others. `settle` of them are emitted as `emit` does,
     with more effort than is spent on all, and what the assembler keeps to is predicted.
     """
+    if keep is not None and keep < 1:
+        raise StrettoError(f"keep is {keep}; at least 1 is needed")
+    problems, names = list(problems), list(names)
+    if names and len(names) != len(problems):
+        raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
     for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)

@@ -137,6 +137,10 @@ class _Whole:
         self._machine = machine
         self._timings = timings_of(machine)
         self._clock = clock_of(self._timings, clock)
+        if not 1 <= len(grid) <= 3 or min(grid) < 1:
+            raise StrettoError(
+                f"grid is {grid}; one to three axes of at least 1 block are possible"
+            )
         x, y, z = (*grid, 1, 1)[:3]
         self._grid: Grid = (x, y, z)
         self._blocks = x * y * z
