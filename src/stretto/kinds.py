@@ -45,6 +45,7 @@ NAMES: Mapping[object, str] = {
 }
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = WIDTH
+_FUNCTION: object = get_origin(Callable[..., object])
 _UNIONS = (Union, types.UnionType)
 _TEXTS = (str, bytes, bytearray)
 
@@ -104,7 +105,7 @@ def _ours(kind: object) -> bool:
 
 def _is(given: object, kind: object) -> bool:
     """Whether something is of a kind."""
-    origin = get_origin(kind) or kind
+    origin: Any = get_origin(kind) or kind
     if kind is Any:
         return True
     if origin in _UNIONS:
@@ -112,13 +113,14 @@ def _is(given: object, kind: object) -> bool:
     if origin is Literal:  # of another text the function says which there are
         return isinstance(given, str) or given in get_args(kind)
     if origin in (int, float):
-        whole = not isinstance(given, bool) and hasattr(given, "__index__")
-        if origin is int or (whole and isinstance(given, int)):
-            return whole and abs(index(cast("Any", given))) <= WHOLE
-        return whole or (isinstance(given, Real) and not isinstance(given, bool))
+        if isinstance(given, bool):
+            return False
+        if hasattr(given, "__index__"):
+            return abs(index(cast("Any", given))) <= WHOLE
+        return origin is float and isinstance(given, Real)
     if not isinstance(origin, type):
         return True
-    if origin is collections.abc.Callable:
+    if origin is _FUNCTION:
         return callable(given)
     if getattr(origin, "_is_protocol", False):
         return all(hasattr(given, name) for name in vars(origin) if not name.startswith("_"))
@@ -158,12 +160,13 @@ def _each(kind: object) -> str:
 
 
 def _named(kind: object) -> str:
-    origin, inside = get_origin(kind) or kind, get_args(kind)
+    origin: Any = get_origin(kind) or kind
+    inside = get_args(kind)
     if origin in NAMES:
         return NAMES[origin]
     if origin is Literal:
         return " or ".join(map(repr, inside))
-    if origin is collections.abc.Callable:
+    if origin is _FUNCTION:
         return "a function"
     if not isinstance(origin, type):
         return str(origin)

@@ -53,7 +53,7 @@ def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
     from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
 
     beside = _beside(file)
-    options = read_text(beside)[1] if os.path.isfile(beside) else None
+    options = read_text(beside) if os.path.isfile(beside) else None
     return read_ttir(file, text, options)
 
 
