@@ -45,7 +45,7 @@ NAMES: Mapping[object, str] = {
 }
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = WIDTH
-_FUNCTION: object = get_origin(Callable[..., object])
+_FUNCTION: Any = get_origin(Callable[..., object])
 _UNIONS = (Union, types.UnionType)
 _TEXTS = (str, bytes, bytearray)
 
@@ -174,6 +174,6 @@ def _named(kind: object) -> str:
         return f"a dict of {_each(inside[0])} to {_each(inside[1])}" if inside else "a dict"
     if origin is tuple and inside[-1:] != (Ellipsis,):
         return f"a tuple ({', '.join(map(_told, inside))})"
-    if issubclass(_takes(origin), collections.abc.Iterable) and inside:
+    if issubclass(_takes(cast("type", origin)), collections.abc.Iterable) and inside:
         return f"a list of {_each(inside[0])}"
     return origin.__name__
