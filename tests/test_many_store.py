@@ -194,7 +194,8 @@ def other_bounds(entry: dict[str, Any]) -> None:
     assert bounds["limiter"] == "resource"
     bounds |= {"resource": entry["ii"], "mii": entry["ii"]}
     for witness in (bounds["witness"], bounds["witnesses"]["resource"]):
-        witness["bound"] = entry["ii"]
+        witness["parts"][0]["amount"] += entry["ii"] - witness["total"]
+        witness |= {"total": entry["ii"], "bound": entry["ii"]}
 
 
 @pytest.mark.parametrize(

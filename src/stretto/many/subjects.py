@@ -243,7 +243,8 @@ def subject_of(
     types = tuple((signature or {}).items())
     if isinstance(given, Loop | Kernel):
         return Subject(f"<{given.name}>", "", types, target, loop, given)
-    if not isinstance(given, str) and not callable(given):
+    # A @triton.jit function may be launched, and not called.
+    if not isinstance(given, str) and not callable(given) and not hasattr(given, "arg_names"):
         raise misgiven("a function, a loop, a kernel or the path of one", given)
     if not isinstance(given, str):
         file, name = _written_at(given)
