@@ -69,6 +69,26 @@ def test_a_kernel_is_emitted(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     compile(document["source"], "matmul.py", "exec")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"target": {"arch": "x", "backend": 3}}', "$.target.backend: error: is 3; expected a"),
+        ('{"target": \n', "error: not JSON: Expecting value"),
+        ("[1]", "$: error: is [1]; expected a table of keys"),
+    ],
+)
+def test_a_fault_of_the_file_beside_is_said_of_that_file(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel, beside = tmp_path / "k.ttir", tmp_path / "k.json"
+    kernel.write_text(Path(SOFTMAX).read_text(encoding="utf-8"), encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
+    assert main(["schedule", str(kernel), "--json"]) == 1
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error.startswith(str(beside))
+    assert told in error
+
+
 def test_what_cannot_be_emitted_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["emit", SOFTMAX, "--mode", "specialized", "--consumers", "2"]) == 1
     told = capsys.readouterr().err

@@ -116,7 +116,7 @@ def test_parameters_that_end_in_numbers_keep_their_names(tmp_path: Path) -> None
 
 
 def test_a_module_says_how_many_warps_run_it(tmp_path: Path) -> None:
-    (kernel,) = read_ttir("put.ttir", NUMBERED, '{"num_warps": 8}')
+    (kernel,) = read_ttir("put.ttir", NUMBERED, ("put.json", '{"num_warps": 8}'))
     assert emit(imported(tmp_path, kernel)).emitted.warps == 8
 
 

@@ -188,9 +188,14 @@ def claimed(method: str, **more: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def other_bounds(entry: dict[str, Any]) -> None:
-    """A slower schedule at bounds of its own."""
-    claimed("bound")(entry)
-    entry["bounds"] |= {"resource": entry["ii"], "mii": entry["ii"]}
+    """A slower schedule at bounds of its own, which agree with each other."""
+    claimed("none", optimal=False, lower_bound=15)(entry)
+    bounds = entry["bounds"]
+    assert bounds["limiter"] == "resource"
+    bounds |= {"resource": entry["ii"], "mii": entry["ii"]}
+    for witness in (bounds["witness"], bounds["witnesses"]["resource"]):
+        witness["parts"][0]["amount"] += entry["ii"] - witness["total"]
+        witness |= {"total": entry["ii"], "bound": entry["ii"]}
 
 
 @pytest.mark.parametrize(

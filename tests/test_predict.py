@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import stretto
+from kernel_cases import CASES
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.errors import StrettoError
 from stretto.kernel import Operation
@@ -275,6 +277,49 @@ def test_the_front_door_ranks_what_it_predicts() -> None:
     assert max(best.rings.values()) == 4
     alone = stretto.predict(GEMM, grid=(132,), arguments=SIZES, consumers=2, depth=4)
     assert alone.prediction.seconds == pytest.approx(best.seconds, rel=0.05)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_predicted_is_what_is_emitted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, case = str(EXAMPLES / f"{name}.ttir"), CASES[name]()
+    # Both choose of the same, which need not be searched for long.
+    found = Emitter(kernel, effort="quick").candidates()
+
+    def candidates(*_: Any, **__: Any) -> list[EmittedKernel]:
+        return found
+
+    monkeypatch.setattr(Emitter, "candidates", candidates)
+    emitted = stretto.emit(kernel)
+    numbers = {n: v for n, v in case.inputs.items() if isinstance(v, int | float)}
+    told = stretto.predict(kernel, grid=case.grid, arguments=numbers)
+    assert told.made.source == emitted.source
+    prediction = told.prediction
+    assert [(one.ii, one.stages) for one in prediction.loops] == [
+        (one.ii, one.stage_count) for one in emitted.analyses
+    ]
+    assert (prediction.consumers, prediction.mode) == (emitted.consumers, emitted.mode)
+    assert prediction.rings == emitted.emitted.rings
+    assert prediction.spilled >= emitted.over
+
+
+def test_where_nobody_copies_consumers_are_counted_too() -> None:
+    product = str(EXAMPLES / "matmul_pointers.ttir")
+    numbers = {"M": 4096, "N": 8192, "K": 4096}
+    for count in (1, 2):
+        told = stretto.predict(product, grid=(32, 64), arguments=numbers, consumers=count)
+        assert told.prediction.consumers == count
+        assert f"specialized, {count} consumer" in told.to_text()[0]
+
+
+def test_a_ranking_has_what_each_configuration_emits() -> None:
+    """Not a candidate that nobody gets who asks for that depth and number of consumers."""
+    product = str(EXAMPLES / "matmul_pointers.ttir")
+    ranked = stretto.rank([(product, (32, 64))], arguments=SIZES, depths=(2, None))
+    rows = [(one.made.consumers, one.depth) for one in ranked.found]
+    assert len(set(rows)) == len(rows) > 1
+    for one in ranked.found:
+        candidates = Emitter(product, effort="quick").candidates(one.made.consumers, one.depth)
+        assert one.made.over == min(other.over for other in candidates)
 
 
 # The command line ---------------------------------------------------------------------------------

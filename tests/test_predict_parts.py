@@ -270,13 +270,14 @@ def test_parts_add_up_and_the_bound_stands_in_the_table(name: str) -> None:
 def test_a_row_says_what_tells_it_from_the_next_and_that_it_spills() -> None:
     file = ATTENTION.with_name("matmul_descriptors.ttir")
     ranked = stretto.rank(
-        [(file, (8, 16))], arguments=LAUNCHES["matmul_descriptors"], consumers=[2], depths=[3]
+        [(file, (8, 16))], arguments=LAUNCHES["matmul_descriptors"], consumers=[2], depths=[2, 3]
     )
     rows = {
         (one.made.consumers, one.depth, tuple((a.ii, a.stage_count) for a in one.made.analyses))
         for one in ranked.found
     }
-    lines = ranking_to_text([one.told for one in ranked.found], ())
+    with page(120):
+        lines = ranking_to_text([one.told for one in ranked.found], ())
     assert "  II  " in lines[0]
     assert "stages" in lines[0]
     assert len({line[4:] for line in lines[1:]}) == len(rows) == len(ranked.found) > 1

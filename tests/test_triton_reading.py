@@ -92,7 +92,8 @@ def test_types_of_all_kinds() -> None:
 
 def test_options_come_from_the_json_beside() -> None:
     path = EXAMPLES / "attention_backward_q.ttir"
-    beside = path.with_suffix(".json").read_text()
+    options = path.with_suffix(".json")
+    beside = (options.name, options.read_text())
     (kernel,) = read_ttir(path.name, path.read_text(), beside)
     assert (kernel.warps, kernel.stages, kernel.target) == (8, 2, "cuda:90")
 

@@ -28,6 +28,8 @@ from stretto.errors import DocumentError, StrettoError
 from stretto.limits import FILE_BYTES
 
 STDIN = "<stdin>"
+PATH = 4096
+"""Characters of a path, at most."""
 STANDARD = "-"
 """Stands for stdin or stdout."""
 
@@ -54,6 +56,10 @@ def read_data(name: str, limit: int = FILE_BYTES) -> tuple[str, bytes | str]:
     try:
         data = _standard_input(limit) if name == STANDARD else _read(name, limit)
     except (OSError, ValueError) as error:
+        if "\n" in name or len(name) > PATH:
+            told = f"the path of a file is wanted, and a text of {len(name):,} characters is given"
+            hint = "write it to a file, or read its loops with stretto.read(io.StringIO(text))"
+            raise StrettoError(f"{told}; {hint}") from None
         raise DocumentError(called, "", f"cannot be read: {reason(error)}") from None
     if len(data) > limit:
         hint = f"at most {limit:,} bytes are read"
@@ -126,6 +132,8 @@ def _mode(name: str) -> int | None:
         return os.stat(name).st_mode
     except FileNotFoundError:
         return None
+    except ValueError as error:  # a zero in it, half a character
+        raise OSError(str(error)) from None
 
 
 def _as_bytes(part: str | bytes) -> bytes:

@@ -28,6 +28,8 @@ FORMULA_CHARACTERS = 200
 FORMULA_DIGITS = 4000
 """Digits of what a formula comes to on the way; Python prints numbers of up to 4,300."""
 
+WHOLE = 1 << 53
+"""Any whole number that a function is given, on either side of 0."""
 CYCLES = 10_000_000
 """A latency, a duration, an offset: some 5 ms of a GPU."""
 ITERATION_CYCLES = 1 << 25

@@ -12,6 +12,7 @@ from typing import ClassVar
 from stretto.api import Result, fields_of, for_each, made_ready
 from stretto.bounds import compute_bounds
 from stretto.bounds.remedies import Remedy, remedies, ties
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.bounds import SCHEMA, BoundsReport
@@ -54,6 +55,7 @@ class BoundsResult(Result, Bounds):
 
 
 @for_each
+@checked
 def bounds(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,

@@ -18,6 +18,7 @@ from stretto.document import Cursor, parse_json
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_text
 from stretto.frontends import Source
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.verification import VERIFICATION, VerificationReport
@@ -56,6 +57,7 @@ class VerifyResult(Result):
         return f"Verification {on}: II {self.analysis.ii}, {verdict}"
 
 
+@checked
 def verify(
     loop: Loop | Prepared | Source,
     schedule: ScheduleAnalysis | str | PathLike[str],

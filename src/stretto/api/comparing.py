@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from stretto.api import misgiven
 from stretto.api.solving import ScheduleResult
+from stretto.kinds import checked
 from stretto.report.comparison import Comparison
 
 
+@checked
 def compare(a: ScheduleResult, b: ScheduleResult) -> Comparison:
     """What each of two schedules takes, and which operations stand elsewhere."""
     for one in (a, b):

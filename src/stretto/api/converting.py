@@ -24,9 +24,10 @@ from stretto.errors import StrettoError, listed
 from stretto.files import STANDARD, write_text
 from stretto.frontends import Source
 from stretto.ir import write_mlir
+from stretto.kinds import checked
 from stretto.loop import Loop, texts
 from stretto.loop.json import dump_loop
-from stretto.machine import Machine
+from stretto.machine import Machine, load_machine
 from stretto.report import assumption, columns, wrapped
 from stretto.resources.prepare import prepare
 from stretto.solution import counted
@@ -77,6 +78,7 @@ class Conversion:
         }
 
 
+@checked
 def convert(
     given: str | PathLike[str] | Source | Loop,
     out: str | PathLike[str],
@@ -94,6 +96,8 @@ def convert(
     """
     if isinstance(given, Loop):
         given = Source(given.name, (given,))
+    if not isinstance(machine, str):
+        machine = None if machine is None else load_machine(machine)
     source = given if isinstance(given, Source) else read(given, machine)
     source = chosen(source, loop)
     name = fspath(out)

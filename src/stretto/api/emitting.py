@@ -45,6 +45,7 @@ from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import ONE_CONSUMER, partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
+from stretto.kinds import checked
 from stretto.loop import Loop, LoopError
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, KERNELS, NAMED, chosen_for_kernel
@@ -119,7 +120,10 @@ class EmittedKernel:
         """What is predicted of it."""
         assert self.kernel is not None
         made = self.emitted
-        return Subject(self.kernel, made, self.programs, made.rings, self.registers, self.assembled)
+        return Subject(
+            self.kernel, made, self.programs, made.rings, self.registers, self.assembled,
+            self.consumers, self.mode,
+        )  # fmt: skip
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -199,6 +203,7 @@ class EmittedKernel:
         return self.consumers, tuple((a.ii, a.starts) for a in self.analyses), drained
 
 
+@checked
 def emit(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -240,8 +245,7 @@ def emit(
     with cut_off(deadline):
         emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing, deadline=deadline)
     made = emitter.candidates(consumers, depth, agents)
-    found = min(made, key=_worth) if assemble is None else emitter.settled(made, assemble)
-    return emitter.told(found)
+    return emitter.told(emitter.chosen(made, assemble))
 
 
 Assemble = Callable[[Emitted], Assembled]
@@ -273,6 +277,8 @@ class Emitter:
         if not self.machine.agents:
             told = f"machine {self.machine.name} does not say who issues what"
             raise StrettoError(f"{told}; emit for one with agents, such as {KERNELS}")
+        if mode is not None and mode not in STAGES:
+            raise StrettoError(f"mode {mode!r}; known: {', '.join(STAGES)}")
         products = self._given.has_products
         self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
@@ -451,6 +457,12 @@ class Emitter:
             paced = replace(made, pace=pace_of_threads(made.subject, self.machine))
             self._paces[made.source] = paced
         return self._paces[made.source]
+
+    def chosen(
+        self, made: Sequence[EmittedKernel], assemble: Assemble | None = None
+    ) -> EmittedKernel:
+        """The candidate that is emitted, and so the one that is predicted."""
+        return min(made, key=_worth) if assemble is None else self.settled(made, assemble)
 
     def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
         """The first that fits shared memory and that the assembler keeps to, else of those that
@@ -835,7 +847,7 @@ def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
-    target = load_machine(machine) if isinstance(machine, str) else machine
+    target = None if machine is None else load_machine(machine)
     return _read_lowered(file, text, target)
 
 

@@ -21,6 +21,7 @@ from stretto.api import (
 from stretto.deadline import Deadline
 from stretto.exact import PATIENCE, WORK
 from stretto.generate.problem import Options
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.explanation import SCHEMA, ExplanationReport
@@ -48,6 +49,7 @@ class ExplainResult(Result, Explained):
 
 
 @for_each
+@checked
 def explain(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,

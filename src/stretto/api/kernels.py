@@ -20,6 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
+from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, Choice, assumed, chosen_for_kernel, chosen_for_loop
@@ -52,7 +53,7 @@ def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
     from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
 
     beside = _beside(file)
-    options = read_text(beside)[1] if os.path.isfile(beside) else None
+    options = read_text(beside) if os.path.isfile(beside) else None
     return read_ttir(file, text, options)
 
 
@@ -102,6 +103,7 @@ def before_lowering(kernel: Kernel) -> Kernel:
     return with_contracted_sums(with_reshapes_last(with_zeros_outside(kernel)))
 
 
+@checked
 def import_kernel(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -223,6 +225,7 @@ class KernelSimulation:
         }
 
 
+@checked
 def simulate_kernel(
     kernel: str | PathLike[str] | Kernel,
     inputs: Mapping[str, Any],

@@ -19,6 +19,7 @@ from stretto.api.checking import GIVEN, legal, target_of
 from stretto.errors import StrettoError
 from stretto.frontends import Source
 from stretto.ir import write_program
+from stretto.kinds import checked
 from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine
 from stretto.materialize import Mode, Persistent, Program
@@ -51,6 +52,7 @@ class MaterializeResult(Result, Program):
         return f"Program {summary(self)}"
 
 
+@checked
 def materialize(
     loop: Loop | Prepared | Source,
     schedule: ScheduleAnalysis | str | PathLike[str] | None = None,
@@ -105,6 +107,7 @@ class SimulateResult(Result, Simulation):
         return f"{run}: {verdict} to sequential execution{wrong}"
 
 
+@checked
 def simulate(
     loop: Loop | Prepared | Source | Program,
     schedule: ScheduleAnalysis | str | PathLike[str] | None = None,

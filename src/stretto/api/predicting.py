@@ -19,12 +19,12 @@ from stretto.emit import EmitError
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kinds import checked
 from stretto.machine import Machine
 from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.running import StuckError
 from stretto.predict.whole import predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
@@ -133,6 +133,7 @@ class KernelRanking:
         return self.best.to_document() | {"prediction": self.to_json()}
 
 
+@checked
 def predict(
     kernel: str | PathLike[str] | Kernel,
     machine: Machine | str | None = None,
@@ -148,7 +149,7 @@ def predict(
     assemble: Assemble | None = None,
     max_stages: int | None = None,
 ) -> KernelPrediction:
-    """How long a kernel takes on a grid: the fastest of those that `emit` may choose among.
+    """How long a kernel takes on a grid, as `emit` emits it by the same options.
 
     `arguments` are the numbers that it is launched with, by name, and shapes of its tensors where
     its trip counts follow from them. `clock` is in MHz; left out, the one of the machine while all
@@ -159,8 +160,9 @@ def predict(
     measured.
 
     `assemble` compiles a kernel (`stretto.launching.compiling.compile_emitted`, which needs Triton
-    and no GPU): loops of agents are then predicted by their machine code. `max_stages` is the most
-    stages that its loops may have.
+    and no GPU): then the kernel is the one that `emit` takes by the assembler's figures, and loops
+    of agents are predicted by their machine code. `max_stages` is the most stages that its loops
+    may have.
     """
     if measured is not None:
         return _beside(
@@ -173,17 +175,11 @@ def predict(
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
     name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
     made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
-    found, stuck = _predicted(name, made, emitter.machine, grid, arguments or {}, clock, depth)
-    if not found:
-        raise stuck[0]
-    best = min(found, key=lambda one: one.worth)
-    if assemble is None:
-        return best
-    known = emitter.assembled(best.made, assemble)
-    (again,), _ = _predicted(name, [known], emitter.machine, grid, arguments or {}, clock, depth)
-    return again
+    best = emitter.chosen(made, assemble)
+    return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
 
 
+@checked
 def rank(
     problems: Iterable[Problem],
     machine: Machine | str | None = None,
@@ -201,13 +197,19 @@ def rank(
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
-    `names` are what the kernels are called, where their own names do not tell them apart. With
-    `keep`, only so many are wanted: one for each kernel, depth and number of consumers, and what
-    cannot be among them by a lower bound is not emitted. StrettoError where none of them can be.
+    Of each kernel, depth and number of consumers what is emitted for them is predicted. `names` are
+    what the kernels are called, where their own names do not tell them apart. With `keep`, only so
+    many are wanted, and what cannot be among them by a lower bound is not emitted. StrettoError
+    where none of them can be.
     `assemble` compiles kernels, as for `predict`: the first few, which are then ranked by their
     registers and machine code, before all others. `settle` of them are emitted as `emit` does,
     with more effort than is spent on all, and what the assembler keeps to is predicted.
     """
+    if keep is not None and keep < 1:
+        raise StrettoError(f"keep is {keep}; at least 1 is needed")
+    problems, names = list(problems), list(names)
+    if names and len(names) != len(problems):
+        raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
     for number, (kernel, grid) in enumerate(problems):
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
@@ -274,18 +276,18 @@ class _Ranking:
                     self._skipped += len(self._depths) - done
                     break
                 try:
-                    every = emitter.candidates(count, depth)
-                    made = [one for one in every if not any(one is other for other in seen)]
-                    seen += made
-                    several, stuck = _predicted(
+                    made = emitter.chosen(emitter.candidates(count, depth))
+                    if any(made is other for other in seen):
+                        continue
+                    seen.append(made)
+                    found = _predicted(
                         name, made, emitter.machine, grid, self._given, self._clock, depth, shared
                     )
                 except StrettoError as error:
                     self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
                     continue
-                self._machines |= {one.made.source: emitter.machine for one in several}
-                self._refused += [f"{name} with rings of {depth}: {error}" for error in stuck]
-                self._take(_launched(several))
+                self._machines[made.source] = emitter.machine
+                self._found.setdefault((name, made.source), found)
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
         ordered = sorted(self._found.values(), key=lambda one: one.worth)
@@ -314,10 +316,8 @@ class _Ranking:
             except EmitError as error:
                 self._refuse(f"{one.name}, {counted(one.made.consumers, 'consumer')}", error)
                 continue
-            again, _ = _predicted(
-                one.name, [known], machine, grid, self._given, self._clock, one.depth
-            )
-            found += again or [one]
+            again = _predicted(one.name, known, machine, grid, self._given, self._clock, one.depth)
+            found.append(again)
         return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
 
     def _enough(self) -> float:
@@ -329,25 +329,9 @@ class _Ranking:
             return inf
         return sorted(one.worth[0] for one in self._found.values())[wanted - 1]
 
-    def _take(self, several: Sequence[KernelPrediction]) -> None:
-        if self._keep is None:
-            for one in several:
-                self._found.setdefault(one.made.source, one)
-        elif several:
-            best = min(several, key=lambda one: one.worth)
-            same = (best.name, best.made.source)
-            self._found.setdefault(same, best)
-
     def _refuse(self, what: str, error: StrettoError) -> None:
         self._first = self._first or error
         self._refused.append(f"{what}: {error}")
-
-
-def _launched(several: Sequence[KernelPrediction]) -> Sequence[KernelPrediction]:
-    """Of several schedules those that a launch may take: one group of warps takes the first."""
-    if not several or several[0].made.mode == "specialized":
-        return several
-    return [min(several, key=lambda one: (one.prediction.spills, one.made.order))]
 
 
 def _beside(
@@ -367,33 +351,23 @@ def _beside(
         raise trace.at.fail(told, hint)
     (one,) = same[:1]
     grid, given, clock = launched
-    found, stuck = _predicted(name, [one], emitter.machine, grid, given, clock, asked[1])
-    if not found:
-        raise stuck[0]
+    found = _predicted(name, one, emitter.machine, grid, given, clock, asked[1])
     subject = one.subject
     watched = watch_whole(subject, emitter.machine, grid, given, clock)
-    return replace(found[0], measured=beside(trace, subject, watched))
+    return replace(found, measured=beside(trace, subject, watched))
 
 
 def _predicted(
     name: str,
-    made: Sequence[EmittedKernel],
+    made: EmittedKernel,
     machine: Machine,
     grid: Sequence[int],
     given: Given,
     clock: float | None,
     depth: int | None,
     shared: _Shared | None = None,
-) -> tuple[list[KernelPrediction], list[StuckError]]:
-    found: list[KernelPrediction] = []
-    stuck: list[StuckError] = []
-    for one in made:
-        try:
-            prediction = predict_whole(one.subject, machine, tuple(grid), given, clock, shared)
-        except StuckError as error:
-            stuck.append(error)
-            continue
-        if one.assembled is None:
-            prediction = replace(prediction, spilled=max(prediction.spilled, one.over))
-        found.append(KernelPrediction(name, depth, prediction, one))
-    return found, stuck
+) -> KernelPrediction:
+    prediction = predict_whole(made.subject, machine, tuple(grid), given, clock, shared)
+    if made.assembled is None:
+        prediction = replace(prediction, spilled=max(prediction.spilled, made.over))
+    return KernelPrediction(name, depth, prediction, made)

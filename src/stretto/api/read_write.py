@@ -28,6 +28,7 @@ from stretto.errors import DocumentError, MachineError, StrettoError, listed, ne
 from stretto.files import read_data, text_of, write_text
 from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
 from stretto.ir import read_mlir, write_mlir, write_program
+from stretto.kinds import checked
 from stretto.loop import Loop, texts
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED
@@ -66,6 +67,7 @@ def is_mlir(text: str | bytes) -> TypeGuard[str]:
     return not (looks_like_ttir(text) or is_xml(text) or is_ssp(text))
 
 
+@checked
 def read(
     path: str | PathLike[str] | TextIO | BinaryIO | Kernel, machine: Machine | str | None = None
 ) -> Source:
@@ -158,6 +160,7 @@ Format = Literal["json", "mlir", "csv", "svg", "html", "trace"]
 FORMATS: tuple[Format, ...] = ("json", "mlir", "csv", "svg", "html", "trace")
 
 
+@checked
 def write(
     what: Loop | Program | Result, path: str | PathLike[str], format: Format | None = None
 ) -> None:

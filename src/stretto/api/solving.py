@@ -27,6 +27,7 @@ from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
+from stretto.kinds import checked
 from stretto.loop import Loop, texts
 from stretto.machine import Machine
 from stretto.report.schedule import Report
@@ -108,6 +109,7 @@ def whole_document(results: Sequence[ScheduleResult]) -> dict[str, Any]:
 
 
 @for_each
+@checked
 def schedule(
     loop: Loop | Prepared,
     machine: Machine | str | None = None,

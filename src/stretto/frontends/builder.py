@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from stretto.kinds import checked
 from stretto.loop import (
     Access,
     Constraint,
@@ -58,6 +59,7 @@ class Ref:
         return replace(self, latency=latency)
 
 
+@checked
 def build(name: str, machine: str | None = None, *, force_serial: bool = False) -> LoopBuilder:
     """Begin a loop."""
     return LoopBuilder(name, machine, force_serial)

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
+from stretto.kinds import checked
+from stretto.limits import INSTRUCTIONS
 from stretto.loop import Demand, Dependence, Facts, Loop, Op, Operand, TileType, Use, Value
 from stretto.machine import Machine, load_machine
 
@@ -71,6 +73,7 @@ register = { bytes = 262144, unit = 512 }
 """The machine of every random loop, as the loops bring it along."""
 
 
+@checked
 def generate_loops(
     count: int, *, seed: int = 0, ops: int | tuple[int, int] = (10, 100), first: int = 0
 ) -> Iterator[Loop]:
@@ -80,8 +83,9 @@ def generate_loops(
     it. Loop i is the same whatever the count; `first` begins with a later one.
     """
     least, most = (ops, ops) if isinstance(ops, int) else ops
-    if not 1 <= least <= most:
-        raise StrettoError(f"ops is {ops}; expected a number of at least 1, or a range of such")
+    if not 1 <= least <= most <= INSTRUCTIONS:
+        wanted = f"a number of 1 to {INSTRUCTIONS:,}, or a range of such"
+        raise StrettoError(f"ops is {ops}; expected {wanted}")
     if count < 0 or first < 0:
         raise StrettoError(f"count is {count}, first is {first}; neither can be below 0")
     return (_numbered(seed, i, least, most) for i in range(first, first + count))

@@ -21,7 +21,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from stretto.api import deadline_of
 from stretto.deadline import LATEST
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.many.executors import Done, run_tasks
@@ -40,6 +42,7 @@ Row = dict[str, Any]
 """As JSON has it: stretto.batch-row/1."""
 
 
+@checked
 def batch(
     inputs: Iterable[str | os.PathLike[str] | Loop],
     output: str | os.PathLike[str] | None = None,
@@ -64,7 +67,8 @@ def batch(
     process. Answers are kept (`cache`: False, not; a path, in that file). `options` are those of
     `schedule`. A row is an object of stretto.batch-row/1.
     """
-    target = load_machine(machine) if isinstance(machine, str) else machine
+    deadline_of(time_limit)  # an error where it is none
+    target = None if machine is None else load_machine(machine)
     store = AnswerStore(None if cache is True else Path(cache)) if cache else None
     bound_options(options)  # an error where there is no such option
     work = Work(target, options, time_limit, store)

@@ -19,6 +19,7 @@ from pathlib import PurePath
 from typing import Any
 
 from stretto import starting
+from stretto.api import deadline_of
 from stretto.api.checking import verify
 from stretto.api.read_write import content, read_loops
 from stretto.api.solving import ScheduleResult, schedule
@@ -26,6 +27,7 @@ from stretto.deadline import LATEST, cut_off, deadline_after
 from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.errors import StrettoError
 from stretto.files import read_text
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.many.executors import run_tasks
@@ -47,6 +49,7 @@ LEAST = 0.001
 RANDOM = "random"
 
 
+@checked
 def bench(
     inputs: Iterable[str | os.PathLike[str] | Loop],
     machine: Machine | str | None = None,
@@ -69,7 +72,8 @@ def bench(
     """
     if repeat < 1:
         raise StrettoError(f"repeat is {repeat}; at least 1 is needed")
-    target = load_machine(machine) if isinstance(machine, str) else machine
+    deadline_of(time_limit)  # an error where it is none
+    target = None if machine is None else load_machine(machine)
     before = None if compare is None else read_bench(os.fspath(compare))
     measure = Measure(target, options, repeat, time_limit)
     limit = None if time_limit is None else repeat * (time_limit + LATEST) + 60.0

@@ -44,7 +44,7 @@ class Journal:
         try:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             self._descriptor = os.open(name, flags, 0o666)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise StrettoError(f"cannot write {name}: {reason(error)}") from None
         try:
             self._take_up(settings, heard)

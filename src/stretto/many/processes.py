@@ -276,6 +276,10 @@ class Processes:
             yield token, Answer(None, why or f"error: its process ended, {_left(code)}", seconds)
 
     def _start(self) -> _Worker:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            # A worker that loads a script, which calls us outside of `if __name__ == "__main__":`.
+            # It cannot begin, and the one that started it says so.
+            raise SystemExit(1)
         ours, theirs = self._context.Pipe()
         arguments = (theirs, self._function, self._memory, dict(os.environ))
         process = self._context.Process(target=serve_tasks, args=arguments, daemon=True)

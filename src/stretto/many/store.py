@@ -40,6 +40,7 @@ from stretto.caching import UntrustedError, cache_folder, make_own, package_sum,
 from stretto.document import Cursor, parse_json
 from stretto.errors import StrettoError
 from stretto.generate import GENERATORS
+from stretto.kinds import require
 from stretto.limits import ANSWER_BYTES, FILE_BYTES, ITERATION_CYCLES, STORE_BYTES
 from stretto.loop import texts
 from stretto.loop.json import loop_to_json
@@ -133,6 +134,7 @@ def bound_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in known:
             raise StrettoError(f"no option `{name}`; known: {', '.join(known)}")
+    require(schedule, (), options)
     merged = {**known, **options}
     return {**merged, "pins": list(merged["pins"]), "without": sorted(merged["without"])}
 

@@ -19,6 +19,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from stretto.api import misgiven
 from stretto.api.kernels import choice_of
 from stretto.api.read_write import chosen, read
 from stretto.errors import DocumentError, StrettoError, listed
@@ -242,6 +243,9 @@ def subject_of(
     types = tuple((signature or {}).items())
     if isinstance(given, Loop | Kernel):
         return Subject(f"<{given.name}>", "", types, target, loop, given)
+    # A @triton.jit function may be launched, and not called.
+    if not isinstance(given, str) and not callable(given) and not hasattr(given, "arg_names"):
+        raise misgiven("a function, a loop, a kernel or the path of one", given)
     if not isinstance(given, str):
         file, name = _written_at(given)
         if file:

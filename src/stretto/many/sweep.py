@@ -22,11 +22,13 @@ from time import perf_counter
 from typing import Any, cast
 
 from stretto import starting
+from stretto.api import deadline_of
 from stretto.api.solving import ScheduleResult
 from stretto.deadline import LATEST
 from stretto.errors import StrettoError
 from stretto.files import STANDARD, read_data
 from stretto.kernel import Kernel
+from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import load_machine
 from stretto.machine.formula import Formula, FormulaError
@@ -51,6 +53,7 @@ SMS = "sms"
 """The limit of a machine that says how many blocks run at once."""
 
 
+@checked
 def sweep(
     subject: str | PathLike[str] | Callable[..., object] | Loop | Kernel,
     axes: Mapping[str, Iterable[Value]] | None = None,
@@ -100,6 +103,7 @@ def sweep(
     if isinstance(grid, Mapping):
         hint = "values of arguments and constexprs are `axes`"
         raise StrettoError(f"grid is how many blocks run, such as (32, 64); {hint}")
+    deadline_of(time_limit)  # an error where it is none
     what = subject_of(subject, signature, target, loop)
     space = axes_of(axes or {}, settings or {}, rings or {}, max_stages, consumers)
     dimensions = grid_of(grid)

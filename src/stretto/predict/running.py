@@ -75,6 +75,10 @@ class Subject:
     """Of a thread, where the assembler was asked."""
     assembled: Assembled | None = None
     """What else it made of the kernel, where it was asked for all."""
+    consumers: int = 1
+    """Groups of warps that its rows are split between."""
+    mode: str = "specialized"
+    """How it was emitted: even a specialized kernel may have one agent, where none copies."""
 
 
 def run(

@@ -137,6 +137,10 @@ class _Whole:
         self._machine = machine
         self._timings = timings_of(machine)
         self._clock = clock_of(self._timings, clock)
+        if not 1 <= len(grid) <= 3 or min(grid) < 1:
+            raise StrettoError(
+                f"grid is {grid}; one to three axes of at least 1 block are possible"
+            )
         x, y, z = (*grid, 1, 1)[:3]
         self._grid: Grid = (x, y, z)
         self._blocks = x * y * z
@@ -403,8 +407,8 @@ class _Whole:
         return Prediction(
             kernel=self._subject.kernel.name,
             machine=self._machine.name,
-            mode="specialized" if len(self._subject.emitted.score) > 1 else "unspecialized",
-            consumers=max(1, len(self._subject.emitted.score) - 1),
+            mode=self._subject.mode,
+            consumers=self._subject.consumers,
             rings=dict(self._subject.depths),
             grid=self._grid,
             loops=loops,

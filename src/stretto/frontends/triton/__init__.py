@@ -16,10 +16,10 @@ from stretto.kernel import Kernel, KernelError, Location, check_kernel
 from stretto.limits import MODULE_CHARACTERS
 
 
-def read_ttir(file: str, text: str, beside: str | None = None) -> tuple[Kernel, ...]:
+def read_ttir(file: str, text: str, beside: tuple[str, str] | None = None) -> tuple[Kernel, ...]:
     """The kernels of a TTIR module; KernelError if it is wrong, or has what cannot be read.
 
-    `beside` is the text of the .json that Triton writes with it, if there is one.
+    `beside` is the .json that Triton writes with it, if there is one: its path and its text.
     """
     if len(text) > MODULE_CHARACTERS:
         told = f"is too large; a module has at most {MODULE_CHARACTERS:,} characters"
@@ -33,7 +33,7 @@ def read_ttir(file: str, text: str, beside: str | None = None) -> tuple[Kernel, 
         if public and operation.regions:
             kernel = FunctionTranslator(parser, operation).kernel()
             check_kernel(kernel)
-            kernels.append(with_options(kernel, file, beside) if beside is not None else kernel)
+            kernels.append(kernel if beside is None else with_options(kernel, *beside))
     if not kernels:
         raise KernelError(Location(file), "has no kernel", "expected a public tt.func")
     return tuple(kernels)
