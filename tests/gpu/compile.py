@@ -64,8 +64,10 @@ OTHERS = (
 SPARE = 4_096
 """Bytes of shared memory that a kernel may have less than we say."""
 AFTERWARDS = "what is exchanged after the loop takes the place of its tiles, which are dead by then"
+IN_PARTS = "the compiler exchanges a tile in more parts than we count"
 SPARING = {
-    "exchange-turned": "the compiler exchanges a tile in parts where it finds them",
+    "exchange-turned": IN_PARTS,
+    "ordinary-centred": IN_PARTS,
     "ordinary-product_added": AFTERWARDS,
     "ordinary-product_columns_added": AFTERWARDS,
 }
