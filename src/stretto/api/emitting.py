@@ -29,7 +29,7 @@ from stretto.emit.gluon.scratch import with_scratch
 from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.generate import SERIAL
-from stretto.generate.problem import RETRIES
+from stretto.generate.problem import RETRIES, TIES
 from stretto.ir import read_schedules
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.kernels.running import (
@@ -76,8 +76,10 @@ TOLD = 0.01
 faster; each stage more holds registers for longer."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
-ONCE = (RETRIES,)
-"""Left out of schedules: several numbers of stages are tried here, and the solver has its turn."""
+ONCE = (RETRIES, TIES)
+"""Left out of schedules: several numbers of stages are tried here, and the solver has its turn.
+With members of groups held together IIs are smaller by up to 18 %; on an H200 that made 9 of 21
+kernels faster, by up to 21 %, and 7 slower, by up to 13 %: so what was measured stays."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0

@@ -281,7 +281,7 @@ def _searched_once(asked: _Asked, job: Job) -> ScheduleAnalysis:
     if not job.searches:
         small = not job.chosen.firm and job.problem.size <= TINY
         return _shortened(job, best) if small else best
-    if job.problem.members and job.problem.registers.bound:
+    if job.problem.members and job.problem.registers.bound and job.problem.wants(TIES):
         best = _untied(asked, job, best)
         if best.overdue or (best.success and not _is_open(best)):
             return best
