@@ -688,7 +688,7 @@ class Emitter:
             return wiring, generated
         for apart in one_at_a_time(wiring, agents, generated.problem.loop):
             found = shortened(
-                apart.loop, room, generated.bounds.mii, generated.ii,
+                apart.loop, room, generated.bounds.ungrouped, generated.ii,
                 max_stages=stages, work=SOLVED_WORK, seed=self._seed, deadline=self._until,
             )  # fmt: skip
             if found is not None:

@@ -16,7 +16,7 @@ from stretto.api import fields_of
 from stretto.api.checking import legal
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import NEVER, Deadline
-from stretto.generate.problem import RETRIES
+from stretto.generate.problem import RETRIES, TIES
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import prepare
@@ -46,7 +46,7 @@ def shortened(
         found = schedule(
             _no_shorter(loop, ii), machine, "exact", max_ii=ii, max_stages=max_stages,
             objective="ii", work_limit=work, seed=seed, time_limit=deadline, effort="quick",
-            without=(RETRIES,),
+            without=(RETRIES, TIES),
         )  # fmt: skip
         if found.success and not found.spilled:
             best, high = found, ii

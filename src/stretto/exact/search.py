@@ -190,6 +190,8 @@ class _Search:
         problem = self.case.problem
         if not (problem.members or problem.registers.bound or self.case.bound_rings):
             return low
+        if low == last:  # its own model says more
+            return low
         spare = self.clock.part(RUN)
         first, end = low, low - 1
         while end < first <= last and not spare.over:  # all so far is refuted

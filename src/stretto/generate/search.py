@@ -27,7 +27,7 @@ from stretto.generate.ladder import Attempt
 from stretto.generate.ladder.rau import Refiner, Work, never_fits
 from stretto.generate.ladder.refusals import TIME, WORK, Stuck
 from stretto.generate.ladder.rings import bytes_needed, least_bytes
-from stretto.generate.problem import IMPROVE, Problem
+from stretto.generate.problem import IMPROVE, TIES, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.problem.paths import earliest
 from stretto.problem.registers import RULE
@@ -78,7 +78,8 @@ def search(
 
     That is the serial II, unless another is given; it is asked for where the bound does not do.
     """
-    first, limit = bounds.mii, problem.options.max_ii
+    first = bounds.mii if problem.wants(TIES) else bounds.ungrouped
+    limit = problem.options.max_ii
     last = serial_ii if limit is None else lambda: limit
     refiner, work = Refiner(problem, first), Work(problem.work)
     hunt = _Hunt(problem, progress or (lambda _: None), last, refiner, work)
