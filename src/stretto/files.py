@@ -56,7 +56,7 @@ def read_data(name: str, limit: int = FILE_BYTES) -> tuple[str, bytes | str]:
     try:
         data = _standard_input(limit) if name == STANDARD else _read(name, limit)
     except (OSError, ValueError) as error:
-        if "\n" in name or len(name) > PATH:
+        if "\n" in name or (len(name) > PATH and " " in name):
             told = f"the path of a file is wanted, and a text of {len(name):,} characters is given"
             hint = "write it to a file, or read its loops with stretto.read(io.StringIO(text))"
             raise StrettoError(f"{told}; {hint}") from None

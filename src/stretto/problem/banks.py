@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from stretto.loop import Loop, Op
 from stretto.problem.holds import Reader, Room
+from stretto.vocabulary.spaces import STAGING, TENSOR
 
-TENSOR_MEMORY, SHARED_MEMORY = "tmem", "smem"
 PRODUCERS, CONSUMERS = "async.pipeline.producer_", "async.pipeline.consumer_"
 
 
@@ -33,8 +33,8 @@ def _buffers(loop: Loop) -> Iterator[Room]:
         if storage.fixed:  # one copy: who reads the last iteration's reads this one as well
             readers = [(op, 0) for op, _ in readers]
         handed_on = bool(writers) and any(op not in writers for op, _ in readers)
-        pipe = storage.space == SHARED_MEMORY and not storage.fixed and handed_on
-        if storage.space == TENSOR_MEMORY or pipe:
+        pipe = storage.space == STAGING and not storage.fixed and handed_on
+        if storage.space == TENSOR or pipe:
             yield _claim(storage.name, storage.space, writers, readers)
 
 
@@ -55,9 +55,9 @@ def _pipes(loop: Loop) -> Iterator[Room]:
 def _stated(loop: Loop) -> Iterator[Room]:
     """Operations on a bank of tensor memory that they state, of no buffer that the loop knows."""
     for i, op in enumerate(loop.ops):
-        stated = op.facts.bank is not None and op.facts.buffer == TENSOR_MEMORY
+        stated = op.facts.bank is not None and op.facts.buffer == TENSOR
         if stated and not _touches(loop, op):
-            yield _claim(op.name, TENSOR_MEMORY, [i], [])
+            yield _claim(op.name, TENSOR, [i], [])
 
 
 def _touches(loop: Loop, op: Op) -> bool:

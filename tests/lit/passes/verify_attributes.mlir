@@ -73,7 +73,7 @@ func.func @misshapen(%n: index) {
   scf.for %i = %c0 to %n step %c1 {
     %a = nv_tileas.generic "a"() {nv_tile.aws.stage = 0, nv_tile.aws.order = 0, nv_tile.aws.start = 0, stretto.uses = [], stretto.latency = 1} : () -> i32
     // expected-error@+2 {{`nv_tile.aws.fused` is ["a"]; expected [["a", "b"], ...]}}
-    // expected-error@+1 {{`nv_tile.aws.bounds` is 3 : i64; expected {resource, recurrence, fine, dependence, mii, limiter}}}
+    // expected-error@+1 {{`nv_tile.aws.bounds` is 3 : i64; expected {resource, recurrence, fine, dependence, group, mii, limiter}}}
   } {nv_tile.aws.ii = 1, nv_tile.aws.fused = ["a"], nv_tile.aws.bounds = 3}
   func.return
 }

@@ -245,7 +245,6 @@ def _constant(value: Attribute) -> tree.Attribute:
     if isinstance(value, FloatAttr):
         return value.value.data
     if isa(value, DenseIntOrFPElementsAttr):
-        if is_one_number(value):
-            return cast("int | float", value.get_values()[0])
-        return tuple(cast("tuple[int | float, ...]", value.get_values()))
+        numbers = tuple(cast("tuple[int | float, ...]", value.get_values()))
+        return numbers[0] if numbers and is_one_number(value) else numbers
     raise StrettoError(f"a constant {value} cannot be run")
