@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 import stretto
+from stretto.cli.main import main as command_line
 from stretto.ir import read_mlir, read_programs, read_schedules
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import read_loops
@@ -193,19 +196,6 @@ def test_a_while_whose_turns_nobody_states_is_told_of() -> None:
     assert "how often an scf.while inside goes round is not known" in notes[0].text
     assert "k.mlir:14:14: note" in notes[0].text
     assert "`stretto.trip_count`" in notes[0].text
-
-
-def test_control_flow_is_scheduled_and_no_program_is_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = around(READ + "scf.if %c {\n %x = arith.addf %read, %read : !tile\n }")
-    passes = ("--tileas-generate-schedule", "--tileas-verify-schedule")
-    code, out, _ = opt(tmp_path, capsys, text, *passes)
-    assert code == 0
-    assert out.count(STAGE) == 4  # the loop's operations, and its stage count
-    code, _, told = opt(tmp_path, capsys, out, "--tileas-materialize-schedule")
-    assert code == 0
-    assert "is control flow inside it" in told
 
 
 # Functions without loops ------------------------------------------------------------------
@@ -563,3 +553,58 @@ def test_trust_without_materialization_is_a_mistake(
     code, _, told = opt(tmp_path, capsys, _given(read=8), "--trust-schedule")
     assert code == 2
     assert "--trust-schedule is of tileas-materialize-schedule, which is not run" in told
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_simulate_runs_on_trust_what_the_machine_refuses(tmp_path: Path, starts: bool) -> None:
+    file = tmp_path / "k.mlir"
+    file.write_text(_given(read=8, starts=starts), encoding="utf-8")
+    refused = _simulated(file)
+    assert refused[0] == 1
+    assert ("no starts at II 8" if not starts else "--trust-schedule") in refused[1]
+    code, told = _simulated(file, "--trust-schedule")
+    assert code == 0
+    assert "equal to sequential execution" in told
+    assert "note: on trust; blackwell refuses it, 3 violations: of slot `tma`" in " ".join(
+        told.split()
+    )
+
+
+@pytest.mark.parametrize(("read", "rule"), [(7, "dependence"), (8 * 29, "storage")])
+def test_simulate_trusts_no_wrong_dependence_or_storage(
+    tmp_path: Path, read: int, rule: str
+) -> None:
+    file = tmp_path / "k.mlir"
+    file.write_text(_given(read=read), encoding="utf-8")
+    code, told = _simulated(file, "--trust-schedule")
+    assert code == 1
+    assert f"\n  {rule}: " in told
+    assert "\n  slot: " not in told
+
+
+def test_simulate_has_to_have_a_schedule_to_trust(tmp_path: Path) -> None:
+    file = tmp_path / "k.mlir"
+    file.write_text(around(READ), encoding="utf-8")
+    assert _simulated(file)[0] == 0
+    code, told = _simulated(file, "--trust-schedule")
+    assert code == 1
+    assert "has no schedule to trust" in told
+
+
+def test_python_trusts_as_the_command_line_does() -> None:
+    (found,) = read_schedules("k.mlir", _given(read=8))
+    assert found.analysis is not None
+    with pytest.raises(stretto.StrettoError, match=r"is not legal.*\n  slot"):
+        stretto.simulate(found.loop, found.analysis)
+    ran = stretto.simulate(found.loop, found.analysis, trust_schedule=True)
+    assert ran.success
+    assert "on trust; blackwell refuses it, 3 violations" in ran.warnings[-1].text
+    program = stretto.materialize(found.loop, found.analysis, trust_schedule=True)
+    assert program.starts == {"load": 0, "more": 0, "x": 8, "y": 8}
+
+
+def _simulated(file: Path, *options: str) -> tuple[int, str]:
+    told, wrong = StringIO(), StringIO()
+    with redirect_stdout(told), redirect_stderr(wrong):
+        code = command_line(["simulate", str(file), *options])
+    return code, told.getvalue() + wrong.getvalue()

@@ -8,7 +8,7 @@ ScheduleAnalysis, "four_op.schedule.json", none  ──►  `legal`: verified, o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any, ClassVar, cast
 
@@ -19,14 +19,14 @@ from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.kinds import checked
-from stretto.loop import Loop
+from stretto.loop import Loop, Note, Place
 from stretto.machine import Machine
 from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
 from stretto.solution.views import analyse
-from stretto.verify import Violation
+from stretto.verify import TRUSTED, Violation
 from stretto.verify import verify as violations_of
 
 
@@ -103,11 +103,17 @@ def given(schedule: Given, loop: Loop) -> ScheduleAnalysis:
 
 
 def legal(
-    ready: Prepared, known: Given | None, origin: str = GIVEN, max_stages: int | None = None
+    ready: Prepared,
+    known: Given | None,
+    origin: str = GIVEN,
+    max_stages: int | None = None,
+    *,
+    trusted: bool = False,
 ) -> ScheduleAnalysis:
     """A schedule to work with: the one given, if it is legal; else a new one.
 
-    Of one from elsewhere the numbers are worked out anew.
+    Of one from elsewhere the numbers are worked out anew. One that is trusted has to keep
+    dependences and storages; what else the machine refuses is a warning.
     """
     loop, machine = ready.loop, ready.machine
     if known is None:
@@ -116,9 +122,21 @@ def legal(
     if not found.success or found.ii is None:
         raise StrettoError(f"{origin} says that no schedule was found: none to run", loop.name)
     violations = violations_of(loop, machine, found, max_stages=max_stages)
+    notes = ready.notes
+    if trusted and violations:
+        # Of which machine it is said to be is no matter of dependences.
+        found = replace(found, machine="")
+        every = violations_of(loop, machine, found, max_stages=max_stages)
+        violations = tuple(v for v in every if v.rule in TRUSTED)
+        others = [v for v in every if v.rule not in TRUSTED]
+        if others:
+            told = f"on trust; {machine.name} refuses it, {counted(len(others), 'violation')}"
+            notes += (Note(Place(loop.name), f"{told}: {others[0].message}"),)
     if violations:
         count = counted(len(violations), "violation")
         told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
+        if not any(v.rule in TRUSTED for v in violations):
+            told += "\n  it may run on trust all the same (--trust-schedule)"
         raise StrettoError(f"the schedule, {origin}, is not legal, {count}{told}", loop.name)
     if isinstance(found, ScheduleResult) and found.problem == ready:
         return found
@@ -128,7 +146,7 @@ def legal(
         found.schedule,
         generator=found.generator,
         rule=found.rule,
-        warnings=ready.notes,
+        warnings=notes,
     )
 
 

@@ -62,16 +62,18 @@ def materialize(
     agents: Mapping[str, str] | None = None,
     simt_groups: int = 1,
     persistent: Persistent | None = None,
+    trust_schedule: bool = False,
 ) -> MaterializeResult:
     """The pipelined program of a schedule; nothing is searched unless no schedule is given.
 
     The schedule is what `schedule` returned, or the path of a document; none: a new one is made.
     In mode ``specialized`` each agent has a stream of its own; `agents` gives operations to agents
     by name, and `simt_groups` is how many share the SIMT work. `persistent` is the loop over work
-    tiles around it.
+    tiles around it. With `trust_schedule` one that the machine refuses has to keep dependences and
+    storages only.
     """
     ready = made_ready(loop, machine or target_of(schedule, loop))
-    analysis = legal(ready, schedule)
+    analysis = legal(ready, schedule, trusted=trust_schedule)
     program = program_of(
         ready.loop,
         ready.machine,
@@ -80,6 +82,7 @@ def materialize(
         agents=agents,
         simt_groups=simt_groups,
         persistent=persistent,
+        trusted=trust_schedule,
     )
     return MaterializeResult(**fields_of(program), problem=ready, schedule=analysis)
 
@@ -119,13 +122,15 @@ def simulate(
     max_stages: int | None = None,
     domain: Domain | None = None,
     origin: str = "",
+    trust_schedule: bool = False,
 ) -> SimulateResult:
     """Run the pipelined program of a loop cycle by cycle, and compare it with the loop.
 
     The schedule is what `schedule` returned, or the path of a document, and must be legal; none: a
     new one is made. A program, as `materialize` returns it, runs as it is. Iterations default to
     enough for a steady state; values are symbolic unless another `domain` is given. `origin` says
-    in the report where the schedule comes from.
+    in the report where the schedule comes from. With `trust_schedule` one that the machine refuses
+    has to keep dependences and storages only, and what operations hold is not looked at.
     """
     if isinstance(loop, Program):
         if schedule is not None:
@@ -134,8 +139,17 @@ def simulate(
     ready = made_ready(loop, machine or target_of(schedule, loop))
     if schedule is not None:
         origin = origin or GIVEN
-    analysis = legal(ready, schedule, origin, max_stages)
-    found = run(ready.loop, ready.machine, analysis, iterations, mode, agents=agents, domain=domain)
+    analysis = legal(ready, schedule, origin, max_stages, trusted=trust_schedule)
+    found = run(
+        ready.loop,
+        ready.machine,
+        analysis,
+        iterations,
+        mode,
+        agents=agents,
+        domain=domain,
+        trusted=trust_schedule,
+    )
     origin = origin or f"a new one by the {analysis.generator} generator"
     warnings = analysis.warnings
     return SimulateResult(**fields_of(found), problem=ready, origin=origin, warnings=warnings)

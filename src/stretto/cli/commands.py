@@ -364,7 +364,11 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     given = None if arguments.schedule is None else read_document(arguments.schedule, whole)
     standing: Mapping[str, PublishedLoop] = {}
     if given is None and arguments.generator is None and is_mlir(text):
-        standing = _standing(file, text, arguments.machine)
+        standing = _standing(file, text, arguments.machine, trusted=arguments.trust_schedule)
+    if arguments.trust_schedule and given is None and not standing:
+        raise DocumentError(
+            file, "", "has no schedule to trust", "give SCHEDULE, or a module's own"
+        )
     source = chosen(_as_scheduled(whole, standing), arguments.loop)
 
     def work(ready: Prepared) -> SimulateResult:
@@ -384,6 +388,7 @@ def simulate(arguments: argparse.Namespace) -> Reply:
             mode=arguments.mode,
             max_stages=arguments.max_stages,
             origin=origin,
+            trust_schedule=arguments.trust_schedule,
         )
 
     machines: str | Mapping[str, Machine] | None = arguments.machine
@@ -392,13 +397,15 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     return _each_loop(source, machines, SimulateResult.SCHEMA, work)
 
 
-def _standing(file: str, text: str, machine: str | None) -> dict[str, PublishedLoop]:
+def _standing(
+    file: str, text: str, machine: str | None, *, trusted: bool = False
+) -> dict[str, PublishedLoop]:
     """The loops of a module on which a schedule stands, by name."""
     from stretto.ir import read_schedules
     from stretto.machine import load_machine
 
     target = None if machine is None else load_machine(machine)
-    found = read_schedules(file, text, target)
+    found = read_schedules(file, text, target, trusted=trusted)
     return {item.loop.name: item for item in found if item.analysis is not None}
 
 

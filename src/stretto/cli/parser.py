@@ -405,7 +405,7 @@ _SWEEP = (
 )
 _SWEPT = _ASKED.replace("--max-stages ", "")
 _BENCH = "--compare --slower --repeat --html bench-jobs"
-_RUN = "--generator --iterations --mode --inputs --grid"
+_RUN = "--generator --iterations --mode --inputs --grid --trust-schedule"
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": (
@@ -535,6 +535,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "change the machine: a value of its file, such as budgets.smem.bytes=65536",
         action="append",
         default=[],
+    ),
+    "--trust-schedule": _flag(
+        "run a schedule that the machine model refuses: it has to keep dependences and storages"
     ),
     "--toml": _flag("print its file, whole, which loads back equal"),
     "--loop": _takes(str, "NAME", "only this loop of the input"),

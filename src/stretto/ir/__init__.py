@@ -111,15 +111,16 @@ def read_programs(file: str, text: str) -> tuple[Program, ...]:
 
 
 def read_schedules(
-    file: str, text: str, machine: Machine | str | None = None
+    file: str, text: str, machine: Machine | str | None = None, *, trusted: bool = False
 ) -> tuple[PublishedLoop, ...]:
     """The loops of an MLIR text with the schedules that stand on them; MlirError if it is wrong.
 
     Each has its `loop`, the `machine` that counts (the one given, else the one its schedule names,
     else its own), its `analysis` (None where nothing of a schedule is written on it), and
-    `diagnose`, which puts a violation at its place in the text.
+    `diagnose`, which puts a violation at its place in the text. Starts that one on trust has not
+    are sought whatever the machine has room for.
     """
     starting.load(_PARSING, "stretto.ir.passes.published")
     from stretto.ir.passes.published import read_schedules as read  # noqa: PLC0415
 
-    return read(file, text, machine)
+    return read(file, text, machine, trusted=trusted)

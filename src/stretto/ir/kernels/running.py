@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.scf import ForOp
+from xdsl.ir import Operation
 
 from stretto.ir.kernels.functions import kernels_of
 from stretto.ir.kernels.loops import verified_module
 from stretto.ir.kernels.wiring import wired
 from stretto.ir.loops import read_loops, schedulable
+from stretto.ir.loops.flow import UnreadableError
 from stretto.ir.parsing import Parsed, parse_module
-from stretto.kernel import Kernel, Operation
+from stretto.kernel import Kernel, tree
 from stretto.machine import Machine
 from stretto.simulate.kernels.wiring import LoopWiring
 
@@ -24,7 +26,7 @@ from stretto.simulate.kernels.wiring import LoopWiring
 class RunnableLoop:
     """A loop of a kernel that can be scheduled."""
 
-    operation: Operation
+    operation: tree.Operation
     wiring: LoopWiring
     machine: Machine
 
@@ -40,18 +42,29 @@ class RunnableKernel:
 
 def runnable(parsed: Parsed, machine: Machine | None) -> tuple[RunnableKernel, ...]:
     """The kernels of a module."""
-    found = schedulable(parsed, read_loops(parsed, machine, regions=False))
+    found = schedulable(parsed, read_loops(parsed, machine))
     left = tuple(item.reason.render() for item in found.left_alone)
     kernels: list[RunnableKernel] = []
     for kernel in kernels_of(parsed):
         own = [item for item in found.loops if item.for_op in kernel.operations]
-        loops = tuple(
-            RunnableLoop(*wired(kernel, item), item.machine)
-            for item in own
-            if not any(isinstance(op, ForOp) for op in item.for_op.body.block.walk())
-        )
-        kernels.append(RunnableKernel(kernel.kernel, loops, left))
+        loops: list[RunnableLoop] = []
+        notes = list(left)
+        for item in own:
+            if _innermost(item.for_op):
+                try:
+                    loops.append(RunnableLoop(*wired(kernel, item), item.machine))
+                except UnreadableError as error:
+                    told = f"loop `{item.loop.name}` runs as it stands: {error.reason}"
+                    notes.append(parsed.diagnose(error.op, "remark", told).render())
+        kernels.append(RunnableKernel(kernel.kernel, tuple(loops), tuple(notes)))
     return tuple(kernels)
+
+
+def _innermost(op: Operation) -> bool:
+    """Whether it is a loop that has none inside."""
+    return isinstance(op, ForOp) and not any(
+        isinstance(inner, ForOp) for inner in op.body.block.walk()
+    )
 
 
 def runnable_text(file: str, text: str, machine: Machine | None) -> tuple[RunnableKernel, ...]:

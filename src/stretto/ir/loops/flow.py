@@ -114,6 +114,18 @@ def enclosed_by(value: SSAValue, op: Operation) -> bool:
     return any(inside(value, block) for region in op.regions for block in region.blocks)
 
 
+def uses_of_others(op: Operation) -> list[tuple[Operation, int]]:
+    """What an operation takes, and what stands inside it, from outside of it: who, and where."""
+    if not isinstance(op, NESTED):
+        return [(op, n) for n in range(len(op.operands))]
+    return [
+        (inner, n)
+        for inner in op.walk()
+        for n, value in enumerate(inner.operands)
+        if not enclosed_by(value, op)
+    ]
+
+
 def through_bodies(value: SSAValue) -> SSAValue:
     """What a producer's or consumer's body yields, for the result that stands for it."""
     while isinstance(value, OpResult) and isinstance(value.op, BODIES) and value.index > 0:
@@ -223,16 +235,17 @@ class BufferHomes:
                 return BufferHome(parent.pipeline)
             if isinstance(parent, ForOp) and value.index > 0:
                 return self._carried(parent, value.index - 1)
+            if isinstance(parent, WhileOp):
+                told = "in which buffer it goes on is not known before; read the tile before it"
+                raise UnreadableError(parent, told)
         return BufferHome(value)
 
     def _chosen(self, op: IfOp | WhileOp, position: int) -> SSAValue | BufferHome:
         """The home of a tile that control flow hands out: one and the same, whatever happens."""
-        ends = [region.blocks[0].last_op for region in op.regions if region.blocks]
-        found = [self.of(end.operands[position]) for end in ends if end is not None]
-        first = found[0] if isinstance(op, IfOp) and found else None
+        found = [self.of(end) for end in _ends(op, position)] if isinstance(op, IfOp) else []
+        first = found[0] if found else None
         if first is None or any(home != first for home in found):
-            told = f"in which buffer result {position} lives is not known before"
-            raise UnreadableError(op, told)
+            raise _unknown_home(op, position)
         return first
 
     def _carried(self, loop: ForOp, position: int) -> BufferHome:
@@ -263,10 +276,25 @@ class BufferHomes:
                 return value.index - 1
             if value in self._known:
                 return self._known[value].root
+            if isinstance(value, OpResult) and isinstance(value.op, IfOp):
+                roots = [self._root_inside(loop, end) for end in _ends(value.op, value.index)]
+                if not roots or any(root != roots[0] for root in roots):
+                    raise _unknown_home(value.op, value.index)
+                return roots[0]
             following = self._behind(value)
             if isinstance(following, BufferHome):
                 return following.root
             value = following
+
+
+def _ends(op: IfOp, position: int) -> list[SSAValue]:
+    """What each side hands out as a result."""
+    lasts = [region.blocks[0].last_op for region in op.regions if region.blocks]
+    return [last.operands[position] for last in lasts if last is not None]
+
+
+def _unknown_home(op: Operation, position: int) -> UnreadableError:
+    return UnreadableError(op, f"in which buffer result {position} lives is not known before")
 
 
 def space_and_ring(root: SSAValue) -> tuple[SSAValue, int | None]:

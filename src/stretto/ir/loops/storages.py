@@ -27,6 +27,7 @@ from stretto.ir.loops.flow import (
     BufferHomes,
     accumulator_of,
     around,
+    enclosed_by,
     inside,
     space_and_ring,
     special_operands,
@@ -103,6 +104,9 @@ class Storages:
         if isinstance(op, NESTED):
             for nested in op.walk():
                 self._touch(nested, found)
+            if not isinstance(op, ForOp):  # what it fills for itself, it reads for itself
+                for home in [home for home in found.reads if enclosed_by(home.root, op)]:
+                    del found.reads[home]
         else:
             self._touch(op, found)
         if "reads" in given:

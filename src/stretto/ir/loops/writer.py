@@ -19,7 +19,6 @@ from typing import Any
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.printer import Printer
 
 from stretto.ir.attributes import (
     CONSTRAINT,
@@ -34,6 +33,7 @@ from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import TokenType, type_of
 from stretto.ir.loops.body import BodyReader
 from stretto.ir.loops.flow import BufferHomes, UnreadableError
+from stretto.ir.printing import ModulePrinter
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
 from stretto.vocabulary.opcodes import opcode
@@ -72,7 +72,7 @@ def _reads_as(written: WrittenLoop, loop: Loop) -> bool:
 def print_module(module: ModuleOp, generic: bool = False) -> str:
     """A module as text, in its custom or generic form."""
     stream = StringIO()
-    printer = Printer(stream=stream, print_generic_format=generic)
+    printer = ModulePrinter(stream=stream, print_generic_format=generic)
     printer.print_op(module)
     return stream.getvalue() + "\n"
 

@@ -44,7 +44,6 @@ from time import perf_counter
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
 from stretto.errors import DocumentError, StrettoError
@@ -53,6 +52,7 @@ from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.opt.options import ALL, Settings
 from stretto.ir.opt.pass_text import write_pipeline
 from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module
+from stretto.ir.printing import ModulePrinter
 from stretto.ir.telling import Listener, Remark, listening
 from stretto.ir.universe import STRETTO
 from stretto.solve import IllegalScheduleError
@@ -239,7 +239,7 @@ class Runner:
     def text(self, module: ModuleOp) -> str:
         """A module as the user wants to see it."""
         stream = StringIO()
-        Printer(
+        ModulePrinter(
             stream,
             print_generic_format=self.settings.generic,
             print_debuginfo=self.settings.debuginfo,

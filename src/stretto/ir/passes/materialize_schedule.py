@@ -128,7 +128,7 @@ class MaterializeSchedule(ModulePass):
             found.speaker.remark("Failure", "Illegal", message, Errors=len(told))
             errors += told
             return None
-        original = Original(loop, ops, ready.loop)
+        original = Original(loop, ops, ready.loop, buffers=found.speaker.found.buffers)
         program = materialize(
             ready.loop,
             ready.machine,

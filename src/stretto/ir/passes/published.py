@@ -336,7 +336,7 @@ class PublishedLoop:
 
 
 def read_schedules(
-    file: str, text: str, machine: Machine | str | None = None
+    file: str, text: str, machine: Machine | str | None = None, *, trusted: bool = False
 ) -> tuple[PublishedLoop, ...]:
     """The loops of an MLIR text with their schedules; MlirError with every fault.
 
@@ -348,7 +348,7 @@ def read_schedules(
     faults = [
         replace(one.reason, severity="error") for one in loops.left_alone if published_on(one.op)
     ]
-    found = tuple(published_loops("verify", parsed, loops, target))
+    found = tuple(published_loops("verify", parsed, loops, target, trusted))
     faults += [fault for one in found for fault in one.faults]
     if faults:
         raise MlirError(faults)

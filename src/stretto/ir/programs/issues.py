@@ -27,11 +27,17 @@ from stretto.ir.attributes import CONSTRAINT, OP_FIELDS, STATED, op_row, plain
 from stretto.ir.dialect import kind_of
 from stretto.ir.dialect import row_of as opcode_of
 from stretto.ir.dialect.pipelined import CreateRingOp, FillOp, SlotOp
+from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.ir.loops.flow import accumulator_of, destination_of, yielded
+from stretto.ir.loops.flow import NESTED, accumulator_of, destination_of, uses_of_others, yielded
 from stretto.ir.programs.declarations import Reading, Writing, slot_of, to_attributes
 from stretto.ir.programs.operands import Bundle, Operands, Sources
-from stretto.ir.programs.original import Spot, UnwritableError, bare, with_operands
+from stretto.ir.programs.original import (
+    Spot,
+    UnwritableError,
+    bare,
+    with_operands,
+)
 from stretto.loop.json import loop_to_json
 from stretto.materialize.program import After, Issue, Position, RingAccess
 from stretto.vocabulary.spaces import MEMORIES
@@ -170,26 +176,61 @@ class Issues:
         """An operation in its place, and the slots that it touches before it."""
         issue = around.issue
         source = self._original.ops[issue.op]
+        kept: list[int] | None = None
         operands = self._operands.of(scope, around)
         self._operands.touch(scope, around)
         if issue.op in self._original.stated:
             made = with_operands(bare(source), operands)
         else:
             made = bare(source)
-            made.operands = operands
-            self._into(around, source, made)
-        made.attributes.update(self._attributes(issue, kernel))
+            if isinstance(source, NESTED):
+                kept = self._enclosed(around, source, made, operands)
+            else:
+                made.operands = operands
+                self._into(around, source, made)
+        made.attributes.update(self._attributes(issue, kernel, kept))
         scope.block.add_op(made)
         return made
 
-    def _attributes(self, issue: Issue, kernel: bool) -> dict[str, Attribute]:
+    def _enclosed(
+        self, around: Bundle, source: Operation, made: Operation, operands: Sequence[SSAValue]
+    ) -> list[int]:
+        """A region in its new place: what it takes, and slots for the buffers it has of its own.
+
+        Where what it took before is among all that it takes now.
+        """
+        for old, new in zip(tuple(source.walk()), tuple(made.walk()), strict=True):
+            if isinstance(old, AllocTensorOp) and old.init is None:
+                self._slot_for(around, old, new)
+            elif old is not source:
+                self._into(around, old, new)
+        slots = frozenset(around.slots.values())
+        taken = uses_of_others(made)
+        kept = [n for n, (user, at) in enumerate(taken) if user.operands[at] not in slots]
+        for n, value in zip(kept, operands, strict=True):
+            user, at = taken[n]
+            user.operands[at] = value
+        return kept
+
+    def _slot_for(self, around: Bundle, source: Operation, made: Operation) -> None:
+        """A buffer of a region is a slot of its ring."""
+        storage = self._original.storage_of(source.results[0])
+        slot = next((s for (name, _), s in around.slots.items() if name == storage), None)
+        if slot is not None and slot.type == made.results[0].type:
+            made.results[0].replace_all_uses_with(slot)
+            made.detach()
+            made.erase()
+
+    def _attributes(
+        self, issue: Issue, kernel: bool, kept: Sequence[int] | None = None
+    ) -> dict[str, Attribute]:
         said: dict[str, Any] = {_NAME: issue.op}
         positions: dict[str, Attribute] = {}
         if kernel:
             row = self._rows[issue.op]
             said |= {STATED + key: row[key] for key in OP_FIELDS if key in row}
             said |= {CONSTRAINT + key: value for key, value in row.get("constraint", {}).items()}
-            positions = self._operands.positions(issue)
+            positions = self._operands.positions(issue, kept)
         place = {_STAGE: issue.at.stage, _CYCLE: issue.at.cycle}
         return {**to_attributes(said), **positions, **to_attributes(place)}
 

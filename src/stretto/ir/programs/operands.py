@@ -10,7 +10,7 @@ and bodies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -24,9 +24,21 @@ from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import ConsumerReadOp, ProducerWriteOp
 from stretto.ir.dialect.pipelined import SlotOp
 from stretto.ir.dialect.types import buffer_of
-from stretto.ir.loops.flow import accumulator_of, destination_of, immediate, yielded
+from stretto.ir.loops.flow import (
+    NESTED,
+    accumulator_of,
+    destination_of,
+    immediate,
+    uses_of_others,
+    yielded,
+)
 from stretto.ir.programs.declarations import Reading, Writing, slot_of
-from stretto.ir.programs.original import Spot, UnwritableError, bare, with_operands
+from stretto.ir.programs.original import (
+    Spot,
+    UnwritableError,
+    bare,
+    with_operands,
+)
 from stretto.loop import Op
 from stretto.materialize.origins import Origins, Seen
 from stretto.materialize.program import (
@@ -68,10 +80,14 @@ class Operands:
         self._original = to.original
         self._numbers = to.numbers
 
-    def positions(self, issue: Issue) -> dict[str, Attribute]:
-        """Where the operands stand, unless they are the first."""
+    def positions(self, issue: Issue, kept: Sequence[int] | None) -> dict[str, Attribute]:
+        """Where the operands stand, unless they are the first.
+
+        `kept`: where in a region the operands of the text are, if it takes more than those now.
+        """
         usual = list(range(len(issue.operands)))
         places = list(self._original.operand_at.get(issue.op, usual))
+        places = [at if kept is None else kept[at] for at in places]
         return {} if places == usual else {OPERANDS: DenseArrayBase.from_list(i64, places)}
 
     def of(self, scope: Spot, bundle: Bundle) -> list[SSAValue]:
@@ -83,12 +99,34 @@ class Operands:
             every = enumerate(issue.operands)
             return [self._operand(scope, bundle, n, source) for n, source in every]
         number = {place: n for n, place in enumerate(places)}
+        if isinstance(op, NESTED):
+            return self._taken(scope, bundle, op, number)
         return [
             self._operand(scope, bundle, number[at], issue.operands[number[at]])
             if at in number
             else self._other(scope, bundle, value, op)
             for at, value in enumerate(op.operands)
         ]
+
+    def _taken(
+        self, scope: Spot, bundle: Bundle, op: Operation, number: dict[int, int]
+    ) -> list[SSAValue]:
+        """What a region takes from outside of it, each value looked for once."""
+        known: dict[tuple[SSAValue, bool], SSAValue] = {}
+        for at, (user, n) in enumerate(uses_of_others(op)):
+            value = user.operands[n]
+            if at in number:
+                supply = bundle.issue.operands[number[at]]
+                found = self._operand(scope, bundle, number[at], supply)
+                known[value, False] = known[value, True] = found
+        every: list[SSAValue] = []
+        for user, n in uses_of_others(op):
+            value = user.operands[n]
+            key = value, value is destination_of(user)
+            if key not in known:
+                known[key] = self._other(scope, bundle, value, user)
+            every.append(known[key])
+        return every
 
     def touch(self, scope: Spot, bundle: Bundle) -> None:
         """Show every slot that the operation touches, also where no operand is it."""
@@ -200,6 +238,10 @@ class Operands:
                 rest = [self._plain(operand, op) for operand in op.operands[1:]]
                 made.operands = [self._buffer(scope, bundle, op.operands[0], writing), *rest]
                 return scope.add(made)
+            if isinstance(op, IfOp):  # both sides hand out the same
+                end = op.true_region.block.last_op
+                assert end is not None  # `BufferHomes` has looked
+                return self._buffer(scope, bundle, end.operands[value.index], writing)
             filled = destination_of(op) or accumulator_of(op) if value.index == 0 else None
             if filled is not None and filled is not value:
                 return self._buffer(scope, bundle, filled, writing)
@@ -344,10 +386,12 @@ class Sources:
             return Stored(path.values[0], seen.read, path.views)
         positions = self._positions.get(row.name)
         position = number if positions is None else positions[number]
-        if not 0 <= position < len(op.operands):
+        taken = uses_of_others(op)
+        if not 0 <= position < len(taken):
             told = f"it has no operand {position}, which should be `{path.values[0]}`"
             raise self.head.refuse(op, told)
-        found = trace(self.head, op.operands[position])
+        user, n = taken[position]
+        found = trace(self.head, user.operands[n])
         if isinstance(found, ResultOf):
             return self._direct(op, row.name, path, found, at)
         if isinstance(found, FromPipe):

@@ -26,7 +26,15 @@ from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED, stated_op
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import TokenType, buffer_of, type_of
-from stretto.ir.loops.flow import NESTED, BufferHomes, Flow, constant_of, inside, yielded
+from stretto.ir.loops.flow import (
+    NESTED,
+    BufferHomes,
+    Flow,
+    constant_of,
+    inside,
+    uses_of_others,
+    yielded,
+)
 from stretto.loop import Loop, Storage, TileType
 from stretto.vocabulary.spaces import MEMORIES
 
@@ -56,12 +64,15 @@ class Original:
     loop: Loop
     """The same loop, with costs."""
     homes: BufferHomes = field(default_factory=BufferHomes)
+    buffers: Mapping[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    """Buffers of the text that are its storages, those of regions among them."""
 
     def __post_init__(self) -> None:
         for name, op in self.ops.items():
-            if isinstance(op, NESTED):
-                what = "a loop" if isinstance(op, ForOp) else "control flow"
-                raise UnwritableError(op, f"`{name}` is {what} inside it")
+            inner = op if not op.regions else next(filter(_is_loop, op.walk()), None)
+            if inner is not None and _is_loop(inner):
+                remedy = "materialize it alone, or unroll it"
+                raise UnwritableError(inner, f"`{name}` is a loop inside it, or has one; {remedy}")
             if isinstance(op, BODIES):
                 raise UnwritableError(op, f"`{name}` is a pipeline operation already")
             if name in self.stated and not isinstance(op, GenericOp):
@@ -84,21 +95,24 @@ class Original:
         for name, op in self.ops.items():
             if name in self.stated:
                 continue
+            taken = [user.operands[n] for user, n in uses_of_others(op)]
             places: list[int] = []
-            at = 0
+            at = -1
             for value in flow.read_by(op):
-                while op.operands[at] is not value:
-                    at += 1
+                # Of what a region takes, the first use of each value counts.
+                at = taken.index(value) if isinstance(op, NESTED) else taken.index(value, at + 1)
                 if flow.source_of(value) is not None:
                     places.append(at)
-                at += 1
             found[name] = tuple(places)
         return found
 
     def operand(self, op: str, number: int) -> SSAValue | None:
         """The SSA operand that an operand is; None: it is only stated."""
         places = self.operand_at.get(op)
-        return None if places is None else self.ops[op].operands[places[number]]
+        if places is None:
+            return None
+        user, at = uses_of_others(self.ops[op])[places[number]]
+        return user.operands[at]
 
     @cached_property
     def results(self) -> dict[str, SSAValue]:
@@ -159,6 +173,8 @@ class Original:
             home, storage = self.homes.of(value), named[name]
             if home is not None and storage is not None:
                 homes.setdefault(home.root, storage)
+        for storage, root in self.buffers.items():
+            homes.setdefault(root, storage)
         return homes
 
     def storage_of(self, value: SSAValue) -> str | None:
@@ -202,6 +218,10 @@ class Original:
         if storage.bytes < 1:
             return TokenType()
         return type_of(TileType((storage.bytes,), "i8"), storage.space)
+
+
+def _is_loop(op: Operation) -> bool:
+    return isinstance(op, ForOp)
 
 
 def bare(op: Operation) -> Operation:

@@ -158,10 +158,11 @@ class _Block:
     def region(self, region: Region) -> list[Any]:
         """The operations of a region; what its last hands on."""
         for operation in region.operations[:-1]:
-            self._operation(operation)
+            self.operation(operation)
         return [self._values[value] for value in region.terminator.operands]
 
-    def _operation(self, operation: Operation) -> None:
+    def operation(self, operation: Operation) -> None:
+        """One operation, with what it encloses."""
         match operation.name:
             case "scf.for":
                 made = self._for(operation)
@@ -239,13 +240,22 @@ class _Block:
 
     def _pipelined(self, operation: Operation, steps: range, carried: list[Any]) -> list[Any]:
         found = self._runs.pipelined[operation]
-        domain = LoopDomain(found.wiring, operation, self._evaluator, self._values, steps, carried)
+        wiring, evaluator = found.wiring, self._evaluator
+        domain = LoopDomain(
+            wiring, operation, evaluator, self._values, steps, carried, self._enclosed
+        )
         run = run_program(found.program, found.program.starts, domain, len(steps))
         name = found.program.loop.name
         self._runs.violations += run.findings.all()
         self._runs.blocked |= bool(run.blocked)
         self._runs.iterations[name] = self._runs.iterations.get(name, 0) + len(steps)
         return domain.results(run.trace)
+
+    def _enclosed(self, operation: Operation, taken: Mapping[Value, Any]) -> list[Any]:
+        """Control flow of a pipelined loop, which knows nothing but what it takes."""
+        inside = _Block(self._evaluator, dict(taken), self._runs)
+        inside.operation(operation)
+        return [inside._values[result] for result in operation.results]
 
     def _while(self, operation: Operation) -> list[Any]:
         before, after = operation.regions

@@ -6,19 +6,22 @@ in the loop is taken from outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.types import Scalar
+from stretto.kernel.types import Buffer, Scalar
 from stretto.loop import Op
 from stretto.simulate.domains import BEFORE, Datum, Trace
 from stretto.simulate.kernels.arrays import fitted
 from stretto.simulate.kernels.evaluating import Evaluator
-from stretto.simulate.kernels.memory import BufferRef
-from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken
+from stretto.simulate.kernels.memory import BufferRef, Cell
+from stretto.simulate.kernels.wiring import Accumulated, Held, LoopWiring, Outer, Taken
+
+Enclosing = Callable[[Operation, Mapping[Value, Any]], Sequence[Any]]
+"""Runs control flow on the values that it takes; what it makes."""
 
 
 class LoopDomain:
@@ -32,12 +35,14 @@ class LoopDomain:
         outside: Mapping[Value, Any],
         steps: range,
         carried: Sequence[Any],
+        enclosed: Enclosing,
     ) -> None:
         self._wiring = wiring
         self._operation = operation
         self._evaluator = evaluator
         self._outside = outside
         self._steps = steps
+        self._enclosed = enclosed
         self._body = operation.regions[0]
         self._begun = dict(zip(self._body.arguments[1:], carried, strict=True))
         self._constants: dict[Value, Any] = {}
@@ -110,9 +115,32 @@ class LoopDomain:
                         if access.storage in op.writes
                     ]
                     taken.append(held[0])
+                case Held(storage):
+                    taken.append(self._content(op, storage, reads))
                 case _:
                     taken.append(None)
+        if op.name in self._wiring.enclosed:
+            return self._control(op, operation, taken)
         return self._evaluator.apply(operation, taken)
+
+    def _content(self, op: Op, storage: str, reads: Sequence[Datum]) -> Datum:
+        accesses = self._wiring.loop.reads[op.name]
+        held = [one for a, one in zip(accesses, reads, strict=bool(reads)) if a.storage == storage]
+        return held[0] if held else None
+
+    def _control(self, op: Op, operation: Operation, taken: Sequence[Any]) -> tuple[Datum, ...]:
+        """What a region makes; behind it what it leaves in each storage it fills."""
+        of = self._wiring.enclosed[op.name]
+        cells = [Cell(datum) for datum in taken]
+        bound = {
+            value: BufferRef(cell) if isinstance(value.type, Buffer) else cell.content
+            for value, cell in zip(of.values, cells, strict=True)
+        }
+        made = self._enclosed(operation, bound)
+        results = [one.read() if isinstance(one, BufferRef) else one for one in made]
+        results += [None] * (max(1, len(op.results)) - len(results))
+        left = dict(zip(of.storages, cells, strict=True))
+        return (*results, *(left[s].content if s in left else None for s in op.writes))
 
     def alias(self, op: Op, iteration: int) -> Datum:
         """A name has no value of its own."""
@@ -121,7 +149,9 @@ class LoopDomain:
 
     def stored(self, op: Op, storage: str, made: tuple[Datum, ...], before: Datum | None) -> Datum:
         """Operations fill their buffers, or hand on what they added up."""
-        del op, storage, before
+        del before
+        if op.name in self._wiring.enclosed:
+            return made[max(1, len(op.results)) + op.writes.index(storage)]
         return made[0]
 
     def same(self, a: Datum, b: Datum) -> bool:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.kernel import Operation, Value
 from stretto.loop import Loop
@@ -37,7 +37,23 @@ class Unread:
     """A buffer to be filled: its content does not matter."""
 
 
-Wire = Taken | Outer | Accumulated | Unread
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a storage holds, of which a region takes the buffer."""
+
+    storage: str
+
+
+Wire = Taken | Outer | Accumulated | Unread | Held
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """What a region takes from outside of it: values of the text, one a wire."""
+
+    values: tuple[Value, ...]
+    storages: tuple[str | None, ...]
+    """Where each of them lives, if it is a tile in memory."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +64,7 @@ class LoopWiring:
     operations: Mapping[str, Operation]
     """Of the text, by the names of the loop's."""
     wires: Mapping[str, tuple[Wire, ...]]
-    """Of each operation, one an operand of the text."""
+    """Of each operation, one an operand of the text; of control flow, one a value that it takes."""
     live_ins: Mapping[str, Value]
     """Values from outside, by name; the loop's counter among them."""
     initial: Mapping[tuple[str, int], Value]
@@ -57,3 +73,5 @@ class LoopWiring:
     """Storages of one copy, by name: the buffer of the text."""
     made: Mapping[Value, tuple[str, int]]
     """Values of the body: which operation makes them, and which result they are."""
+    enclosed: Mapping[str, Enclosed] = field(default_factory=dict[str, Enclosed])
+    """Of each operation that is control flow."""
