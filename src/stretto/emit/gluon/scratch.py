@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stretto.emit.gluon.layouts import THREADS, Layouts, Product, Slice
+from stretto.emit.gluon.layouts import Layouts
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
+from stretto.program.layouts import THREADS, Product, Slice
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.vocabulary.opcodes import opcode
 
