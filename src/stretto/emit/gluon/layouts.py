@@ -20,8 +20,8 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type, shape_of
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES, STAGING
 
 THREADS = 32
 """Of a warp."""

@@ -17,8 +17,8 @@ from stretto.emit.gluon.layouts import THREADS, Layouts, Product, Slice
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
+from stretto.ops.opcodes import opcode
 from stretto.simulate.kernels.wiring import LoopWiring
-from stretto.vocabulary.opcodes import opcode
 
 LANES = 4
 """Lanes of a warp whose columns of a product's tile differ; the others hold the same columns."""
