@@ -46,8 +46,8 @@ from stretto.kernel.lowering.written import (
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
+from stretto.ops.opcodes import opcode
 from stretto.program.layouts import Layout, factor
-from stretto.vocabulary.opcodes import opcode
 
 _SILENT = frozenset(
     ("assume", "assert", "token", "scf.yield", "scf.condition", "tile.return", "alloc_tensor")

@@ -19,6 +19,8 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES, STAGING
 from stretto.program.layouts import (
     THREADS,
     Lanes,
@@ -29,8 +31,6 @@ from stretto.program.layouts import (
     factor,
     root,
 )
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
 
 SPLIT, JOIN, HALVES = "split", "join", 2
 """A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""

@@ -50,7 +50,6 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.program.layouts import Layout, factor
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
-from stretto.vocabulary.opcodes import opcode
 
 HELD_BITS = 16
 HELD_BY = 256

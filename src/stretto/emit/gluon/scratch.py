@@ -19,7 +19,6 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
 from stretto.program.layouts import THREADS, Product, Slice
 from stretto.simulate.kernels.wiring import LoopWiring
-from stretto.vocabulary.opcodes import opcode
 
 LANES = 4
 """Lanes of a warp whose columns of a product's tile differ; the others hold the same columns."""

@@ -16,8 +16,8 @@ from stretto.ir.loops import LoopInModule
 from stretto.ir.loops.flow import Flow, accumulator_of, inside, special_operands
 from stretto.kernel import tree
 from stretto.loop import Operand
+from stretto.ops.spaces import GLOBAL
 from stretto.simulate.kernels.wiring import Accumulated, LoopWiring, Outer, Taken, Unread, Wire
-from stretto.vocabulary.spaces import GLOBAL
 
 
 def wired(kernel: KernelInModule, item: LoopInModule) -> tuple[tree.Operation, LoopWiring]:

@@ -34,7 +34,7 @@ from stretto.ir.programs.operands import Bundle, Operands, Sources
 from stretto.ir.programs.original import Spot, UnwritableError, bare, with_operands
 from stretto.loop.json import loop_to_json
 from stretto.materialize.program import After, Issue, Position, RingAccess
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 
 @dataclass

@@ -28,7 +28,7 @@ from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import TokenType, buffer_of, type_of
 from stretto.ir.loops.flow import NESTED, BufferHomes, Flow, constant_of, inside, yielded
 from stretto.loop import Loop, Storage, TileType
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 _OF_LOOP = (STATED, CONSTRAINT, SCHEDULE)
 """Attributes that belong to a loop and its schedule, not to an operation of a program."""
