@@ -17,6 +17,7 @@ from stretto.emit.gluon.layouts import Layouts
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
+from stretto.ops.opcodes import opcode
 from stretto.program.layouts import THREADS, Product, Slice
 from stretto.simulate.kernels.wiring import LoopWiring
 
