@@ -23,7 +23,7 @@ from stretto.loop import (
     check,
 )
 from stretto.machine import Budget, Machine, Pool, Slot
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 
 @dataclass(frozen=True)

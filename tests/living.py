@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from stretto.loop import Loop, Op, Value
 from stretto.machine import Machine
-from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
+from stretto.ops.opcodes import OPCODES, UNKNOWN, Opcode
 
 
 def row(op: Op) -> Opcode:

@@ -13,11 +13,12 @@ import stretto
 from exchanging_kernels import BATCHED, NARROWED, TURNED
 from stretto.emit import EmitError
 from stretto.emit.gluon.exchange import Exchange, exchanged, holders
-from stretto.emit.gluon.layouts import Factor, Layout, Layouts, Product, Rows, Slice
+from stretto.emit.gluon.layouts import Layouts
 from stretto.emit.gluon.values import Shown, in_layout
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine.settings import with_settings
+from stretto.program.layouts import Factor, Layout, Product, Rows, Slice
 
 ROOM = 232_448
 F32, F16, F8 = Scalar("f32"), Scalar("f16"), Scalar("f8E4M3FN")

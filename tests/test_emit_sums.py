@@ -18,9 +18,9 @@ from gluon_cases import holds, launched, near, shipped
 from gluon_emulator import EmulationError
 from stretto.api.emitting import STAGES, EmitMode, EmittedKernel, emit
 from stretto.emit import EmitError
-from stretto.emit.gluon.layouts import Lanes
 from stretto.emit.gluon.sums import Sum, fit
 from stretto.errors import StrettoError
+from stretto.program.layouts import Lanes
 from test_emit import GEMM, SLOW, TRIPS, gemm, instead, part, without
 
 KERNELS = [

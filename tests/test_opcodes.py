@@ -17,9 +17,9 @@ from stretto.ir.parsing import parse_module
 from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
 from stretto.materialize.roster import role_of
+from stretto.ops.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
+from stretto.ops.spaces import SPACES
 from stretto.simulate.real import FUNCTIONS, Array, Call
-from stretto.vocabulary.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
-from stretto.vocabulary.spaces import SPACES
 
 DIALECT = sorted(op.name.removeprefix("nv_tileas.") for op in NvTileas.operations)
 
@@ -190,8 +190,8 @@ def test_every_function_is_some_rows() -> None:
 
 SOURCES = Path(__file__).parent.parent / "src" / "stretto"
 DEFINING = {
-    "vocabulary/opcodes.py",
-    "vocabulary/spaces.py",
+    "ops/opcodes.py",
+    "ops/spaces.py",
     "ir/dialect/compute.py",
     "ir/dialect/kernels.py",
     "ir/dialect/transfers.py",

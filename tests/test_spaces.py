@@ -20,7 +20,7 @@ from stretto.exact import ProofOptions
 from stretto.exact.objectives import NAMES, goal_of, up_to
 from stretto.frontends.documents import read_source
 from stretto.loop import Dependence, Facts, Loop, Op, Storage, TileType, Use, Value, check
-from stretto.vocabulary.spaces import REGISTERS, SPACES, Space
+from stretto.ops.spaces import REGISTERS, SPACES, Space
 
 ROOT = Path(__file__).parent.parent
 
@@ -227,7 +227,7 @@ def with_cache(
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "stretto", package, ignore=ignore)
     for name, before, after in (
-        ("vocabulary/spaces.py", LAST_ROW, f"{row}\n        {LAST_ROW}"),
+        ("ops/spaces.py", LAST_ROW, f"{row}\n        {LAST_ROW}"),
         ("machine/targets/b200-pipes.toml", "[budgets.register]", budget + "[budgets.register]"),
         ("ir/dialect/types.py", "_OF_ONE_SPACE = (", type or "_OF_ONE_SPACE = ("),
     ):

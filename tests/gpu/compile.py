@@ -25,7 +25,7 @@ from typing import Any
 from stretto.api.emitting import EmitMode, emit
 from stretto.api.kernels import import_kernel
 from stretto.machine import load_machine
-from stretto.vocabulary.spaces import STAGING
+from stretto.ops.spaces import STAGING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from atomic_kernels import GATHERED, SPLIT_K

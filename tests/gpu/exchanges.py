@@ -20,8 +20,8 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from stretto.emit.gluon.exchange import exchanged, holders
-from stretto.emit.gluon.layouts import Factor, Layout, Product, Rows
 from stretto.kernel.types import Scalar, Tile
+from stretto.program.layouts import Factor, Layout, Product, Rows
 
 PAIRS = 40
 WORKERS = 2

@@ -51,6 +51,8 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, KERNELS, NAMED, chosen_for_kernel
 from stretto.machine.machine import REGISTER_BYTES
 from stretto.materialize import Program, materialize
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import STAGING
 from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
@@ -59,8 +61,6 @@ from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
 from stretto.solve.scheduling import lifted
 from stretto.verify import verify as violations_of
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import STAGING
 
 EmitMode = Literal["specialized", "unspecialized"]
 SCHEMA = "stretto.emitted/1"

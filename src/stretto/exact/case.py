@@ -15,11 +15,11 @@ from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
 from stretto.loop.parts import cached_property
 from stretto.machine import Machine
+from stretto.ops.spaces import SPACES
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop
 from stretto.problem.contract import Contracted, contracted, idle
 from stretto.solution import Schedule
 from stretto.solution.views import knot
-from stretto.vocabulary.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from stretto.document import Cursor
 from stretto.frontends.ddg_buffers import Accesses, Buffers
 from stretto.loop import Access, Loop, Note, Op, Operand, Place, Storage, TileType, Use, Value
-from stretto.vocabulary.opcodes import opcode
+from stretto.ops.opcodes import opcode
 
 SCHEMA_VERSION = "ddg-0.1"
 PIPES = ("TMA", "TC", "CUDA", "SFU", "NONE")

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from stretto.document import Cursor
 from stretto.loop import Space, TileType
-from stretto.vocabulary.opcodes import Opcode, opcode
-from stretto.vocabulary.spaces import FOREIGN
+from stretto.ops.opcodes import Opcode, opcode
+from stretto.ops.spaces import FOREIGN
 
 FIRST_INIT = 3
 """Position of the first carried value among the operands of scf.for."""

@@ -24,8 +24,8 @@ from stretto.generate.ladder.rings import overflow
 from stretto.generate.problem import IMPROVE, Problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop.parts import cached_property
+from stretto.ops.spaces import REGISTERS
 from stretto.problem import strong_components
-from stretto.vocabulary.spaces import REGISTERS
 
 WORK = {"quick": 100_000, "normal": 2_500_000, "thorough": 25_000_000}
 """Dependences and nodes that `fit` may look at, by effort: all of them are, in each move."""

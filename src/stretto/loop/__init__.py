@@ -19,7 +19,7 @@ from stretto.loop.parts import (
     Value,
     Written,
 )
-from stretto.vocabulary.spaces import SPACES, Space
+from stretto.ops.spaces import SPACES, Space
 
 __all__ = [
     "DEPENDENCE_KINDS",

@@ -20,8 +20,8 @@ from stretto.loop.loop import Fault, Loop, Place, topological_order
 from stretto.loop.parts import DEPENDENCE_KINDS, Access, Dependence, Op
 from stretto.machine import Machine
 from stretto.machine.formula import told_number
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import BUFFERS, GLOBAL, SPACES
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import BUFFERS, GLOBAL, SPACES
 
 
 def check(loop: Loop, machine: Machine | None = None) -> tuple[Fault, ...]:

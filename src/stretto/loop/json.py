@@ -28,7 +28,7 @@ from stretto.loop.parts import (
     Use,
     Value,
 )
-from stretto.vocabulary.spaces import BUFFERS, SPACES
+from stretto.ops.spaces import BUFFERS, SPACES
 
 SCHEMA = "stretto.loop/1"
 

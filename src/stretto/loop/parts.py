@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from stretto.limits import NUMBER_DIGITS
-from stretto.vocabulary.spaces import Space
+from stretto.ops.spaces import Space
 
 _SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
 _BITS = re.compile(r"(?:bf|tf|f|i|si|ui|e\d+m)(\d+)")

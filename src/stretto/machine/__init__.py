@@ -14,7 +14,7 @@ from stretto.machine.machine import (
     Tag,
     UseCost,
 )
-from stretto.vocabulary.spaces import SPACES, Space
+from stretto.ops.spaces import SPACES, Space
 
 __all__ = [
     "SPACES",

@@ -44,8 +44,8 @@ from stretto.machine.machine import (
     Tag,
     UseCost,
 )
-from stretto.vocabulary.opcodes import ISSUERS
-from stretto.vocabulary.spaces import SPACES
+from stretto.ops.opcodes import ISSUERS
+from stretto.ops.spaces import SPACES
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from stretto.materialize.program import (
     Supply,
 )
 from stretto.materialize.roster import Roster, joined
-from stretto.vocabulary.spaces import REGISTERS
+from stretto.ops.spaces import REGISTERS
 
 Key = tuple[object, ...]
 """Skeletons of equal keys are one pipe."""

@@ -23,9 +23,9 @@ from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.materialize.origins import Origins
 from stretto.materialize.program import Mode, Role
+from stretto.ops.opcodes import ISSUERS, opcode
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.verify import TRUSTED, verify
-from stretto.vocabulary.opcodes import ISSUERS, opcode
 
 
 @dataclass(frozen=True, slots=True)

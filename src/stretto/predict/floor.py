@@ -16,6 +16,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
 from stretto.loop import Loop
 from stretto.machine import Machine
+from stretto.ops.opcodes import OPCODES, opcode
 from stretto.predict.blocks import part_of
 from stretto.predict.copying import at_clock, out_of_step, share, shared_rate
 from stretto.predict.flow import MULTIPLY, tensor_cycles
@@ -23,7 +24,6 @@ from stretto.predict.numbers import Number, Numbers, arguments
 from stretto.predict.running import TRIPS
 from stretto.predict.timings import Timings, clock_of, timings_of
 from stretto.resources.prepare import resolve
-from stretto.vocabulary.opcodes import OPCODES, opcode
 
 MET = 0.95
 """Part of what pipes are asked for that agents meet at least, in the few trips that are run."""

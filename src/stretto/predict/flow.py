@@ -17,6 +17,8 @@ from stretto.kernel.types import Buffer, Tile
 from stretto.loop import Loop, Op, Operand, TileType, Value
 from stretto.machine import Machine
 from stretto.materialize import Program
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import STAGING
 from stretto.predict import blocks
 from stretto.predict.blocks import ROWS
 from stretto.predict.instructions import (
@@ -33,8 +35,6 @@ from stretto.predict.instructions import (
 )
 from stretto.predict.timings import Timings
 from stretto.resources.prepare import resolve
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import STAGING
 
 MULTIPLY, SUMS = "multiply", ("add", "subtract")
 """What is one instruction together, by what it computes."""

@@ -14,8 +14,8 @@ from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
+from stretto.ops.opcodes import OPCODES
 from stretto.simulate.kernels.evaluating import Evaluator
-from stretto.vocabulary.opcodes import OPCODES
 
 Grid = tuple[int, int, int]
 Number = int | float

@@ -16,12 +16,12 @@ from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Operation
 from stretto.machine import Machine
 from stretto.materialize import Program
+from stretto.ops.opcodes import opcode
 from stretto.predict.blocks import through_views
 from stretto.predict.engine import Outcome, between_marks
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.issuing import START, Issuing, makes_data
 from stretto.predict.memory import Memory
-from stretto.vocabulary.opcodes import opcode
 
 Spent = dict[str, float]
 WAITING = "wait for loads"

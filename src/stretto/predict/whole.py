@@ -21,6 +21,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.limits import BLOCKS_WALKED
 from stretto.machine import Machine
+from stretto.ops.spaces import STAGING
 from stretto.predict.bound import CODED, OTHER, bound_of, kinds_of, units_of
 from stretto.predict.code.costs import code_costs
 from stretto.predict.code.listing import read_listing
@@ -37,7 +38,6 @@ from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timeline import REDUCES
 from stretto.predict.timings import clock_of, timings_of
 from stretto.predict.touching import accesses
-from stretto.vocabulary.spaces import STAGING
 
 WARP = 32
 TOGETHER = 8

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stretto.loop import Loop, Op
+from stretto.ops.spaces import STAGING, TENSOR
 from stretto.problem.holds import Reader, Room
-from stretto.vocabulary.spaces import STAGING, TENSOR
 
 PRODUCERS, CONSUMERS = "async.pipeline.producer_", "async.pipeline.consumer_"
 

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 from stretto.loop import Loop, ResourceVector
 from stretto.loop.parts import cached_property
 from stretto.machine import Machine
+from stretto.ops.spaces import REGISTERS, SPACES
 from stretto.problem.graph import made
-from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 ColumnKind = Literal["slot", "pool"]
 Reader = tuple[int, int]

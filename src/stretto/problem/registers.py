@@ -21,9 +21,9 @@ from stretto.loop import Loop, Op, Value
 from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.machine.machine import Agent
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES
 from stretto.solution.views import profile
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES
 
 RULE = "registers"
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from stretto.loop import Loop, Op, Use, texts
 from stretto.machine import Machine
 from stretto.machine.choice import ASKED
+from stretto.ops.spaces import REGISTERS
 from stretto.report import NO_BREAK, assumed_line, columns, cut, notes, width, wrapped
 from stretto.resources.prepare import resolve
 from stretto.solution import (
@@ -40,7 +41,6 @@ from stretto.solution import (
     the_mii,
 )
 from stretto.solution.views import pool_loads, prediction, slot_loads
-from stretto.vocabulary.spaces import REGISTERS
 
 if TYPE_CHECKING:
     from stretto.bounds.remedies import Remedy

@@ -18,13 +18,13 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.machine.digest import digest
+from stretto.ops.spaces import REGISTERS, SPACES
 from stretto.report import on_machine
 from stretto.report.bounds import remedy_to_json
 from stretto.solution import ScheduleAnalysis, Witness, limit, spilling
 from stretto.solution.json import analysis_to_json
 from stretto.solution.margins import Margin, margins, slack
 from stretto.solution.views import Load, pool_loads, prediction, profile, register_lives, slot_loads
-from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 if TYPE_CHECKING:
     from stretto.materialize import Program

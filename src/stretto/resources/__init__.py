@@ -32,8 +32,8 @@ from stretto.errors import StrettoError
 from stretto.loop import Loop, ResourceVector
 from stretto.machine import Machine
 from stretto.machine.machine import WORD_BITS
+from stretto.ops.opcodes import opcode
 from stretto.solution.views import profile
-from stretto.vocabulary.opcodes import opcode
 
 
 def has_row_words(machine: Machine) -> bool:

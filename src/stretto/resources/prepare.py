@@ -36,8 +36,8 @@ from stretto.loop import (
 from stretto.machine import Encoding, Machine, load_machine
 from stretto.machine.choice import ASKED, chosen_for_loop
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     Real(loop, live_ins={"k": lambda i: i}, loads={"load_a": lambda i: a[i], ...})
 
-    vocabulary/opcodes.py   "arith.mulf" ... "multiply"   ──►   FUNCTIONS["multiply"](call)
+    ops/opcodes.py   "arith.mulf" ... "multiply"   ──►   FUNCTIONS["multiply"](call)
 
 Arrays are kept in float32 and rounded to the element type of their value. NumPy is loaded with this
 module, which nothing else imports.
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
 from stretto.loop import Loop, Op, TileType
+from stretto.ops.opcodes import opcode
 from stretto.simulate.domains import Datum
-from stretto.vocabulary.opcodes import opcode
 
 Array = NDArray[np.float32]
 

@@ -24,12 +24,12 @@ from stretto.machine import Machine
 from stretto.materialize import Mode, Program, materialize
 from stretto.materialize.program import iterators_of
 from stretto.materialize.region import declaration_faults
+from stretto.ops.spaces import SPACES
 from stretto.simulate.domains import Domain, Symbolic, Trace, run_sequential
 from stretto.simulate.execution import Execution, run_program
 from stretto.simulate.outcome import Findings, Issued, Simulation
 from stretto.simulate.space import space_taken
 from stretto.solution import ScheduleAnalysis
-from stretto.vocabulary.spaces import SPACES
 
 STEADY = 3
 """Iterations beyond the number of stages that show the steady state."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from stretto.machine import Machine
 from stretto.materialize.program import Pipe, Program
-from stretto.vocabulary.opcodes import opcode
+from stretto.ops.opcodes import opcode
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import cast
 from stretto.errors import InfeasibleError
 from stretto.loop import Fault, Loop, Note, Storage, topological_order
 from stretto.machine import Machine
+from stretto.ops.spaces import REGISTERS, SPACES
 from stretto.solution import (
     Bounds,
     Placement,
@@ -30,7 +31,6 @@ from stretto.solution import (
     StorageUse,
     TableRow,
 )
-from stretto.vocabulary.spaces import REGISTERS, SPACES
 
 
 def profile(

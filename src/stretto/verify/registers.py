@@ -20,9 +20,9 @@ from collections.abc import Iterator
 
 from stretto.loop import Loop, Op, Storage, Value
 from stretto.machine.machine import REGISTER_BYTES
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES
 from stretto.verify.layout import Layout, Moment, Span, Violation
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES
 
 
 def registers(laid: Layout) -> Iterator[Violation]:

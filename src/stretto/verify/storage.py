@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from stretto.ops.spaces import SPACES
 from stretto.verify.layout import Kept, Layout, Violation
-from stretto.vocabulary.spaces import SPACES
 
 
 def storage(laid: Layout) -> Iterator[Violation]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from stretto.errors import StrettoError
 from stretto.loop import Loop, Op, Storage, TileType, Value
-from stretto.vocabulary.opcodes import opcode
+from stretto.ops.opcodes import opcode
 
 Side = tuple[str, int]
 """A value, and which of its dimensions."""

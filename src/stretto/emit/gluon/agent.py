@@ -21,7 +21,7 @@ from stretto.emit.gluon.expressions import (
     wrapped,
     zeros,
 )
-from stretto.emit.gluon.layouts import SPLIT, Layout, Layouts, factor
+from stretto.emit.gluon.layouts import SPLIT, Layouts
 from stretto.emit.gluon.plan import (
     SMEM_READ,
     SMEM_WRITE,
@@ -46,7 +46,8 @@ from stretto.kernel.lowering.written import (
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
-from stretto.vocabulary.opcodes import opcode
+from stretto.ops.opcodes import opcode
+from stretto.program.layouts import Layout, factor
 
 _SILENT = frozenset(
     ("assume", "assert", "token", "scf.yield", "scf.condition", "tile.return", "alloc_tensor")

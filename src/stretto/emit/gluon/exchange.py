@@ -18,17 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from stretto.emit.gluon.layouts import (
-    VECTOR_BITS,
-    Blocked,
-    Factor,
-    Layout,
-    Layouts,
-    Product,
-    Slice,
-)
+from stretto.emit.gluon.layouts import VECTOR_BITS, Layouts
 from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
+from stretto.program.layouts import Blocked, Factor, Layout, Product, Slice
 
 POINTER_BITS = 64
 TURNED_BITS = 16

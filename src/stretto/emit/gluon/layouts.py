@@ -12,184 +12,30 @@ another layout than the tile has converts it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from stretto.emit.gluon.sums import SUM_READ
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.axes import analyse
 from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Pointer, Scalar, Tile, Type, shape_of
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING
+from stretto.kernel.types import Pointer, Tile, shape_of
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES, STAGING
+from stretto.program.layouts import (
+    THREADS,
+    Lanes,
+    Layout,
+    Product,
+    Rows,
+    Slice,
+    factor,
+    root,
+)
 
-THREADS = 32
-"""Of a warp."""
 SPLIT, JOIN, HALVES = "split", "join", 2
 """A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""
 VECTOR_BITS = 128
 """What a thread moves at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """Of the result of a product of warpgroups."""
-
-    columns: int
-    warps: int
-    bits: int
-    """Of an element of the factors."""
-
-    @property
-    def name(self) -> str:
-        """The constant that holds it."""
-        return f"mma_{self.columns}" if self.bits == 16 else f"mma_{self.columns}_{self.bits}"
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def text(self) -> str:
-        """As Gluon writes it."""
-        shape = [16, min(self.columns, 256), 256 // self.bits]
-        return f"gl.NVMMADistributedLayout([3, 0], [{self.warps}, 1], {shape})"
-
-
-@dataclass(frozen=True, slots=True)
-class Blocked:
-    """Elements of a thread, threads of a warp and warps along each axis."""
-
-    size: tuple[int, ...]
-    threads: tuple[int, ...]
-    warps: tuple[int, ...]
-    order: tuple[int, ...]
-    """Along which axes they are counted, the first of them first."""
-
-    @property
-    def text(self) -> str:
-        """As Gluon writes it."""
-        parts = [list(part) for part in (self.size, self.threads, self.warps, self.order)]
-        return f"gl.BlockedLayout({', '.join(map(str, parts))})"
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """In rows over all threads, so many elements at once; or in columns, along another dimension
-    than the last."""
-
-    shape: tuple[int, ...]
-    warps: int
-    vector: int
-    along: int | None = None
-    """The dimension along which neighbours lie in memory; None: the last."""
-
-    @property
-    def name(self) -> str:
-        """The constant that holds it."""
-        sizes = "_".join(map(str, self.shape))
-        return f"rows_{sizes}" if self.along is None else f"columns_{sizes}_along_{self.along}"
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def blocked(self) -> Blocked:
-        """Which thread has what."""
-        rank = len(self.shape)
-        order = list(reversed(range(rank)))
-        if self.along is not None:
-            order.remove(self.along)
-            order.insert(0, self.along)
-        first, last = order[-1], order[0]
-        size = [1] * rank
-        size[last] = min(self.vector, self.shape[last])
-        threads, left = [1] * rank, THREADS
-        for i in order:
-            threads[i] = min(left, max(1, self.shape[i] // size[i]))
-            left //= threads[i]
-        threads[first] *= left
-        warps = [1] * rank
-        warps[first] = max(1, min(self.warps, self.shape[first] // threads[first]))
-        # What is left of them repeats the tile, or goes on along it.
-        rest = last if self.shape[last] > size[last] * threads[last] else first
-        warps[rest] *= self.warps // warps[first]
-        return Blocked(tuple(size), tuple(threads), tuple(warps), tuple(order))
-
-    @property
-    def text(self) -> str:
-        """As Gluon writes it."""
-        return self.blocked.text
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Another layout without one of its dimensions."""
-
-    dimension: int
-    parent: Layout
-
-    def __str__(self) -> str:
-        return f"gl.SliceLayout({self.dimension}, {self.parent})"
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """As four warps, or eight, read a tile out of tensor memory: a thread has a row of it."""
-
-    rows: int
-    columns: int
-    warps: int
-
-    @property
-    def name(self) -> str:
-        """The constant that holds it."""
-        return f"lanes_{self.rows}_{self.columns}"
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def blocked(self) -> Blocked:
-        """Which thread has what: two threads share a row where there are 64."""
-        groups = self.warps // 4
-        beside = 2 if self.rows == 64 else 1
-        size = (1, self.columns // (groups * beside))
-        return Blocked(size, (THREADS // beside, beside), (4, groups), (0, 1))
-
-    @property
-    def text(self) -> str:
-        """As Gluon writes it."""
-        return self.blocked.text
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """Of the left factor of a product, in registers."""
-
-    product: Product
-    width: int
-    """Elements of a register."""
-
-    def __str__(self) -> str:
-        return f"gl.DotOperandLayout(0, {self.product}, {self.width})"
-
-
-Layout = Product | Rows | Lanes | Slice | Factor
-
-
-def root(layout: Layout) -> Product | Rows | Lanes:
-    """The layout that a slice is one of, or the product that a factor is of."""
-    while not isinstance(layout, Product | Rows | Lanes):
-        layout = layout.parent if isinstance(layout, Slice) else layout.product
-    return layout
-
-
-def factor(type: Type, layout: Layout) -> Factor:
-    """How a product of some layout takes its left factor from registers."""
-    assert isinstance(type, Tile)
-    assert isinstance(type.element, Scalar)
-    assert isinstance(layout, Product)
-    return Factor(layout, 32 // type.element.bits)
 
 
 class Layouts:

@@ -33,7 +33,7 @@ from stretto.emit.gluon.expressions import (
     unwritten,
     wrapped,
 )
-from stretto.emit.gluon.layouts import SPLIT, Layout, factor
+from stretto.emit.gluon.layouts import SPLIT
 from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
 from stretto.emit.gluon.rings import Ring
 from stretto.emit.gluon.steps import Steps, steps_of
@@ -48,8 +48,9 @@ from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
+from stretto.ops.opcodes import opcode
+from stretto.program.layouts import Layout, factor
 from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
-from stretto.vocabulary.opcodes import opcode
 
 HELD_BITS = 16
 HELD_BY = 256

@@ -27,9 +27,9 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.machine import Machine
 from stretto.materialize import Program
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES, STAGING, TENSOR
 from stretto.simulate.kernels.wiring import LoopWiring
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, STAGING, TENSOR
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8

@@ -17,7 +17,7 @@ from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.types import Buffer
 from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
-from stretto.vocabulary.spaces import STAGING
+from stretto.ops.spaces import STAGING
 
 
 @dataclass

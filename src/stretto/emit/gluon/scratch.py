@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stretto.emit.gluon.layouts import THREADS, Layouts, Product, Slice
+from stretto.emit.gluon.layouts import Layouts
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
+from stretto.ops.opcodes import opcode
+from stretto.program.layouts import THREADS, Product, Slice
 from stretto.simulate.kernels.wiring import LoopWiring
-from stretto.vocabulary.opcodes import opcode
 
 LANES = 4
 """Lanes of a warp whose columns of a product's tile differ; the others hold the same columns."""

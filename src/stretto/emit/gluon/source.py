@@ -35,7 +35,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, View
 from stretto.machine import Machine
-from stretto.vocabulary.spaces import STAGING
+from stretto.ops.spaces import STAGING
 
 _HEAD = '''"""{title}"""
 

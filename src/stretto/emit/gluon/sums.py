@@ -20,8 +20,8 @@ from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import SPACES, TENSOR
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import SPACES, TENSOR
 
 SUM_WRITE, SUM_READ = SPACES[TENSOR].fill, SPACES[TENSOR].read
 LANES = 128

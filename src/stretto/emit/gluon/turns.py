@@ -19,7 +19,7 @@ from stretto.kernel import Operation
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.materialize import Program
-from stretto.vocabulary.opcodes import opcode
+from stretto.ops.opcodes import opcode
 
 
 @dataclass(frozen=True)

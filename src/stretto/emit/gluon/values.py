@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from stretto.emit.gluon.exchange import Exchange
 from stretto.emit.gluon.expressions import everywhere, expression, unwritten, wrapped, zeros
-from stretto.emit.gluon.layouts import JOIN, Layout, Slice
+from stretto.emit.gluon.layouts import JOIN
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Tile, Type
+from stretto.program.layouts import Layout, Slice
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stretto.exact.goal import Goal, Parts
-from stretto.vocabulary.spaces import REGISTERS, SPACES
+from stretto.ops.spaces import REGISTERS, SPACES
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

@@ -26,11 +26,11 @@ from stretto.generate.seating.evaluators import (
     pipe_slot,
 )
 from stretto.machine import Machine
+from stretto.ops.spaces import REGISTERS
 from stretto.problem import Room, fused_vector
 from stretto.problem.paths import earliest
 from stretto.resources.table import Conflict, ReservationTable
 from stretto.solution.views import profile
-from stretto.vocabulary.spaces import REGISTERS
 
 
 class CostVector(NamedTuple):

@@ -30,7 +30,7 @@ from stretto.ir.dialect import (
     types,
     views,
 )
-from stretto.vocabulary.opcodes import OPCODES, UNKNOWN, Opcode
+from stretto.ops.opcodes import OPCODES, UNKNOWN, Opcode
 
 NvTileas = Dialect(
     "nv_tileas",

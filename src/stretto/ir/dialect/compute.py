@@ -47,7 +47,7 @@ from stretto.ir.dialect.types import (
     same_shape,
     shape_of,
 )
-from stretto.vocabulary.spaces import REGISTERS
+from stretto.ops.spaces import REGISTERS
 
 # As in `transfers.py`: of what is overridden, everything before it is overridden too.
 

@@ -47,7 +47,7 @@ from stretto.ir.dialect.types import (
     buffer_of,
     same_slot,
 )
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 ITERATOR = eq(IteratorType())
 PIPELINE = base(PipelineType)

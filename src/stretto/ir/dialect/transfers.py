@@ -53,7 +53,7 @@ from stretto.ir.dialect.types import (
     same_shape,
     shape_of,
 )
-from stretto.vocabulary.spaces import GLOBAL, SPACES
+from stretto.ops.spaces import GLOBAL, SPACES
 
 I32 = eq(i32)
 

@@ -46,7 +46,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.loop.parts import TileType, element_bits
-from stretto.vocabulary.spaces import (
+from stretto.ops.spaces import (
     BUFFERS,
     BY_NAME,
     GLOBAL,

@@ -43,7 +43,7 @@ from stretto.ir.loops.flow import is_one_number
 from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
-from stretto.vocabulary.spaces import GLOBAL, REGISTERS
+from stretto.ops.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
 _ENDS = {"func.return": "tile.return"}

@@ -25,6 +25,7 @@ from stretto.ir.loops.flow import (
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer
 from stretto.loop import Operand
+from stretto.ops.spaces import GLOBAL
 from stretto.simulate.kernels.wiring import (
     Accumulated,
     Enclosed,
@@ -35,7 +36,6 @@ from stretto.simulate.kernels.wiring import (
     Unread,
     Wire,
 )
-from stretto.vocabulary.spaces import GLOBAL
 
 
 def wired(kernel: KernelInModule, item: LoopInModule) -> tuple[tree.Operation, LoopWiring]:

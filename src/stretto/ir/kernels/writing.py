@@ -48,7 +48,7 @@ from stretto.ir.dialect.types import (
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import TileType
-from stretto.vocabulary.spaces import GLOBAL, REGISTERS
+from stretto.ops.spaces import GLOBAL, REGISTERS
 
 _OPERATIONS: dict[str, type[Operation]] = {
     defined.name: defined

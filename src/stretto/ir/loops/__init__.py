@@ -61,8 +61,8 @@ from stretto.limits import CYCLES
 from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.machine.choice import LOOPS
+from stretto.ops.spaces import GLOBAL, MEMORIES
 from stretto.resources.prepare import Prepared, prepare, resolve
-from stretto.vocabulary.spaces import GLOBAL, MEMORIES
 
 _LOOPS = (ForOp, WhileOp, ParallelOp)
 _CONTROL = (IfOp, WhileOp)

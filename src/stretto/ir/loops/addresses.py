@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from stretto.ir.dialect.types import buffer_of, pointee_of
 from stretto.ir.parsing import Parsed
 from stretto.loop import Facts
-from stretto.vocabulary.spaces import GLOBAL
+from stretto.ops.spaces import GLOBAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

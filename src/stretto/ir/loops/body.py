@@ -37,7 +37,7 @@ from stretto.ir.loops.flow import (
 )
 from stretto.ir.loops.storages import Names, Storages, Touched
 from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value, Written
-from stretto.vocabulary.opcodes import UNKNOWN, opcode
+from stretto.ops.opcodes import UNKNOWN, opcode
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.vocabulary.spaces import GLOBAL, MEMORIES, REGISTERS
+from stretto.ops.spaces import GLOBAL, MEMORIES, REGISTERS
 
 NESTED = (ForOp, IfOp, WhileOp)
 """Control flow that is one operation of the body it stands in."""

@@ -35,7 +35,7 @@ from stretto.ir.loops.flow import (
     through_views,
 )
 from stretto.loop import Access, Storage
-from stretto.vocabulary.spaces import REGISTERS, SPACES
+from stretto.ops.spaces import REGISTERS, SPACES
 
 
 class Names:

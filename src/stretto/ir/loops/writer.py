@@ -36,8 +36,8 @@ from stretto.ir.loops.flow import BufferHomes, UnreadableError
 from stretto.ir.printing import ModulePrinter
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
-from stretto.vocabulary.opcodes import opcode
-from stretto.vocabulary.spaces import REGISTERS
+from stretto.ops.opcodes import opcode
+from stretto.ops.spaces import REGISTERS
 
 LONGEST_CHAIN = 4
 """Operands from further back are stated: each step back is one more argument of the loop."""

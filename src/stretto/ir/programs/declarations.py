@@ -41,7 +41,7 @@ from stretto.materialize.program import (
     Through,
     Waiter,
 )
-from stretto.vocabulary.spaces import REGISTERS
+from stretto.ops.spaces import REGISTERS
 
 
 @dataclass

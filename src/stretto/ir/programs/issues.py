@@ -40,7 +40,7 @@ from stretto.ir.programs.original import (
 )
 from stretto.loop.json import loop_to_json
 from stretto.materialize.program import After, Issue, Position, RingAccess
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 
 @dataclass

@@ -53,7 +53,7 @@ from stretto.materialize.program import (
     Supply,
     Through,
 )
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 OPERANDS = "nv_tile.program.operands"
 """Which SSA operand each operand of the loop's operation is, where they are not the first ones."""

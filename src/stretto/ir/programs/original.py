@@ -36,7 +36,7 @@ from stretto.ir.loops.flow import (
     yielded,
 )
 from stretto.loop import Loop, Storage, TileType
-from stretto.vocabulary.spaces import MEMORIES
+from stretto.ops.spaces import MEMORIES
 
 _OF_LOOP = (STATED, CONSTRAINT, SCHEDULE)
 """Attributes that belong to a loop and its schedule, not to an operation of a program."""

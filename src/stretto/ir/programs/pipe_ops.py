@@ -51,7 +51,7 @@ from stretto.materialize.program import (
     Wait,
     Write,
 )
-from stretto.vocabulary.spaces import MEMORIES, SPACES
+from stretto.ops.spaces import MEMORIES, SPACES
 
 _PIPE_OPS: dict[type[PipeInstruction], type[Operation]] = {
     Acquire: ProducerAcquireOp,

@@ -9,7 +9,7 @@ What is found out inside a region is forgotten at its end: it is not defined out
 from __future__ import annotations
 
 from stretto.kernel.tree import Value
-from stretto.vocabulary.spaces import REGISTERS
+from stretto.ops.spaces import REGISTERS
 
 Home = dict[str, Value]
 """By space, what a value is called there."""

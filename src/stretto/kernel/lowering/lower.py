@@ -52,7 +52,7 @@ from stretto.kernel.lowering.written import (
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
 from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, element_of, like
 from stretto.machine import Machine
-from stretto.vocabulary.spaces import REGISTERS, SPACES, STAGING
+from stretto.ops.spaces import REGISTERS, SPACES, STAGING
 
 NARROW_BITS = 8
 """Of elements that no wait for a product keeps in registers."""

@@ -18,6 +18,7 @@ from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, View
 from stretto.materialize import Program
+from stretto.ops.opcodes import opcode
 from stretto.simulate.execution import run_program
 from stretto.simulate.kernels.arrays import Array, fitted
 from stretto.simulate.kernels.evaluating import Evaluator
@@ -25,7 +26,6 @@ from stretto.simulate.kernels.memory import Address, BufferRef, Cell, Heap, Tens
 from stretto.simulate.kernels.pipelining import LoopDomain
 from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.simulate.outcome import Finding
-from stretto.vocabulary.opcodes import opcode
 
 Inputs = Mapping[str, Any]
 """Arrays for pointers and views, numbers for scalars, by the names of the parameters; for a pointer

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from stretto.vocabulary.spaces import Space
+from stretto.ops.spaces import Space
 
 Issuer = Literal["tma", "mma", "simt"]
 ISSUERS: tuple[Issuer, ...] = ("tma", "mma", "simt")

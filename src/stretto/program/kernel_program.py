@@ -1,0 +1,144 @@
+"""A whole kernel as a program: what it declares, what the host hands over, what its agents do.
+
+KernelProgram ── memory        k_tile × 3, q_tile, total (tensor memory): declared in this order,
+              │                barriers k_tile_full, k_tile_free among them
+              ├─ descriptors   q_desc: tiles of 64 x 128 of `q`, made by the host
+              ├─ arguments     what the host hands over: descriptors, pointers, numbers
+              └─ agents        compute: 4 warps ─ instructions
+                               copy:    1 warp  ─ instructions
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.kernel import Kernel
+from stretto.kernel.types import Pointer, Scalar
+from stretto.program.expressions import Expression
+from stretto.program.instructions import Instruction
+from stretto.program.layouts import Lanes, Rows
+from stretto.program.layouts import Product as ProductLayout
+
+BarrierRole = Literal["full", "free", "turn"]
+"""A slot is full, or free; an agent's turn in an order between agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Tiles in shared memory."""
+
+    name: str
+    depth: int | None
+    """Slots of a ring; None: a tile of its own."""
+    shape: tuple[int, ...]
+    element: str
+    turned: bool = False
+    """Whether its columns lie in one piece, not its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMemory:
+    """Sums in tensor memory, of f32."""
+
+    name: str
+    depth: int | None
+    """None: there is one."""
+    shape: tuple[int, ...]
+    block: tuple[int, int]
+    """Rows and columns that one instruction multiplies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barriers:
+    """Barriers in shared memory, each in phase 0 at first."""
+
+    name: str
+    depth: int | None
+    """None: there is one."""
+    arrivals: int
+    """That complete a phase, beside the bytes that are expected."""
+    role: BarrierRole
+    of: str
+    """The ring, tile or sum that it guards, or the turn that it is."""
+
+
+Declaration = SharedMemory | TensorMemory | Barriers
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the host has: a parameter of the kernel, or a size or stride of one."""
+
+    parameter: str
+    part: Literal["", "shape", "strides"] = ""
+    axis: int = 0
+    pointer: bool = False
+    """Of a stride: whether its array was handed over as an address, not as a descriptor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A view of a tensor by tiles of one shape, which the host makes at a launch."""
+
+    name: str
+    tensor: str
+    """The parameter of the kernel that it is a view of."""
+    block: tuple[int, ...]
+    element: str
+    base: Expression | None = None
+    """The array; None: the parameter says all."""
+    sizes: tuple[Expression, ...] = ()
+    strides: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What the kernel takes beside descriptors."""
+
+    name: str
+    given: Given
+    type: Scalar | Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgram:
+    """One agent: warps that run one body."""
+
+    name: str
+    warps: int
+    registers: int
+    """Of a thread, once agents have shared them out."""
+    takes: tuple[str, ...]
+    """What the kernel hands to it: arguments, descriptors, memory, barriers."""
+    body: tuple[Instruction, ...]
+
+    @property
+    def function(self) -> str:
+        """What its function is called."""
+        return f"{self.name.replace('.', '_')}_agent"
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """All of it; nothing is left to decide."""
+
+    kernel: Kernel
+    machine: str
+    memory: tuple[Declaration, ...]
+    """In the order in which it is declared."""
+    descriptors: tuple[Descriptor, ...]
+    arguments: tuple[Argument, ...]
+    """Those that somebody uses."""
+    agents: tuple[AgentProgram, ...]
+    """The first is what the kernel's own warps do; the others are started beside it."""
+    layouts: tuple[ProductLayout | Rows | Lanes, ...]
+    """Those that have names, by which instructions mean them."""
+    bytes: int
+    """Shared memory in all."""
+    scratch: int
+    """Of those: what the compiler takes beside what is declared."""
+    maxnreg: int | None
+    """Registers a thread begins with, where agents share them out anew."""
+    traced: bool = False
+    """Whether it reads clocks, and takes `trace` to write them to."""
