@@ -426,6 +426,62 @@ def test_a_descriptor_of_m_n_l_and_valid_goes_round_a_while(
     assert re.search(r"k\.mlir:15:26: error: clc\.1: the schedule is invalid", told)
 
 
+_CUTLASS = """
+!a = !nv_tileas.tensor<4096x4096xf16, global>
+!smem = !nv_tileas.smem_ref<128x64xf16>
+!work = !llvm.struct<(MEMBERS)>
+func.func @clc(%A: !a, %first: !work, %steps: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %last = scf.while (%tile = %first) : (!work) -> (!work) {
+    %valid = llvm.extractvalue %tile[3] : !work
+    scf.condition(%valid) %tile : !work
+  } do {
+  ^bb0(%work: !work):
+    %m, %n, %l, %valid = nv_tileas.work_tile_info %work
+        {tile = array<i64: 128, 128, 1>, cluster = array<i64: 2, 1, 1>}
+        : !work -> i32, i32, i32, i1
+    scf.for %k = %zero to %steps step %one : i32 {
+      %load = nv_tileas.async.tiled_tma_load %A[%m, %k] : !a -> !smem
+      %read = nv_tileas.async.smem_read %load : !smem -> tensor<128x64xf16>
+    }
+    %next = nv_tileas.generic "fetch_next_work"(%work) : (!work) -> !work
+    scf.yield %next : !work
+  }
+  func.return
+}
+"""
+
+
+def test_a_work_tile_may_be_a_descriptor_of_cutlass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = _CUTLASS.replace("MEMBERS", "i32, i32, i32, i1")
+    passes = ("--tileas-generate-schedule", "--tileas-materialize-schedule")
+    code, out, _ = opt(tmp_path, capsys, text, *passes)
+    assert code == 0
+    wide = "!llvm.struct<(i64, i64, i64, i1)>"
+    assert f": {wide} -> i64, i64, i64, i1" in out
+    assert out.count("arith.extsi") == 3, "the coordinates, not the validity"
+    (program,) = read_programs("k.mlir", out)
+    assert program.persistent is not None
+    assert program.persistent.tile == (128, 128, 1)
+    assert program.persistent.info == ("i64", "i64", "i64", "i1")
+    code, again, _ = opt(tmp_path, capsys, out)
+    assert (code, again) == (0, out)
+
+
+@pytest.mark.parametrize("members", ["i32, i32, i1", "i32, i64, i32, i1", "f32, f32, f32, i1", ""])
+def test_a_descriptor_that_is_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], members: str
+) -> None:
+    text = _CUTLASS.replace("MEMBERS", members).replace("extractvalue %tile[3]", "undefined %tile")
+    text = text.replace("%valid = llvm.undefined %tile : !work", "%valid = arith.constant true")
+    code, _, told = opt(tmp_path, capsys, text)
+    assert code == 1
+    assert "a tile of 3 axes takes 4 whole numbers" in told
+
+
 # The trivial flag -------------------------------------------------------------------------
 
 _TRIVIAL = """

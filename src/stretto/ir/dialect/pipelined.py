@@ -48,7 +48,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.ir.dialect.pipeline import ITERATOR, PIPELINE, check_yield
-from stretto.ir.dialect.types import MutexType, same_slot, shape_of
+from stretto.ir.dialect.types import MutexType, same_slot, shape_of, struct_members
 
 COUNT = base(IndexType) | base(IntegerType)
 MUTEX = eq(MutexType())
@@ -220,12 +220,14 @@ class WorkTileInfoOp(IRDLOperation):
     """Where a tile of a persistent loop lies: a coordinate an axis, and whether there is one.
 
     It is told by the number of the tile; or it arrives, as what an asynchronous read makes: a tile
-    of whole numbers in registers, a coordinate an axis and last whether there is one.
+    of whole numbers in registers, or a descriptor as CUTLASS has it (an `!llvm.struct`), a
+    coordinate an axis and last whether there is one.
     """
 
     name = "nv_tileas.work_tile_info"
 
-    index = operand_def(COUNT | base(TensorType))
+    index = operand_def(AnyAttr())
+    """A whole number, or a descriptor."""
     extents = var_operand_def(COUNT)
     """Of a problem that is known at run time only."""
     problem = opt_prop_def(base(DenseArrayBase))
@@ -246,18 +248,34 @@ class WorkTileInfoOp(IRDLOperation):
 
     @property
     def arrives(self) -> bool:
-        """Whether it is what an asynchronous read makes."""
-        return isinstance(self.index.type, TensorType)
+        """Whether it is what an asynchronous read makes, or a descriptor."""
+        return (
+            isinstance(self.index.type, TensorType) or struct_members(self.index.type) is not None
+        )
+
+    @property
+    def members(self) -> tuple[Attribute, ...]:
+        """The types of what arrives: a coordinate an axis, and the validity."""
+        members = struct_members(self.index.type)
+        if members is not None:
+            return members
+        numbers = shape_of(self.index.type) or ()
+        return (self.counted_in,) * (numbers[0] if len(numbers) == 1 else 0)
 
     @property
     def counted_in(self) -> Attribute:
         """The type of a coordinate."""
         type = self.index.type
+        members = struct_members(type)
+        if members is not None:
+            return members[0] if members else type
         return type.element_type if isa(type, TensorType) else type
 
     def verify_(self) -> None:
         """Results in one representation: coordinates like the index, and a bit."""
         types = tuple(self.parts.types)
+        if not self.arrives and not isinstance(self.index.type, IntegerType | IndexType):
+            raise VerifyException(f"`{self.name}`: {self.index.type} is no index and no descriptor")
         axes = len(self.shape(self.problem)) or len(self.extents)
         if self.arrives:
             axes = self._verify_arrived(axes)
@@ -278,8 +296,9 @@ class WorkTileInfoOp(IRDLOperation):
     def _verify_arrived(self, axes: int) -> int:
         """One number a coordinate, and one for the validity; how many axes the tile has."""
         wanted = len(self.shape(self.tile)) + 1
-        whole = isinstance(self.counted_in, IntegerType)
-        if not whole or shape_of(self.index.type) != (wanted,):
+        whole = all(isinstance(member, IntegerType) for member in self.members)
+        alike = all(member == self.counted_in for member in self.members[:-1])
+        if not whole or not alike or len(self.members) != wanted:
             raise VerifyException(
                 f"`{self.name}` arrives as {self.index.type}; a tile of {wanted - 1} axes takes "
                 f"{wanted} whole numbers: a coordinate an axis, and the validity"

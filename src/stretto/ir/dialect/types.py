@@ -419,3 +419,13 @@ def define(base_class: type[IRDLOperation], kind: str, meaning: str) -> type[IRD
     title = "".join(part.capitalize() for part in kind.split("."))
     names = {"name": f"nv_tileas.{kind}", "__doc__": meaning, "__module__": __name__}
     return irdl_op_definition(type(f"{title}Op", (base_class,), names))
+
+
+def struct_members(type: Attribute) -> tuple[Attribute, ...] | None:
+    """The types that an `!llvm.struct` is made of; None: it is none."""
+    if type.name != "llvm.struct":
+        return None
+    from xdsl.dialects.llvm import LLVMStructType  # noqa: PLC0415 - loaded by whoever has one
+
+    assert isinstance(type, LLVMStructType)
+    return type.types.data

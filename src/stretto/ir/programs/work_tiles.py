@@ -18,7 +18,7 @@ work of one block (`construct`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -39,6 +39,7 @@ from xdsl.utils.hints import isa
 from stretto.ir.dialect import NvTileas
 from stretto.ir.dialect.pipelined import WorkTileInfoOp
 from stretto.ir.dialect.transfers import AllocTensorOp
+from stretto.ir.dialect.types import struct_members
 from stretto.ir.loops.flow import around, constant_of
 from stretto.materialize.persistent import Persistent
 
@@ -129,12 +130,37 @@ def _widen_arrived(info: WorkTileInfoOp) -> None:
     narrow, arrived = info.counted_in, info.index
     block = info.parent_block()
     assert block is not None
-    type = TensorType(i64, [len(info.parts)])
-    wide = _defined("arith.extsi").create(operands=[arrived], result_types=[type])
-    wide.results[0].name_hint = arrived.name_hint
-    block.insert_op_before(wide, info)
-    info.operands[0] = wide.results[0]
+    if struct_members(arrived.type) is not None:
+        made = _wide_descriptor(arrived, info.members)
+    else:
+        type = TensorType(i64, [len(info.parts)])
+        made = [_defined("arith.extsi").create(operands=[arrived], result_types=[type])]
+    made[-1].results[0].name_hint = arrived.name_hint
+    block.insert_ops_before(made, info)
+    info.operands[0] = made[-1].results[0]
     _widen_info(info, narrow, {})
+
+
+def _wide_descriptor(arrived: SSAValue, members: Sequence[Attribute]) -> list[Operation]:
+    """The same descriptor, its coordinates of 64 bits; the validity stays what it is."""
+    from xdsl.dialects.llvm import (  # noqa: PLC0415 - only where there is a struct
+        ExtractValueOp,
+        InsertValueOp,
+        LLVMStructType,
+        UndefOp,
+    )
+
+    wide = LLVMStructType.from_type_list([*(i64 for _ in members[:-1]), members[-1]])
+    made: list[Operation] = [UndefOp(wide)]
+    for at, member in enumerate(members):
+        position = DenseArrayBase.from_list(i64, [at])
+        made.append(ExtractValueOp(position, arrived, member))
+        whole, taken = made[-2].results[0], made[-1].results[0]
+        if at < len(members) - 1:
+            made.append(arith.ExtSIOp(taken, i64))
+            taken = made[-1].results[0]
+        made.append(InsertValueOp(position, whole, taken))
+    return made
 
 
 def _widen_index(block: Block, narrow: Attribute) -> None:
