@@ -320,3 +320,48 @@ def test_steps_that_read_what_others_write_do_not_overlap(tmp_path: Path) -> Non
         found = stretto.simulate_kernel(path, inputs, machine="b200-pipes", mode=mode)
         assert found.success
         assert np.array_equal(found.arrays["p"], np.arange(9))
+
+
+_IN_PLACE = """module {
+  tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %c128 = arith.constant 128 : i32
+    %far = arith.constant dense<FAR> : tensor<128xi32>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %b = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    scf.for %i = %c0 to %c32 step %c1 : i32 {
+      %o = arith.muli %i, %c128 : i32
+      %s = tt.splat %o : i32 -> tensor<128xi32>
+      %at = arith.addi %s, %r : tensor<128xi32>
+      %to = arith.addi %at, %far : tensor<128xi32>
+      %x = tt.addptr %b, %at : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+      %v = tt.load %x : tensor<128x!tt.ptr<f32>>
+      %w = arith.addf %v, %v : tensor<128xf32>
+      %y = tt.addptr %b, %to : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+      tt.store %y, %w : tensor<128x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("far", "apart"), [(4096, True), (4095, False), (128, False)])
+def test_steps_overlap_where_loads_and_stores_are_bytes_apart(
+    tmp_path: Path, far: int, apart: bool
+) -> None:
+    """32 steps of 128 numbers are loaded: 0 to 4,095. Stores from 4,096 on never touch them."""
+    file = tmp_path / "k.ttir"
+    file.write_text(_IN_PLACE.replace("FAR", str(far)))
+    (loop,) = stretto.read(file, "h200")
+    assert loop.force_serial is not apart
+    assert (stretto.schedule(loop).stage_count > 1) is apart
+    array = np.random.default_rng(3).standard_normal(8192).astype(np.float32)
+    expected = array.copy()
+    for at in range(0, 4096, 128):
+        expected[at + far : at + far + 128] = 2 * expected[at : at + 128]
+    found = stretto.simulate_kernel(file, {"p": array}, (1,), "h200")
+    assert found.success, found.to_text()
+    assert np.array_equal(found.arrays["p"], expected, equal_nan=True)

@@ -120,6 +120,10 @@ class Accesses:
             memory_range=reached and (reached[0] * bytes, (reached[1] + 1) * bytes - 1),
         )
 
+    def touched(self, operation: Operation) -> tuple[int, int] | None:
+        """The first and the last byte of its array that an operation by addresses may touch."""
+        return self.through_pointers(operation.operands[0]).memory_range
+
     def _reached(self, addresses: Value) -> tuple[int, int] | None:
         """The least and the greatest element from the parameter on that addresses go back to."""
         low = high = 0

@@ -2,13 +2,15 @@
 
 store p[i + 1];  (next step) load p[i + 1]      one array, two operations: kept in order
 
+store p[i];  load p[i + 4096], i < 4096         bytes apart: steps may overlap
+
 Arrays that come in by different parameters are different arrays. Of an address that is computed
 from a number, or read from memory, nothing is known: it may lead anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from stretto.kernel.tree import Kernel, Operation, Value, carried_from, root_of
 
@@ -19,10 +21,19 @@ _ADDED = ("add", "fadd", "max", "min", "umax", "umin", "and", "or", "xor")
 """Kinds of read-modify-write whose order does not matter among themselves."""
 
 
+Range = tuple[int, int]
+"""First and last byte of an array."""
+
+
 def conflict(
-    loop: Operation, makers: Mapping[Value, Operation]
+    loop: Operation,
+    makers: Mapping[Value, Operation],
+    touched: Callable[[Operation], Range | None],
 ) -> tuple[Operation, Operation] | None:
-    """Two operations of a loop that may touch the same element, of which one writes it."""
+    """Two operations of a loop that may touch the same element, of which one writes it.
+
+    `touched`: what of its array an operation touches in all steps together, where that is known.
+    """
     touching = [op for op in loop.walk() if op.name in (*_LOADS, *_STORES, *_BOTH)]
     carried = carried_from(loop.walk())
     roots = {op: root_of(op.operands[0], makers, carried, _through) for op in touching}
@@ -33,7 +44,9 @@ def conflict(
             if _commute(first, second):
                 continue
             one, other = roots[first], roots[second]
-            if one is None or other is None or one is other:
+            if one is None or other is None:
+                return first, second
+            if one is other and not _apart(touched(first), touched(second)):
                 return first, second
     return None
 
@@ -51,6 +64,12 @@ def written(kernel: Kernel) -> tuple[str, ...]:
     found = {names.get(root, "") if root is not None else "" for root in roots}
     everything = dict.fromkeys(names.values())
     return tuple(name for name in everything if "" in found or name in found)
+
+
+def _apart(first: Range | None, second: Range | None) -> bool:
+    if first is None or second is None:
+        return False
+    return first[1] < second[0] or second[1] < first[0]
 
 
 def _commute(first: Operation, second: Operation) -> bool:
