@@ -95,6 +95,50 @@ def test_the_window_that_is_named_is_illegal() -> None:
     assert seen > 10
 
 
+def test_beyond_them_the_seats_that_are_left_say_it() -> None:
+    """Naively: who is named has no legal start beside those that hold what it wants."""
+    seen = 0
+    for loop, machine in LOOPS:
+        for stuck in stuck_at(loop, machine):
+            (_, told) = explained(
+                (stuck.refusal(WORK), Refusal(0, "again")),
+                {stuck.refusal(WORK): stuck, Refusal(0, "again"): stuck},
+                Options().deadline,
+            )
+            assert told == stuck.worked_out(), "few enough"
+            told = stuck.nearby()
+            assert told == stuck.nearby()
+            assert told.op
+            if told.limit == WORK:
+                assert "was free by then" in told.reason or not told.window
+                continue
+            assert told.window is not None
+            low, high = told.window
+            if told.limit in ("dependence", "group", "depth"):
+                assert low > high
+                continue
+            seen += 1
+            assert told.rows
+            held = _as_left(stuck, told.op)
+            vector = held.problem.vectors[held.problem.index[told.op]]
+            assert all(not naively_fits(held, vector, start) for start in range(low, high + 1))
+    assert seen > 5
+
+
+def _as_left(stuck: Stuck, last: str) -> Partial:
+    """The seats as they are left, with those that are free for who comes before the last."""
+    held = stuck.partial
+    for i in dict.fromkeys((stuck.op, *held.problem.graph.order)):
+        if held.problem.names[i] == last:
+            return held
+        if held.starts[i] is None:
+            low, high = held.window(i)
+            vector = held.problem.vectors[i]
+            starts = range(low, min(high, low + held.ii - 1) + 1)
+            held.move(i, next(s for s in starts if naively_fits(held, vector, s)), stuck.rung)
+    raise AssertionError(last)
+
+
 def test_reasons_are_worked_out_while_there_is_time_and_few_enough() -> None:
     stuck = [one for loop, machine in LOOPS for one in stuck_at(loop, machine)]
     assert stuck

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from stretto.machine import SPACES
 from stretto.problem.registers import RULE
 from stretto.resources import has_row_words
-from stretto.resources.table import Conflict
+from stretto.resources.table import Conflict, ReservationTable
 from stretto.solution import Refusal
 
 if TYPE_CHECKING:
@@ -48,16 +48,21 @@ class Attempt:
 
 
 def refusal_for(
-    partial: Partial, i: int, rung: str, window: tuple[int, int] | None = None
+    partial: Partial,
+    i: int,
+    rung: str,
+    window: tuple[int, int] | None = None,
+    table: ReservationTable | None = None,
 ) -> Refusal:
     """Why an operation that is not seated finds no seat beside those that are.
 
-    `window`: where it was sought, if narrower than its seated neighbours leave it.
+    `window`: where it was sought, if narrower than its seated neighbours leave it. `table`: what
+    they hold of what it wants, for whoever has it already.
     """
     problem, ii = partial.problem, partial.ii
     low, high = partial.window(i) if window is None else window
     group = problem.group[i]
-    conflicts = _conflicts(partial, i, low, high)
+    conflicts = _conflicts(partial, i, low, high, table)
     if conflicts:
         reason = str(conflicts[0])
         limit = _limit(conflicts[0])
@@ -101,14 +106,16 @@ def overflow_refusal(ii: int, reason: str, rung: str) -> Refusal:
     return Refusal(ii, reason, rung=rung, limit=first if first in (*SPACES, RULE) else "order")
 
 
-def _conflicts(partial: Partial, i: int, low: int, high: int) -> list[Conflict]:
+def _conflicts(
+    partial: Partial, i: int, low: int, high: int, table: ReservationTable | None
+) -> list[Conflict]:
     """Conflicts at some starts of the window; none if it is empty or there is a seat in it."""
     problem = partial.problem
     vector = problem.vectors[i]
     high = min(high, low + partial.ii - 1)
     if high < low:
         return []
-    table = partial.beside(i)
+    table = table or partial.beside(i)
     if table.earliest(vector, low, high) is not None:
         return []
     step = max(1, (high - low + 1) // _SAMPLES)

@@ -26,7 +26,10 @@ TIME, WORK = "time limit", "work"
 """What ended an attempt that is not looked into: `Refusal.limit` says it."""
 _ENDED = {TIME: "the time limit came", WORK: "the work allowed was spent"}
 EXPLAINED = 4_000
-"""Seats that working out the refusals of one loop may take: those of 40 IIs of 100 operations."""
+"""Seats that working out the refusals of one loop may take: those of 40 IIs of 100 operations.
+What is refused beyond is looked at beside the seats as they are left."""
+TRIED = 4
+"""Operations that get a seat there, until one finds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,33 @@ class Stuck:
             too_much = overflow(problem, ii, whole.whole())
         return overflow_refusal(ii, too_much, rung) if too_much else self.bare
 
+    def nearby(self) -> Refusal:
+        """The same beside the seats as they are left, which need not agree with each other.
+
+        Only those that hold what an operation wants are laid out: a tenth of the work on large
+        loops.
+        """
+        held, free = self.partial, list[int]()
+        for i in dict.fromkeys(self._order):
+            if held.starts[i] is not None:
+                continue
+            low, high = held.window(i)
+            if low > high:
+                return refusal_for(held, i, self.rung)
+            if len(free) == TRIED:
+                break
+            table, wanted = held.beside(i), self.core.problem.vectors[i]
+            seat = table.earliest(wanted, low, min(high, low + self.ii - 1))
+            if seat is None:
+                return refusal_for(held, i, self.rung, table=table)
+            held.move(i, seat, self.rung)
+            free.append(seat)
+        bare = self.bare
+        if not free:
+            return bare
+        others = f", and so {len(free) - 1} others found theirs" if len(free) > 1 else ""
+        return replace(bare, reason=f"{bare.reason}; start {free[0]} was free by then{others}")
+
     @property
     def bare(self) -> Refusal:
         """Who had no seat when the work was spent, and the window that the others left it."""
@@ -114,5 +144,5 @@ def explained(
             told.append(refusal)
             continue
         seats -= one.core.problem.size
-        told.append(one.worked_out() if seats > 0 or not told else one.bare)
+        told.append(one.worked_out() if seats > 0 or not told else one.nearby())
     return tuple(told)
