@@ -6,17 +6,22 @@
 No GPU is needed. A kernel that spills registers, or of which ptxas says that it serialized products
 (C7510 and its neighbours), fails, but for those of `EXCUSED`. So does one whose shared memory, by
 the compiler's own figure, is more than there is, more than we say, or less by more than `SPARE`.
+
+    python compile.py --golden            emits only; compares with golden/KERNEL.gluon
+    python compile.py --golden --update   rewrites those; measure on a GPU what changes
 """
 
 # ruff: noqa: T201
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
+from difflib import unified_diff
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -34,6 +39,8 @@ from exchanging_kernels import BATCHED, TURNED
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ORDINARY = ROOT / "tests" / "ttir" / "ordinary"
+GOLDEN = Path(__file__).parent / "golden"
+"""The source of each kernel, as it was measured."""
 WORKERS = 2
 EXCUSED = {
     "cutile-attention_backward": (56, "five products of 128 columns share the registers"),
@@ -122,6 +129,41 @@ def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder
     return name
 
 
+def compared(
+    update: bool, folder: Path, kernel: tuple[str, Path, str, EmitMode | None]
+) -> tuple[str, str]:
+    """A kernel's name, and how its source differs from the golden one; nothing if it does not."""
+    name = written(*kernel, folder)
+    golden, made = GOLDEN / f"{name}.gluon", (folder / f"{name}.py").read_text(encoding="utf-8")
+    if update:
+        golden.write_text(made, encoding="utf-8")
+    return name, differing(name, made)
+
+
+def differing(name: str, made: str) -> str:
+    """How a source differs from the golden one; nothing if it does not."""
+    golden = GOLDEN / f"{name}.gluon"
+    if not golden.exists():
+        return f"{golden.name} is missing"
+    lines = golden.read_text(encoding="utf-8").splitlines(), made.splitlines()
+    return "\n".join(unified_diff(*lines, f"golden {name}", name, n=1, lineterm=""))
+
+
+def all_compared(update: bool) -> int:
+    """How many sources differ from the golden ones, each printed as a diff."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as text, Pool(WORKERS) as pool:
+        folder = Path(text)
+        every = asked(folder)
+        for name, diff in pool.imap_unordered(partial(compared, update, folder), every):
+            failed += bool(diff)
+            print(diff or f"{name}: ok", flush=True)
+        stale = {file.stem for file in GOLDEN.glob("*.gluon")} - {name for name, *_ in every}
+    for name in sorted(stale):
+        print(f"golden/{name}.gluon: no such kernel")
+    return failed + len(stale)
+
+
 def compiled(python: str, name: str, folder: Path) -> dict[str, Any]:
     """What the compiler says of one."""
     command = [python, str(Path(__file__).parent / "cubin.py"), str(folder / name)]
@@ -129,7 +171,9 @@ def compiled(python: str, name: str, folder: Path) -> dict[str, Any]:
     if done.returncode:
         return {"name": name, "error": done.stderr.strip().splitlines()[-1]}
     told = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    return {**json.loads(done.stdout.splitlines()[-1]), "said": told["smem"], "room": told["room"]}
+    diff = differing(name, (folder / f"{name}.py").read_text(encoding="utf-8"))
+    more = {"said": told["smem"], "room": told["room"], "diff": diff}
+    return {**json.loads(done.stdout.splitlines()[-1]), **more}
 
 
 def written_and_compiled(
@@ -145,6 +189,8 @@ def wrong(found: dict[str, Any]) -> str:
         return str(found["error"])
     most, why = EXCUSED.get(found["name"], (0, ""))
     spilled, told = found["spilled"], [*found["remarks"]]
+    if found["diff"]:
+        told.append(f"the source is not the golden one:\n{found['diff']}\n")
     if spilled > most:
         told.append(f"spills {spilled} bytes" + (f", excused are {most}: {why}" if why else ""))
     if why and not spilled:
@@ -198,4 +244,13 @@ def main(python: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(1 if main(sys.argv[1]) else 0)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("python", nargs="?", help="an interpreter that has Triton")
+    parser.add_argument("--golden", action="store_true", help="compare sources, compile nothing")
+    parser.add_argument("--update", action="store_true", help="with --golden: rewrite them")
+    said = parser.parse_args()
+    if not said.golden and said.python is None:
+        parser.error("an interpreter that has Triton is needed, or --golden")
+    sys.exit(1 if (all_compared(said.update) if said.golden else main(said.python)) else 0)
