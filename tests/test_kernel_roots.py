@@ -45,6 +45,22 @@ def test_a_circle_leads_nowhere() -> None:
     assert root_of(one, {}, {one: other, other: one}, first_operand) is None
 
 
+def anything(_: Operation) -> None:
+    """Nobody knows which bytes an operation touches."""
+
+
+def test_bytes_that_are_apart_are_in_nobodys_way() -> None:
+    array = Value(I32, "array")
+    load = Operation("tile.load", (array,), (Value(I32),))
+    store = Operation("tile.store", (array, load.result), ())
+    loop = loop_of(load, store, begins=array, argument=Value(I32), ends=array)
+    makers = {load.result: load}
+    assert conflict(loop, makers, {load: (0, 63), store: (64, 127)}.get) is None
+    assert conflict(loop, makers, {load: (64, 127), store: (0, 63)}.get) is None
+    assert conflict(loop, makers, {load: (0, 64), store: (64, 127)}.get) == (load, store)
+    assert conflict(loop, makers, {load: (0, 63)}.get) == (load, store)
+
+
 def test_a_loop_that_walks_two_arrays_reads_nothing_that_it_writes() -> None:
     read, written, carried = Value(I32, "read"), Value(I32, "written"), Value(I32)
     on = moved(carried)
@@ -53,6 +69,6 @@ def test_a_loop_that_walks_two_arrays_reads_nothing_that_it_writes() -> None:
     inside = (load, store, on)
     makers = {on.result: on, load.result: load}
     apart = loop_of(*inside, begins=written, argument=carried, ends=on.result)
-    assert conflict(apart, makers) is None
+    assert conflict(apart, makers, anything) is None
     same = loop_of(*inside, begins=read, argument=carried, ends=on.result)
-    assert conflict(same, makers) == (load, store)
+    assert conflict(same, makers, anything) == (load, store)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from stretto.ir.dialect.types import buffer_of
 from stretto.ir.kernels.functions import KernelInModule
@@ -125,7 +125,10 @@ class _Wirer:
 
     def _wire(self, value: SSAValue, operands: tuple[Operand, ...]) -> Wire:
         # What never changes needs no pipe; the loop may know it by the name of what it views.
-        fixed = buffer_of(value.type) == GLOBAL or not inside(value, self._item.for_op.body.block)
+        within = inside(value, self._item.for_op.body.block)
+        fixed = buffer_of(value.type) == GLOBAL or not within
+        if fixed and within and isinstance(value, OpResult):
+            raise UnreadableError(value.op, "it makes a view anew in each step")
         flow = None if fixed else self._flow.source_of(value)
         called = None if flow is None else self._item.values.get(flow[0])
         if flow is None or called is None or Operand(called, flow[1]) not in operands:
