@@ -45,6 +45,7 @@ from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import ONE_CONSUMER, partition
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
+from stretto.kernel.wiring import LoopWiring
 from stretto.kinds import checked
 from stretto.loop import Loop, LoopError
 from stretto.machine import Machine, load_machine
@@ -57,7 +58,6 @@ from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared, prepare
-from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.solution import counted
 from stretto.solve.scheduling import lifted
 from stretto.verify import verify as violations_of

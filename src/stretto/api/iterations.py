@@ -23,9 +23,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from stretto.kernel import Operation
+from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Dependence, Loop, Op
 from stretto.ops.opcodes import opcode
-from stretto.simulate.kernels.wiring import LoopWiring
 
 LONG = 2
 """Times a wait and the reduction behind it that a product takes at least to be waited for there."""

@@ -47,10 +47,10 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
+from stretto.kernel.wiring import Accumulated, Outer, Taken
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.layouts import Layout, factor
-from stretto.simulate.kernels.wiring import Accumulated, Outer, Taken
 
 HELD_BITS = 16
 HELD_BY = 256

@@ -25,11 +25,11 @@ from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import DESCRIPTOR, GATHER, SCATTER, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
+from stretto.kernel.wiring import LoopWiring
 from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING, TENSOR
-from stretto.simulate.kernels.wiring import LoopWiring
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8

@@ -17,9 +17,9 @@ from stretto.emit.gluon.layouts import Layouts
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
+from stretto.kernel.wiring import LoopWiring
 from stretto.ops.opcodes import opcode
 from stretto.program.layouts import THREADS, Product, Slice
-from stretto.simulate.kernels.wiring import LoopWiring
 
 LANES = 4
 """Lanes of a warp whose columns of a product's tile differ; the others hold the same columns."""

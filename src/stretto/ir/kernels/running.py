@@ -18,8 +18,8 @@ from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.loops.flow import UnreadableError
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, tree
+from stretto.kernel.wiring import LoopWiring
 from stretto.machine import Machine
-from stretto.simulate.kernels.wiring import LoopWiring
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,7 @@ from stretto.ir.loops.flow import (
 )
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer
-from stretto.loop import Operand
-from stretto.ops.spaces import GLOBAL
-from stretto.simulate.kernels.wiring import (
+from stretto.kernel.wiring import (
     Accumulated,
     Enclosed,
     Held,
@@ -36,6 +34,8 @@ from stretto.simulate.kernels.wiring import (
     Unread,
     Wire,
 )
+from stretto.loop import Operand
+from stretto.ops.spaces import GLOBAL
 
 
 def wired(kernel: KernelInModule, item: LoopInModule) -> tuple[tree.Operation, LoopWiring]:

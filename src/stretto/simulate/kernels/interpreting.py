@@ -17,6 +17,7 @@ from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, View
+from stretto.kernel.wiring import LoopWiring
 from stretto.materialize import Program
 from stretto.ops.opcodes import opcode
 from stretto.simulate.execution import run_program
@@ -24,7 +25,6 @@ from stretto.simulate.kernels.arrays import Array, fitted
 from stretto.simulate.kernels.evaluating import Evaluator
 from stretto.simulate.kernels.memory import Address, BufferRef, Cell, Heap, TensorView
 from stretto.simulate.kernels.pipelining import LoopDomain
-from stretto.simulate.kernels.wiring import LoopWiring
 from stretto.simulate.outcome import Finding
 
 Inputs = Mapping[str, Any]

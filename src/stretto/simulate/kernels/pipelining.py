@@ -13,12 +13,12 @@ import numpy as np
 
 from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Scalar
+from stretto.kernel.wiring import Accumulated, Held, LoopWiring, Outer, Taken
 from stretto.loop import Op
 from stretto.simulate.domains import BEFORE, Datum, Trace
 from stretto.simulate.kernels.arrays import fitted
 from stretto.simulate.kernels.evaluating import Evaluator
 from stretto.simulate.kernels.memory import BufferRef, Cell
-from stretto.simulate.kernels.wiring import Accumulated, Held, LoopWiring, Outer, Taken
 
 Enclosing = Callable[[Operation, Mapping[Value, Any]], Sequence[Any]]
 """Runs control flow on the values that it takes; what it makes."""
