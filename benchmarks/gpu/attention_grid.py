@@ -1,7 +1,7 @@
 """Attention forward over the whole grid of sizes, beside cuDNN, FlashAttention 3 and stock Triton.
 
     python benchmarks/gpu/kernels.py build/gpu/kernels 'forward_d*_128*'       (anywhere)
-    python benchmarks/gpu/attention_grid.py build/gpu/kernels -o grid.json     (on the GPU; six minutes)
+    python benchmarks/gpu/attention_grid.py build/gpu/kernels -o grid.json     (on a GPU; 6 min)
     python benchmarks/gpu/attention_chart.py grid.json                         (anywhere: the chart)
 
 16,384 tokens in all, hidden size 2,048, fp16. Every kernel is first held against cuDNN's answer in
@@ -98,8 +98,9 @@ def flash_attention_3(path):
 def runs_of(problem, kernel, operator):
     """What is compared: name to a call, and to the tensor that it leaves its answer in."""
     import torch
-    from attention_forward import attention_forward
     from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    from attention_forward import attention_forward
 
     d, length, causal = problem.d, problem.length, problem.causal
     batch, heads = TOKENS // length, HIDDEN // d
@@ -271,9 +272,8 @@ def main():
     meter.close()
     ratios = [ratio(row) for row in rows]
     mean = math.exp(statistics.fmean(math.log(r) for r in ratios))
-    print(
-        f"Stretto / the better of the others: {min(ratios):.2f} to {max(ratios):.2f}, mean {mean:.3f}"
-    )
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    print(f"Stretto / the better of the others: {spread}, mean {mean:.3f}")
 
 
 def ratio(row):
