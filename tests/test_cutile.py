@@ -23,6 +23,7 @@ from stretto.ir.kernels.loops import lowered_module
 from stretto.ir.loops import read_loops
 from stretto.ir.parsing import Parsed, verify_module
 from stretto.kernel import Kernel, KernelError, Operation, Region, Scalar, Value
+from stretto.kernel.configuration import DEFAULT
 from stretto.machine import load_machine
 from test_tileir import mutated
 
@@ -233,9 +234,9 @@ def test_without_cutile_python_kernels_are_refused_with_what_to_do() -> None:
 def test_the_examples_have_loops_on_both_machines(file: Path, machine: str) -> None:
     loops = stretto.read(file, machine).loops
     assert loops
-    text, _ = write_kernels((kernel_of(file),), load_machine(machine))
+    text, _ = write_kernels((kernel_of(file),), load_machine(machine), DEFAULT)
     assert f"func.func @{file.stem}(" in text
-    again, _ = read_kernels(str(file), (kernel_of(file),), load_machine(machine))
+    again, _ = read_kernels(str(file), (kernel_of(file),), load_machine(machine), DEFAULT)
     assert [loop.name for loop in again] == [loop.name for loop in loops]
 
 

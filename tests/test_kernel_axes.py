@@ -11,7 +11,7 @@ import pytest
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Builder, Kernel, Location, Parameter, Region, Scalar, Tile, Value
 from stretto.kernel.axes import Axis, analyse
-from stretto.kernel.lowering import lower
+from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
 from stretto.simulate.kernels.arrays import Array
 from stretto.simulate.kernels.evaluating import Evaluator

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
-from stretto.api.kernels import before_lowering, is_kernel, kernels_of, machine_of
+from stretto.api.kernels import is_kernel, kernels_of, machine_of
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -40,9 +40,10 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.configuration import Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
-from stretto.kernel.partition import ONE_CONSUMER, partition
+from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
 from stretto.kernel.wiring import LoopWiring
@@ -575,7 +576,7 @@ class Emitter:
         """The kernel, split between consumers and lowered."""
         if consumers not in self._ready:
             agents = self.machine.replicas_of_products(consumers)
-            ready = self._given.ready(agents)
+            ready = self._given.ready(consumers)
             warps = _workers(ready, self.machine, agents, self.mode, ())[0].warps
             known = self._given.schedules  # legal as they were told, without scratch
             loops = tuple(
@@ -796,9 +797,9 @@ class _Tiles:
         most = self.machine.agents_of_products().replicas
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
-    def ready(self, agents: Sequence[str]) -> RunnableKernel:
-        split = partition(before_lowering(self.kernel), agents)
-        (ready,) = runnable_kernels(self.kernel.location.file, (split,), self.machine)
+    def ready(self, consumers: int) -> RunnableKernel:
+        file, wanted = self.kernel.location.file, Configuration(consumers)
+        (ready,) = runnable_kernels(file, (self.kernel,), self.machine, wanted)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
 
@@ -830,7 +831,7 @@ class _Lowered:
             raise DocumentError(self.file, "", told, hint)
         return (1,) if mode == "unspecialized" else (split,)
 
-    def ready(self, _: Sequence[str]) -> RunnableKernel:
+    def ready(self, _: int) -> RunnableKernel:
         return self.kernel
 
 

@@ -20,6 +20,7 @@ from stretto.files import read_text
 from stretto.frontends import Source, is_ttir
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
+from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
@@ -80,11 +81,14 @@ def choice_of(file: str, kernel: Kernel) -> Choice:
 
 
 def kernel_source(
-    file: str, kernels: Sequence[Kernel], machine: Machine | str | None = None
+    file: str,
+    kernels: Sequence[Kernel],
+    machine: Machine | str | None = None,
+    configuration: Configuration = DEFAULT,
 ) -> Source:
     """The loops of kernels, lowered for a machine, which they name from then on."""
     target, why = machine_of(file, kernels[0], machine)
-    loops, notes = read_kernels(file, kernels, target)
+    loops, notes = read_kernels(file, kernels, target, configuration)
     named = machine if isinstance(machine, str) else target.name
     told = why if assumed(why) else ""
     loops = tuple(replace(loop, machine=named, machine_why=told) for loop in loops)
@@ -92,15 +96,6 @@ def kernel_source(
         why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
         raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
-
-
-def before_lowering(kernel: Kernel) -> Kernel:
-    """A kernel of tiles as it is split and lowered for a machine with agents."""
-    from stretto.kernel.contracting import with_contracted_sums  # noqa: PLC0415 - few have agents
-    from stretto.kernel.padding import with_zeros_outside  # noqa: PLC0415
-    from stretto.kernel.reshaping import with_reshapes_last  # noqa: PLC0415
-
-    return with_contracted_sums(with_reshapes_last(with_zeros_outside(kernel)))
 
 
 @checked
@@ -153,14 +148,7 @@ def imported(
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
         kernels = kernels_of(file, text)
     target, why = machine_of(file, kernels[0], machine)
-    if target.agents:
-        kernels = tuple(map(before_lowering, kernels))
-    if consumers != 1:
-        from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
-
-        agents = target.replicas_of_products(consumers)
-        kernels = tuple(partition(one, agents) for one in kernels)
-    text, notes = write_kernels(kernels, target)
+    text, notes = write_kernels(kernels, target, Configuration(consumers))
     told = assumption(target.name, why, target.unit)
     return ImportedKernel(text, (*([told] if told else []), *notes), target.name, why)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from stretto.ir.passes.published import PublishedLoop
     from stretto.kernel import Kernel
+    from stretto.kernel.configuration import Configuration
     from stretto.loop import Loop, Note
     from stretto.machine import Machine
     from stretto.materialize import Program
@@ -54,22 +55,24 @@ def read_mlir(
 
 
 def read_kernels(
-    file: str, kernels: Sequence[Kernel], machine: Machine
+    file: str, kernels: Sequence[Kernel], machine: Machine, configuration: Configuration
 ) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
     """The loops of whole kernels, lowered for a machine, and what is worth saying about them."""
     starting.load(_PARSING, "stretto.ir.kernels.loops")
     from stretto.ir.kernels.loops import kernel_loops  # noqa: PLC0415
 
-    return kernel_loops(file, kernels, machine)
+    return kernel_loops(file, kernels, machine, configuration)
 
 
-def write_kernels(kernels: Sequence[Kernel], machine: Machine) -> tuple[str, tuple[str, ...]]:
+def write_kernels(
+    kernels: Sequence[Kernel], machine: Machine, configuration: Configuration
+) -> tuple[str, tuple[str, ...]]:
     """Whole kernels as MLIR text, lowered for a machine, and what is worth saying about them."""
     starting.load(_PARSING, "stretto.ir.kernels.loops")
     from stretto.ir.kernels.loops import lowered_module  # noqa: PLC0415
     from stretto.ir.loops.writer import print_module  # noqa: PLC0415
 
-    module, notes = lowered_module(kernels, machine)
+    module, notes = lowered_module(kernels, machine, configuration)
     return print_module(module), notes
 
 

@@ -161,6 +161,14 @@ class Kernel:
         yield from self.body.walk()
 
 
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel that a pass made, and what is worth saying about it."""
+
+    kernel: Kernel
+    notes: tuple[tuple[Location, str], ...] = ()
+
+
 def carried_from(operations: Iterable[Operation]) -> dict[Value, Value]:
     """What each carried argument of the loops among some operations begins with."""
     found: dict[Value, Value] = {}

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from stretto.api import misgiven
-from stretto.api.kernels import choice_of
+from stretto.api.kernels import choice_of, kernel_source
 from stretto.api.read_write import chosen, read
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.frontends import Source
 from stretto.kernel import Kernel
+from stretto.kernel.configuration import Configuration as KernelConfiguration
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, chosen_for_loop
@@ -73,7 +74,8 @@ class Subject:
         found = self._found(dict(configuration.arguments))
         if isinstance(found, Kernel):
             target, why = self._target(found, configuration, machine)
-            source = read(_split(found, configuration.consumers, target), target)
+            asked = KernelConfiguration(configuration.consumers or 1)
+            source = kernel_source(found.location.file, (found,), target, asked)
             one, notes = _counting(chosen(source, self.loop))
             return Made(_with_rings(one, configuration), target, why, notes)
         if configuration.consumers is not None:
@@ -188,14 +190,6 @@ def _kernel_input(file: str) -> Kernel | None:
         return None
     kernels = kernels_of(called, text)
     return kernels[0] if len(kernels) == 1 else None
-
-
-def _split(kernel: Kernel, consumers: int | None, machine: Machine) -> Kernel:
-    if consumers is None or consumers == 1:
-        return kernel
-    from stretto.kernel.partition import partition  # noqa: PLC0415 - few are split
-
-    return partition(kernel, machine.replicas_of_products(consumers))
 
 
 def _counting(source: Source) -> tuple[Loop, tuple[str, ...]]:

@@ -14,17 +14,20 @@ from stretto.ir.kernels.writing import kernel_module
 from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.parsing import Parsed, verify_module
 from stretto.kernel import Kernel, KernelError, Location
-from stretto.kernel.lowering import lower
+from stretto.kernel.configuration import DEFAULT, Configuration
+from stretto.kernel.pipeline import lower
 from stretto.loop import Loop, Note, Place
 from stretto.machine import Machine
 
 
-def lowered_module(kernels: Sequence[Kernel], machine: Machine) -> tuple[ModuleOp, tuple[str, ...]]:
+def lowered_module(
+    kernels: Sequence[Kernel], machine: Machine, configuration: Configuration = DEFAULT
+) -> tuple[ModuleOp, tuple[str, ...]]:
     """Kernels in nv_tileas for a machine, in one module, and what is worth saying of them."""
     functions: list[ModuleOp] = []
     notes: list[str] = []
     for kernel in kernels:
-        lowered = lower(kernel, machine)
+        lowered = lower(kernel, machine, configuration)
         try:
             functions.append(kernel_module(lowered.kernel))
         except VerifyException as error:
@@ -40,10 +43,10 @@ def lowered_module(kernels: Sequence[Kernel], machine: Machine) -> tuple[ModuleO
 
 
 def verified_module(
-    file: str, kernels: Sequence[Kernel], machine: Machine
+    file: str, kernels: Sequence[Kernel], machine: Machine, configuration: Configuration = DEFAULT
 ) -> tuple[Parsed, tuple[str, ...]]:
     """The same, verified: KernelError where what a kernel becomes would be no module."""
-    module, notes = lowered_module(kernels, machine)
+    module, notes = lowered_module(kernels, machine, configuration)
     parsed = Parsed.of_module(module, file)
     for fault in verify_module(parsed):
         place = Location(fault.file, fault.line, fault.column)
@@ -56,10 +59,10 @@ def _unlowered(place: Location, machine: Machine, why: str) -> KernelError:
 
 
 def kernel_loops(
-    file: str, kernels: Sequence[Kernel], machine: Machine
+    file: str, kernels: Sequence[Kernel], machine: Machine, configuration: Configuration = DEFAULT
 ) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
     """The loops of kernels on a machine, and what is worth saying about them."""
-    parsed, notes = verified_module(file, kernels, machine)
+    parsed, notes = verified_module(file, kernels, machine, configuration)
     found = schedulable(parsed, read_loops(parsed, machine, regions=False))
     told = [Note(Place(), note) for note in notes]
     told += [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]

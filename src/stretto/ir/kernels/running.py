@@ -18,6 +18,7 @@ from stretto.ir.loops import read_loops, schedulable
 from stretto.ir.loops.flow import UnreadableError
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, tree
+from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.wiring import LoopWiring
 from stretto.machine import Machine
 
@@ -73,8 +74,8 @@ def runnable_text(file: str, text: str, machine: Machine | None) -> tuple[Runnab
 
 
 def runnable_kernels(
-    file: str, kernels: Sequence[Kernel], machine: Machine
+    file: str, kernels: Sequence[Kernel], machine: Machine, configuration: Configuration = DEFAULT
 ) -> tuple[RunnableKernel, ...]:
     """Kernels of a front end, lowered for a machine."""
-    parsed, _ = verified_module(file, kernels, machine)
+    parsed, _ = verified_module(file, kernels, machine, configuration)
     return runnable(parsed, machine)

@@ -8,6 +8,6 @@ A value lives where its maker puts it, and is brought to where it is wanted: int
 arithmetic, into the memories that the machine's product takes its factors from. Nothing is dropped.
 """
 
-from stretto.kernel.lowering.lower import lower
+from stretto.kernel.lowering.lower import in_nv_tileas
 
-__all__ = ["lower"]
+__all__ = ["in_nv_tileas"]

@@ -14,12 +14,12 @@ nothing is written. Branches of other loops stay, unless they touch no memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stretto.kernel.building import Builder
 from stretto.kernel.lowering.work_tiles import LOOPS, has_loop_inside
 from stretto.kernel.lowering.written import AND, OR, SELECT, XOR
-from stretto.kernel.tree import Kernel, Location, Operation, Region, Value
+from stretto.kernel.tree import Kernel, Location, Lowered, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile, Token, Type, View, like
 
 _BIT = Scalar("i1")
@@ -32,21 +32,13 @@ _ELSEWHERE = (*_MASK, *_OUTSIDE, *_CLAIMS, "tile.view_load", "tile.view_gather",
 """Operations for whose sake a branch of an outer loop is worth keeping."""
 
 
-@dataclass(frozen=True, slots=True)
-class Straightened:
-    """A kernel whose innermost loops have no branches, and what is worth saying about it."""
-
-    kernel: Kernel
-    notes: tuple[tuple[Location, str], ...] = ()
-
-
-def straightened(kernel: Kernel) -> Straightened:
+def straightened(kernel: Kernel) -> Lowered:
     """The kernel without branches in its innermost loops."""
     if not any(op.name == "scf.if" for op in kernel.walk()):
-        return Straightened(kernel)
+        return Lowered(kernel)
     straight = _Straightening(kernel.location)
     straight.inside(kernel.body, None, innermost=False)
-    return Straightened(replace(kernel, body=straight.out.finish()), tuple(straight.notes))
+    return Lowered(replace(kernel, body=straight.out.finish()), tuple(straight.notes))
 
 
 class _Straightening:

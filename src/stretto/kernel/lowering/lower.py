@@ -7,21 +7,18 @@ memory that the product takes it from, and a sum that is carried round a loop st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stretto.kernel.accesses import Accesses, told
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
-from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying
-from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.uses import Uses
-from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
     ALLOCATE,
@@ -49,7 +46,15 @@ from stretto.kernel.lowering.written import (
     VIEW,
     WORK_TILE,
 )
-from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Region, Value
+from stretto.kernel.tree import (
+    Attribute,
+    Kernel,
+    Location,
+    Lowered,
+    Operation,
+    Region,
+    Value,
+)
 from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, element_of, like
 from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS, SPACES, STAGING
@@ -58,19 +63,9 @@ NARROW_BITS = 8
 """Of elements that no wait for a product keeps in registers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A kernel in nv_tileas, and what is worth saying about it."""
-
-    kernel: Kernel
-    notes: tuple[tuple[Location, str], ...] = ()
-
-
-def lower(kernel: Kernel, machine: Machine) -> Lowered:
-    """A kernel for a machine; KernelError, at the user's place, where something has no lowering."""
-    straight = straightened(with_counted_offsets(with_whole_views(kernel)))
-    lowered = _Lowering(straight.kernel, machine).lower()
-    return replace(lowered, notes=(*straight.notes, *lowered.notes))
+def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
+    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering."""
+    return _Lowering(kernel, machine).lower()
 
 
 class _Lowering:

@@ -1,0 +1,58 @@
+"""The one list of passes, from a front end's kernel to nv_tileas on a machine.
+
+    tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
+        zeros outside ─ reshapes last ─ contracted sums    for machines that say who issues what
+        partition                                          rows split between consumers
+        whole views ─ counted offsets ─ straightened       for all
+        in nv_tileas                                       buffers, copies, products, waits
+    async.tiled_tma_load, async.wgmma, ...
+
+Every command and every launch goes through it, so that all of them speak of the same loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from stretto.kernel.configuration import DEFAULT, Configuration
+from stretto.kernel.contracting import with_contracted_sums
+from stretto.kernel.lowering import in_nv_tileas
+from stretto.kernel.lowering.branches import straightened
+from stretto.kernel.lowering.offsets import with_counted_offsets
+from stretto.kernel.lowering.views import with_whole_views
+from stretto.kernel.padding import with_zeros_outside
+from stretto.kernel.partition import partition
+from stretto.kernel.reshaping import with_reshapes_last
+from stretto.kernel.tree import Kernel, Lowered
+from stretto.machine import Machine
+
+Pass = Callable[[Kernel], Kernel | Lowered]
+"""A kernel made into another; `Lowered` where something is worth saying of it."""
+
+
+def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
+    """What a kernel goes through, in order."""
+    if machine.agents:
+        yield with_zeros_outside
+        yield with_reshapes_last
+        yield with_contracted_sums
+    if configuration.consumers != 1:
+        yield partial(partition, agents=machine.replicas_of_products(configuration.consumers))
+    yield with_whole_views
+    yield with_counted_offsets
+    yield straightened
+    yield partial(in_nv_tileas, machine=machine)
+
+
+def lower(kernel: Kernel, machine: Machine, configuration: Configuration = DEFAULT) -> Lowered:
+    """A kernel for a machine; KernelError, at the user's place, where something has no lowering."""
+    lowered = Lowered(kernel)
+    for one in passes(machine, configuration):
+        found = one(lowered.kernel)
+        if isinstance(found, Lowered):
+            lowered = replace(found, notes=(*lowered.notes, *found.notes))
+        else:
+            lowered = replace(lowered, kernel=found)
+    return lowered
