@@ -1,7 +1,7 @@
 """Makes the changelog's newest section from the fragments in this folder.
 
-    changelog.d/*.md  ──►  ## Unreleased              python changelog.d/assemble.py
-                      ──►  ## 0.4.0 - 2026-12-01      python changelog.d/assemble.py 0.4.0 2026-12-01
+    changelog.d/*.md  ──►  ## Unreleased              (no arguments)
+                      ──►  ## 0.4.0 - 2026-12-01 (a version and a date)
 
 Without arguments the section is printed. With a version and a date it replaces the heading
 `## Unreleased` of CHANGELOG.md, behind what already stands below that heading, and the fragments

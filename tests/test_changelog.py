@@ -17,8 +17,8 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_every_fragment_is_a_short_list() -> None:
-    wrong = [ASSEMBLE["faults"](path) for path in ASSEMBLE["fragments"](ROOT / "changelog.d")]
-    assert not sum(wrong, [])
+    for path in ASSEMBLE["fragments"](ROOT / "changelog.d"):
+        assert not ASSEMBLE["faults"](path)
 
 
 def test_what_is_unreleased_is_read_in_a_minute() -> None:
@@ -64,5 +64,5 @@ def test_a_fragment_that_is_wrong_is_told(tmp_path: Path, text: str, fault: str)
 
 
 def test_a_release_needs_a_version_and_a_date() -> None:
-    with pytest.raises(ValueError, match="X.Y.Z"):
+    with pytest.raises(ValueError, match="expected a version"):
         ASSEMBLE["released"](CHANGELOG, "", "next", "soon")
