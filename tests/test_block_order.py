@@ -45,7 +45,8 @@ def counting(
     It goes from `lower` to `upper`, each a sum such as ``x*3 + 4``.
     """
     out = Builder(ANYWHERE)
-    where = Value(Pointer(NUMBER), "where_ptr")
+    address = Pointer(NUMBER)
+    where = Value(address, "where_ptr")
     indices = [
         out.op("tile.block_index", (), NUMBER, "xyz"[axis], axis=axis) for axis in range(axes)
     ]
@@ -67,7 +68,7 @@ def counting(
     index, trips = Value(NUMBER, "i"), Value(NUMBER, "trips")
     with out.region((index, trips)) as body:
         if loads is not None:  # the array is long enough, and what is there does not matter
-            row = Tile(loads.shape, where.type)
+            row = Tile(loads.shape, address)
             out.op("tile.load", (out.op("tile.splat", (where,), row),), loads)
         more = out.op("arith.addi", (trips, out.constant(1, NUMBER)), NUMBER)
         out.add("scf.yield", (more,))
@@ -77,7 +78,7 @@ def counting(
     for axis in reversed(range(axes)):
         place = out.op("arith.muli", (place, out.constant(16, NUMBER)), NUMBER)
         place = out.op("arith.addi", (place, indices[axis]), NUMBER)
-    at = out.op("tile.offset", (where, place), where.type)
+    at = out.op("tile.offset", (where, place), address)
     if store == "tile.store":
         out.add(store, (at, loop.result))
     else:
