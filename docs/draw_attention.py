@@ -48,6 +48,7 @@ COLOURS = {
     },
 }
 """Stretto's blue and FlashAttention's orange are told apart by everybody (Okabe and Ito)."""
+TITLE = "FlashAttention forward, fp16, one H200: TFLOPS by sequence length, more is better"
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 TOP_RATE = 700
 PANEL_WIDTH, PANEL_HEIGHT, LEFT, TOP = 420, 150, 46, 62
@@ -156,11 +157,9 @@ def picture(theme: str) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"',
             f'  font-family="system-ui, sans-serif" font-size="12" fill="{colour["ink"]}">',
-            "<title>FlashAttention forward on one H200, TFLOPS by sequence length: Stretto, "
-            "FlashAttention 3, cuDNN, Triton</title>",
+            f"<title>{TITLE}; {', '.join(SERIES)}</title>",
             f'<rect width="{width}" height="{height}" rx="6" fill="{colour["paper"]}"/>',
-            f'<text x="{LEFT}" y="22" font-size="14" font-weight="600">FlashAttention forward, '
-            "fp16, one H200: TFLOPS by sequence length, more is better</text>",
+            f'<text x="{LEFT}" y="22" font-size="14" font-weight="600">{TITLE}</text>',
             *_legend(colour),
             *panels,
             *(
