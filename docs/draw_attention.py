@@ -106,7 +106,7 @@ def facts() -> dict[str, str]:
         "cuDNN": f"{against('cuDNN')} of cuDNN's",
         "ahead": f"fastest of the three in {ahead} of {len(found)} sizes",
         "D 128": f"{_percent(min(over_cudnn))} to {_percent(max(over_cudnn))} above cuDNN",
-        "Triton": f"{_percent(min(_gains()))} to {_percent(max(_gains()))} faster than the best of Triton's",
+        "Triton": f"{_percent(min(_gains()))} to {_percent(max(_gains()))} faster",
     }
 
 
