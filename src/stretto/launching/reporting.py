@@ -14,13 +14,15 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stretto.api.emitting import EmittedKernel
 from stretto.files import reason
 from stretto.launching.asked import Asked
 from stretto.launching.storing import Entry
 from stretto.machine import Machine
+
+if TYPE_CHECKING:  # what emits takes long to load
+    from stretto.api.emitting import EmittedKernel
 
 VARIABLE = "STRETTO_REPORT"
 SCHEMA = "stretto.pipeline/1"
