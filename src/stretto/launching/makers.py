@@ -97,8 +97,7 @@ class Makers:
         return job
 
     def _serve(self) -> None:
-        process: subprocess.Popen[bytes] | None = None
-        words: IO[bytes] | None = None
+        process = words = None
         while True:
             try:
                 job = self._jobs.get(timeout=IDLE)
@@ -109,19 +108,16 @@ class Makers:
                     self._threads -= 1
                 break
             try:
-                if process is None or words is None or process.poll() is not None:
-                    words = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the maker
-                    process = self._spawned(words)
+                if process is None or process.poll() is not None:
+                    process, words = self._spawned()
                 job.settle(_asked(process, job.request))
             except Exception as error:  # a pipe that broke, an answer that is none
-                if process is not None:
-                    self._end(process)
-                job.settle(failure=_last_words(process, words, error))
-                process = None
-        if process is not None:
-            self._end(process)
+                job.settle(failure=self._ended_by(process, words, error))
+                process = words = None
+        self._end(process, words)
 
-    def _spawned(self, words: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _spawned(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+        words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the maker
         path = [os.path.abspath(entry) for entry in sys.path if entry]
         environment = {
             **os.environ,
@@ -139,12 +135,31 @@ class Makers:
             if self._ended:
                 process.kill()
             self._processes.add(process)
-        return process
+        return process, words
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
+    def _ended_by(
+        self, process: subprocess.Popen[bytes] | None, words: IO[bytes] | None, error: Exception
+    ) -> str:
+        """End a maker that did not answer; why it did not."""
+        if process is not None:
+            process.kill()
+            process.wait()
+        said = ""
+        if words is not None:
+            words.seek(0)
+            said = words.read()[-TAIL:].decode("utf-8", "replace").strip().rpartition("\n")[2]
+        self._end(process, words)
+        if isinstance(error, TimeoutError):
+            return str(error)
+        code = None if process is None else process.returncode
+        return f"the process that makes kernels ended ({said or f'exit code {code}, {error}'})"
+
+    def _end(self, process: subprocess.Popen[bytes] | None, words: IO[bytes] | None) -> None:
+        if process is None:
+            return
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
+        for pipe in (process.stdin, process.stdout, words):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
@@ -187,19 +202,6 @@ def _asked(process: subprocess.Popen[bytes], request: Any) -> Any:
         raise
     finally:
         timer.cancel()
-
-
-def _last_words(
-    process: subprocess.Popen[bytes] | None, words: IO[bytes] | None, error: Exception
-) -> str:
-    if isinstance(error, TimeoutError):
-        return str(error)
-    said = ""
-    if words is not None:
-        words.seek(0)
-        said = words.read()[-TAIL:].decode("utf-8", "replace").strip().rpartition("\n")[2]
-    code = None if process is None else process.returncode
-    return f"the process that makes kernels ended ({said or f'exit code {code}, {error}'})"
 
 
 _makers: list[Makers] = []

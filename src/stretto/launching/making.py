@@ -99,16 +99,13 @@ def answer(request: Request) -> Entry | Declined:
         # Errors of our own are sentences; others need their kind to be understood.
         ours = isinstance(error, StrettoError)
         return Declined(said if ours else f"{type(error).__name__}: {said}", ours)
-    if request.given is not None:
-        from stretto.launching.ahead import compile_ahead  # noqa: PLC0415
-
-        with suppress(Exception):  # the launch then compiles, or says why it cannot
-            compile_ahead(entry, request.key, request.given, request.target)
     return entry
 
 
 def serve() -> None:
     """Answer requests from stdin on stdout, until it is closed: a maker's whole life."""
+    from stretto.launching.ahead import compile_ahead  # noqa: PLC0415 - for a process of its own
+
     _limit()
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
@@ -126,7 +123,11 @@ def serve() -> None:
     threading.Thread(target=read, daemon=True).start()
     while True:
         there.acquire()
-        found = answer(requests.pop(0))
+        request: Request = requests.pop(0)
+        found = answer(request)
+        if isinstance(found, Entry) and request.given is not None:
+            with suppress(Exception):  # the launch then compiles, or says why it cannot
+                compile_ahead(found, request.key, request.given, request.target)
         pickle.dump(found, told)
         told.flush()
 

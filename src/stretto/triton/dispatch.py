@@ -33,7 +33,7 @@ from stretto.launching.launcher import Teller, outside
 from stretto.launching.loading import Bound, Loaded, load, sent
 from stretto.launching.makers import Job, start
 from stretto.launching.making import Declined, Request, answer
-from stretto.launching.reporting import report, report_refused
+from stretto.launching.reporting import report, report_refused, report_verdicts
 from stretto.launching.storing import Entry, Store
 from stretto.launching.timing import OPEN, Contest, measured, other_stream, tuned
 from stretto.launching.trial import LAUNCHES, Runner
@@ -47,6 +47,7 @@ from stretto.launching.verdicts import (
     note,
     remember,
     remembered,
+    verdicts,
 )
 from stretto.triton.launched import Launched, launched_of
 from stretto.triton.reading import ttir_kernel
@@ -95,7 +96,7 @@ class Settings:
 
 _TELLERS: WeakKeyDictionary[Any, Teller] = WeakKeyDictionary()
 _last: list[Dispatch] = []
-"""Whose kernel of ours was launched last."""
+"""Whose kernel of ours was launched last, with no event to tell what became of it."""
 
 
 class Dispatch:
@@ -199,6 +200,9 @@ class Dispatch:
         if self._loaded is None and not self._ready(args):
             return self._stock
         kind = self._kind(args)
+        settled = self._settled.get(kind)  # by another thread, meanwhile
+        if settled is not None:
+            return settled
         if kind not in self._contests:
             if tries and measured():
                 return self._stock
@@ -216,8 +220,9 @@ class Dispatch:
     def _ready(self, args: tuple[Any, ...]) -> bool:
         """Whether our kernel is there; what makes it is started, and asked."""
         assert self.launched is not None
+        waits = self._settings.wait or self._settings.strict
         if self._job is None:
-            if tuned():  # of many configurations one will be launched on
+            if tuned() and not waits:  # of many configurations one will be launched on
                 return False
             entry = Store().get(self._key, self.launched.name)
             self._job = Job(None)
@@ -225,7 +230,7 @@ class Dispatch:
                 self._job.settle(entry)
             else:
                 self._job = start(self._request(args), answer)
-        if self._settings.wait or self._settings.strict:
+        if waits:
             self._job.wait()
         if not self._job.done:
             return False
@@ -280,6 +285,7 @@ class Dispatch:
             verdict = self._verdict(kind, known["runs"], "decided in an earlier process")
             verdict.ours_us, verdict.theirs_us = known.get("ours_us"), known.get("theirs_us")
             note(verdict)
+            report_verdicts(verdict.kernel, self._key, [verdict])
             self._settled[kind] = ours if known["runs"] == "ours" else self._stock
             return self._settled[kind]
         self._contests[kind] = Contest(f"{self._key} {kind!r}", self._events), ours
@@ -299,6 +305,7 @@ class Dispatch:
             return self._left(error)(*args)
         try:
             found = (ours if sample.runner is Runner.OURS else self._stock)(*args)
+            _last.clear()  # the sample tells of it
         except Exception as error:
             contest.drop(sample)
             failure = None if self._events is None else self._events.failure(args[3])
@@ -325,6 +332,8 @@ class Dispatch:
             self._fruitless -= trial.launches
         note(verdict)
         remember(self._key, kind, self._about, verdict)
+        mine = [one for one in verdicts() if one.key == self._key]
+        report_verdicts(verdict.kernel, self._key, mine)
         del self._contests[kind]
         self._settled[kind] = ours if runs is Runner.OURS else self._stock
         return self._settled[kind]

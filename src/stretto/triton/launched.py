@@ -4,7 +4,7 @@ CompiledKernel ──► name, TTIR, target │ which arguments are numbers, whi
 """
 
 # Triton has no types.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
