@@ -20,6 +20,7 @@ from stretto import StrettoError
 from stretto.cli.main import main
 from stretto.many import bench as bench_module
 from stretto.many.bench import compared, read_bench
+from stretto.many.executors import run_tasks
 from stretto.report.bench import BenchReport, BenchRow, Suite
 from stretto.report.plots import Axis, Plot, Point, power_law, ticks
 
@@ -270,7 +271,7 @@ def test_ticks_are_round() -> None:
 def test_what_was_measured_is_told_when_it_is_stopped(
     corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = bench_module.run_tasks
+    real = run_tasks
 
     def stopped_after_two(*words: Any, **options: Any) -> Any:
         for number, done in enumerate(real(*words, **options)):
