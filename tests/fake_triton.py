@@ -46,6 +46,10 @@ class FakeCompiled:
         return self._run
 
 
+def _nothing(who: str, stream: int, given: Any) -> None:
+    """Nobody looks."""
+
+
 class FakeJit:
     """A `@triton.jit` function that cannot compile, only count how often it is launched."""
 
@@ -67,7 +71,7 @@ class FakeJit:
         self.stream = 7
         self.device_caches: defaultdict[int, dict[str, Any]] = defaultdict(self.create_binder)
         self.compiled = 0
-        self.on_launch: Callable[[str, int, Any], None] = lambda *_: None
+        self.on_launch: Callable[[str, int, Any], None] = _nothing
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
         given = [inspect.Parameter(each, either) for each in parameters]
         fixed = [inspect.Parameter(each, either, default=n) for each, n in tiles.items()]

@@ -285,7 +285,8 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stub]:
 
 def pipelined(jit: Any, **options: Any) -> Any:
     """A kernel whose launches are ours, untimed: no GPU is there to time them."""
-    return stretto.triton.pipeline(**{"trial": False, **options})(jit)
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)(jit)
 
 
 def matrices(k: int = 128) -> tuple[Tensor, Tensor, Tensor]:

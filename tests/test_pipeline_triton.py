@@ -58,7 +58,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
 
 def pipelined(kernel: Any, **options: Any) -> Any:
     """A kernel whose launches are ours, untimed."""
-    return stretto.triton.pipeline(**{"trial": False, **options})(kernel)
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)(kernel)
 
 
 def example(name: str, function: str = "") -> Any:

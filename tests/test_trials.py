@@ -80,7 +80,7 @@ class Bench:
         self.ran: list[str] = []
         self.during: Callable[[str], None] = lambda _: None
         self.given = matrices()
-        monkeypatch.setattr("stretto.triton.dispatch.device_events", lambda _: self.events)
+        monkeypatch.setattr("stretto.triton.dispatch.device_events", self.device_events)
         bench = self
 
         def emulated(kernel: Any, grid: tuple[int, ...]) -> Any:
@@ -94,10 +94,18 @@ class Bench:
 
         monkeypatch.setattr("fake_gpu.EmulatedKernel.__getitem__", emulated)
 
+    def device_events(self, device: int) -> FakeEvents:
+        del device
+        return self.events
+
     def jit(self) -> Jit:
         found = Jit(self.stub)
-        found.on_launch = lambda *_: self.run("theirs", self.theirs)
+        found.on_launch = self.theirs_runs
         return found
+
+    def theirs_runs(self, who: str, stream: int, given: Any) -> None:
+        del stream, given
+        self.run(who, self.theirs)
 
     def run(self, who: str, microseconds: float) -> None:
         self.ran.append(who)

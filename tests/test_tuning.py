@@ -50,8 +50,11 @@ class TilingStub(Stub):
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         super().__init__(monkeypatch, tmp_path)
-        monkeypatch.setattr("stretto.triton.tuning.Specializer", lambda *_: self.specialize)
+        monkeypatch.setattr("stretto.triton.tuning.Specializer", self.specializer)
         monkeypatch.setattr("stretto.triton.tuning.found_triton", self.reader)
+
+    def specializer(self, *_: Any) -> Any:
+        return self.specialize
 
     def specialize(self, args: Any, kwargs: Any) -> Specialized:
         given = dict(Jit().signature.bind(*args, **kwargs).arguments)
@@ -79,7 +82,8 @@ def tiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TilingSt
 
 def tuned(**options: Any) -> Callable[[Any], Any]:
     """Launches are ours as soon as they are chosen."""
-    return stretto.triton.pipeline(**{"trial": False, **options})
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)
 
 
 def _kernel(text: str) -> Kernel:
