@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stretto.errors import StrettoError
 from stretto.kernel import Attribute, Operation
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type
+from stretto.program.errors import EmitError, unwritten
 
 DTYPES = {
     "f16": "gl.float16",
@@ -78,15 +78,6 @@ _UNSIGNED = {
 }
 """Of integers that are taken without a sign, which the types of Gluon tell and ours do not."""
 _UNSIGNED_COMPARED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
-ALONE = "--mode unspecialized"
-"""What helps where agents cannot share the work: one group of warps that does everything."""
-_INSTEAD = {
-    "barrier": f"in one group of warps it has: {ALONE}",
-    "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
-    "scan": "sums on the way are left to Triton",
-}
-TRITONS = "at a launch, Triton's own kernel runs it"
-"""What becomes of a kernel that is not emitted."""
 _CASTS = frozenset(
     f"arith.{name}"
     for name in (
@@ -94,8 +85,6 @@ _CASTS = frozenset(
         "index_cast",
     )
 )  # fmt: skip
-WIDTHS = frozenset(f"arith.{name}" for name in ("extsi", "extui", "trunci", "index_cast"))
-"""Between integers of different widths, which are one to the host."""
 _COMPARED = {
     "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
     "oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!=",
@@ -107,20 +96,6 @@ _REDUCED = {
     "reduce.minimum": "gl.min({0}, {axis})",
     "reduce.sum": "gl.sum({0}, {axis})",
 }
-
-
-class EmitError(StrettoError):
-    """A kernel that cannot be emitted, and why; at the user's place where it has one."""
-
-    def __init__(self, why: str, operation: Operation | None = None, hint: str = "") -> None:
-        where = "" if operation is None else f"{operation.location}: error: "
-        super().__init__(f"{where}{why}" + (f" ({hint})" if hint else ""))
-        self.hint = hint
-        self._placed = operation is not None
-
-    def lines(self, file: str) -> tuple[str, ...]:
-        """Itself, where it begins with its place."""
-        return (str(self),) if self._placed else (f"{file}: error: {self}",)
 
 
 def dtype(type: Type) -> str:
@@ -192,12 +167,6 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:  # noqa: P
     if kind == "block_count":
         return f"gl.num_programs({operation.integer('axis')})"
     raise unwritten(operation)
-
-
-def unwritten(operation: Operation, where: str = "") -> EmitError:
-    """That an operation has no Gluon, and what to do."""
-    kind = kind_of(operation)
-    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, _INSTEAD.get(kind, TRITONS))
 
 
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
