@@ -6,6 +6,10 @@ Configuration(consumers=2)   ──►   lower(kernel, machine, configuration)  
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Blocks = Literal["given", "longest"]
+"""In which order blocks come: as they are numbered, or those that have most to do first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,8 @@ class Configuration:
 
     consumers: int = 1
     """Between how many replicas of the agent that computes its rows are split."""
+    blocks: Blocks = "longest"
+    """In which order its blocks come, where that makes a difference."""
 
 
 DEFAULT = Configuration()
