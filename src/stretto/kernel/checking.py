@@ -103,14 +103,17 @@ def _numbers(type: Type) -> bool:
 # Rules --------------------------------------------------------------------------------------
 
 
-_ANYWHERE: dict[str, Callable[[Scalar | Pointer], bool]] = {
-    "f": lambda element: isinstance(element, Scalar) and element.is_float,
-    "i": lambda element: isinstance(element, Scalar) and element.is_integer,
-    "p": lambda element: isinstance(element, Pointer),
-    "x": lambda _: True,
-}
-_ANYWHERE |= {"g": _ANYWHERE["f"], "j": _ANYWHERE["i"], "y": _ANYWHERE["x"]}
+_FLOATS = "fg"
+_INTEGERS = "ij"
+_LETTERS = "fgijpxy"
 _SPOKEN = {"f": "floats", "g": "floats", "i": "integers", "j": "integers", "p": "addresses"}
+
+
+def _fits(letter: str, element: Scalar | Pointer) -> bool:
+    """Whether a letter of a row's types may be an element."""
+    if letter in _FLOATS or letter in _INTEGERS:
+        return isinstance(element, Scalar) and element.is_integer == (letter in _INTEGERS)
+    return letter != "p" or isinstance(element, Pointer)
 
 
 def _elementwise(operation: Operation) -> None:
@@ -130,10 +133,10 @@ def _elementwise(operation: Operation) -> None:
             _want(operation, type in (_FALSE, like(types[-1], _FALSE)), "the condition is i1")
             continue
         _want(operation, shape_of(type) == shape, "they are to be of one shape")
-        if letter not in _ANYWHERE:
+        if letter not in _LETTERS:
             _want(operation, str(element) == letter, f"it wants {letter}")
             continue
-        _want(operation, _ANYWHERE[letter](element), f"it takes {_SPOKEN.get(letter, 'numbers')}")
+        _want(operation, _fits(letter, element), f"it takes {_SPOKEN.get(letter, 'numbers')}")
         _want(operation, known.setdefault(letter, element) == element, "they are to be of one type")
     if relation:
         told = "of one width" if relation == "bits" else f"the result is to be {relation}"

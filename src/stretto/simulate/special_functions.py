@@ -1,6 +1,6 @@
-"""Functions that NumPy has not: gamma, Bessel's, inverses of the error function; exact rounding.
+"""Functions that NumPy has not: gamma, Bessel's, inverses of the error function.
 
-    directed("add", "down", np.float32, near, a, b)   ──►   the greatest float up to a + b
+    inverse_erf(0.5)   ──►   0.4769
 
 They are for the few kernels that call them: right, one element after the other, and slow.
 """
@@ -8,9 +8,8 @@ They are for the few kernels that call them: right, one element after the other,
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
-from math import erf, erfc, exp, inf, isfinite, isinf, isnan, lgamma, nan, pi, sqrt
+from math import erf, erfc, exp, inf, isinf, isnan, lgamma, nan, pi, sqrt
 from math import gamma as _gamma
 from math import remainder as _remainder
 from statistics import NormalDist
@@ -96,16 +95,24 @@ def inverse_erfc(a: Number) -> Array:
 
 def inverse_normal(a: Number) -> Array:
     """Below what a normal variable is with a probability."""
-    return each(lambda y: nan if isnan(y) or not 0 <= y <= 1 else _quantile(y), a)
+
+    def one(y: float) -> float:
+        return nan if isnan(y) or not 0 <= y <= 1 else _quantile(y)
+
+    return each(one, a)
 
 
 def _quantile(y: float) -> float:
-    return {0: -inf, 1: inf}.get(y) or (0.0 if y == 0.5 else NormalDist().inv_cdf(y))
+    return {0.0: -inf, 1.0: inf}.get(y) or (0.0 if y == 0.5 else NormalDist().inv_cdf(y))
 
 
 def normal(a: Number) -> Array:
     """With which probability a normal variable is below."""
-    return each(lambda x: erfc(-x / sqrt(2)) / 2, a)
+
+    def one(x: float) -> float:
+        return erfc(-x / sqrt(2)) / 2
+
+    return each(one, a)
 
 
 def scaled_erfc(a: Number) -> Array:
@@ -200,113 +207,6 @@ def bessel_i0(a: Number) -> Array:
 def bessel_i1(a: Number) -> Array:
     """Modified, of the first kind, of order 1."""
     return _bessel_i(1, a)
-
-
-# Exact rounding -------------------------------------------------------------------------------
-
-_EXACT: dict[str, Callable[..., Fraction]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "divide": lambda a, b: a / b,
-    "fma": lambda a, b, c: a * b + c,
-    "inverse": lambda a: 1 / a,
-    "number": lambda a: a,
-    "same": lambda a: a,
-}
-_INTEGERS: dict[str, Callable[[Any], Any]] = {
-    "nearest": np.rint,
-    "towards_zero": np.trunc,
-    "down": np.floor,
-    "up": np.ceil,
-}
-
-
-def exact_fma(a: Number, b: Number, c: Number) -> Array:
-    """a * b + c of 64 bits, rounded once."""
-
-    def one(x: float, y: float, z: float) -> float:
-        if not all(map(isfinite, (x, y, z))) or x == 0 or y == 0:
-            return x * y + z
-        whole = Fraction(x) * Fraction(y) + Fraction(z)
-        return _nearest(whole) if whole else x * y + z
-
-    return each(one, *(np.asarray(v, np.float64).astype(object) for v in (a, b, c)))
-
-
-def _nearest(number: Fraction) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return inf if number > 0 else -inf
-
-
-def directed(name: str, way: str, element: Any, plain: Array, *operands: Array) -> Array:
-    """A function whose result is rounded one way; `plain` is what it makes rounded to nearest."""
-
-    def one(found: float, *numbers: Number) -> float:
-        if not all(isfinite(n) for n in numbers) or isnan(found):
-            return found
-        exact = [Fraction(int(n) if isinstance(n, int | np.integer) else float(n)) for n in numbers]
-        if name == "sqrt":
-            return _walked(found, lambda x: _compared(Fraction(x) ** 2, exact[0]), way, element)
-        if (name == "divide" and exact[1] == 0) or (name == "inverse" and exact[0] == 0):
-            return found
-        whole = _EXACT.get(name, _EXACT["same"])(*exact)
-        if whole == 0:
-            return (
-                -0.0
-                if way == "down"
-                and name in ("add", "subtract")
-                and found == 0
-                and not all(n == 0 for n in numbers)
-                else found
-            )
-        return _walked(found, lambda x: _compared(Fraction(x), whole), way, element)
-
-    made = np.frompyfunc(one, 1 + len(operands), 1)(plain, *operands)
-    return np.asarray(made).astype(element)
-
-
-def _compared(a: Fraction, b: Fraction) -> int:
-    return (a > b) - (a < b)
-
-
-def _walked(start: float, against: Callable[[float], int], way: str, element: Any) -> float:
-    """From a number that is near, to the one that is right: at most a step or two."""
-    at = element(start)
-    down, up = element(-inf), element(inf)
-    if way == "towards_zero":
-        way = "down" if start > 0 else "up"
-
-    def side(x: Any) -> int:
-        return (1 if x > 0 else -1) if isinf(x) else against(float(x))
-
-    toward, back = (down, up) if way == "down" else (up, down)
-    wrong = 1 if way == "down" else -1
-    while side(at) == wrong:
-        at = np.nextafter(at, toward)
-    while side(at) == -wrong and side(np.nextafter(at, back)) != wrong:
-        at = np.nextafter(at, back)
-    return float(at)
-
-
-def to_integers(way: str, a: Array, bits: int, *, signed: bool) -> Array:
-    """Floating-point numbers as integers, as hardware converts them: the nearest that there is."""
-    least = -(1 << (bits - 1)) if signed else 0
-    most = (1 << (bits - int(signed))) - 1
-    whole = _INTEGERS[way](np.asarray(a))
-    wide = np.asarray(whole, np.float64)
-    inside = np.where((wide > least) & (wide < float(most)), wide, 0)
-    unsigned_type = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[max(bits, 8)]
-    signed_type = np.dtype(f"i{max(bits, 8) // 8}")
-    made = inside.astype(np.int64 if signed else np.uint64).astype(unsigned_type)
-    made = np.where(wide >= float(most), unsigned_type(most), made)
-    made = np.where(wide <= least, unsigned_type(least & ((1 << max(bits, 8)) - 1)), made)
-    none = 1 << (bits - 1) if bits == 64 or a.dtype == np.float64 else 0
-    return (
-        np.where(np.isnan(wide), unsigned_type(none), made).astype(unsigned_type).view(signed_type)
-    )
 
 
 FUNCTIONS: dict[str, Callable[..., Array]] = {

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stretto.errors import StrettoError
 from stretto.ops.operations import OPERATIONS
 from stretto.simulate import special_functions
+from stretto.simulate.exact_rounding import exact_fma
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -205,7 +206,7 @@ def _wide(a: Array) -> Array:
 def _fma(a: Array, b: Array, c: Array) -> Array:
     """a * b + c, rounded once: to odd in 64 bits, so that rounding to fewer is right."""
     if np.result_type(a, b, c) == np.float64:
-        return special_functions.exact_fma(a, b, c)
+        return exact_fma(a, b, c)
     product, added = _wide(a) * b, _wide(c)
     total = product + added
     part = total - product
@@ -263,61 +264,38 @@ def _length(*sides: Array) -> Array:
     return np.where(infinite, np.inf, made)
 
 
+def _inverse_length(*sides: Array) -> Array:
+    return 1 / _length(*sides)
+
+
 def _power(a: Array, b: Array) -> Array:
     return np.power(_wide(a), _wide(b))
 
 
-_FUNCTIONS: dict[str, Function] = {
-    "same": _same,
-    "number": _same,
-    "quotient": _quotient,
-    "remainder": _remainder,
-    "quotient_down": np.floor_divide,
-    "quotient_up": _quotient_up,
-    "high": _high,
-    "shift_up": _shift_up,
-    "shift_down": _shift_down,
-    "integer_power": _integer_power,
+_OF_ONE: dict[str, Callable[[Any], Any]] = {
     "set_bits": lambda a: _bits(a, lambda x, _: x.bit_count()),
     "leading_zeros": lambda a: _bits(a, lambda x, width: width - x.bit_length()),
     "trailing_zeros": lambda a: _bits(a, _lowest),
     "first_set_bit": lambda a: _bits(a, lambda x, _: (x & -x).bit_length()),
     "reversed_bits": lambda a: _bits(a, _reversed),
-    "picked_bytes": _picked_bytes,
-    "product_of_24": _product_of_24,
-    "sum_of_difference": _sum_of_difference,
-    "average": _average,
-    "average_up": _average_up,
-    "from_halves": _from_halves,
     "lower_half": lambda a: _half(a, 0),
     "upper_half": lambda a: _half(a, 32),
-    "inverse_upper_half": _inverse_upper_half,
-    "maximum": lambda a, b: _greater(a, b, np.maximum, negative=False),
-    "minimum": lambda a, b: _greater(a, b, np.minimum, negative=True),
-    "fmax": lambda a, b: _greater(a, b, np.fmax, negative=False),
-    "fmin": lambda a, b: _greater(a, b, np.fmin, negative=True),
-    "fma": _fma,
     "rsqrt": lambda a: 1 / np.sqrt(_wide(a)),
     "inverse_square_root": lambda a: 1 / np.sqrt(_wide(a)),
     "inverse": lambda a: 1 / _wide(a),
     "erf": lambda a: special_functions.each(_erf, a),
     "erfc": lambda a: special_functions.each(_erfc, a),
-    "power": _power,
-    "power_of_integer": _power,
     "power_of_ten": lambda a: np.power(10.0, _wide(a)),
-    "round_half_away": _round_half_away,
     "sine_of_turns": lambda a: np.sin(np.pi * np.fmod(_wide(a), 2)),
     "cosine_of_turns": lambda a: np.cos(np.pi * np.fmod(_wide(a), 2)),
-    "length": _length,
-    "inverse_length": lambda *sides: 1 / _length(*sides),
     "inverse_cube_root": lambda a: 1 / np.cbrt(_wide(a)),
-    "saturated": _saturated,
-    "positive_difference": _positive_difference,
-    "next_after": np.nextafter,
-    "ieee_remainder": _ieee_remainder,
+}
+_OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "maximum": lambda a, b: _greater(a, b, np.maximum, negative=False),
+    "minimum": lambda a, b: _greater(a, b, np.minimum, negative=True),
+    "fmax": lambda a, b: _greater(a, b, np.fmax, negative=False),
+    "fmin": lambda a, b: _greater(a, b, np.fmin, negative=True),
     "scaled": lambda a, n: np.ldexp(_wide(a), n),
-    "exponent": _exponent,
-    "float_exponent": _float_exponent,
     "never": lambda a, b: np.zeros(np.broadcast(a, b).shape, np.bool_),
     "always": lambda a, b: np.ones(np.broadcast(a, b).shape, np.bool_),
     "ordered": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
@@ -328,5 +306,38 @@ _FUNCTIONS: dict[str, Function] = {
     "unordered_less_equal": lambda a, b: ~(a > b),
     "unordered_greater": lambda a, b: ~(a <= b),
     "unordered_greater_equal": lambda a, b: ~(a < b),
+}
+_FUNCTIONS: dict[str, Function] = {
+    **_OF_ONE,
+    **_OF_TWO,
+    "same": _same,
+    "number": _same,
+    "quotient": _quotient,
+    "remainder": _remainder,
+    "quotient_down": np.floor_divide,
+    "quotient_up": _quotient_up,
+    "high": _high,
+    "shift_up": _shift_up,
+    "shift_down": _shift_down,
+    "integer_power": _integer_power,
+    "picked_bytes": _picked_bytes,
+    "product_of_24": _product_of_24,
+    "sum_of_difference": _sum_of_difference,
+    "average": _average,
+    "average_up": _average_up,
+    "from_halves": _from_halves,
+    "inverse_upper_half": _inverse_upper_half,
+    "fma": _fma,
+    "power": _power,
+    "power_of_integer": _power,
+    "round_half_away": _round_half_away,
+    "length": _length,
+    "inverse_length": _inverse_length,
+    "saturated": _saturated,
+    "positive_difference": _positive_difference,
+    "next_after": np.nextafter,
+    "ieee_remainder": _ieee_remainder,
+    "exponent": _exponent,
+    "float_exponent": _float_exponent,
 }
 """What NumPy has under no name of its own, or computes otherwise."""

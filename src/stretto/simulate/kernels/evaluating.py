@@ -22,7 +22,7 @@ from stretto.materialize import Persistent
 from stretto.ops.opcodes import opcode
 from stretto.ops.operations import OPERATIONS, REDUCTIONS
 from stretto.ops.predicates import PREDICATES
-from stretto.simulate import special_functions
+from stretto.simulate.exact_rounding import directed, to_integers
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted
 from stretto.simulate.kernels.memory import Address, Heap, TensorView, box
 from stretto.simulate.values import function_named, value_of, with_sign, without_sign
@@ -398,7 +398,7 @@ def _rounded(named: str, operation: Operation, operands: Sequence[Datum]) -> Arr
     arrays = [np.asarray(one) for one in operands]
     if element.is_integer:
         signed = name != "unsigned"
-        made = special_functions.to_integers(way, arrays[0], element.bits, signed=signed)
+        made = to_integers(way, arrays[0], element.bits, signed=signed)
         return fitted(made, element)
     wide = dtype_of(element)
     if name == "unsigned":
@@ -406,7 +406,7 @@ def _rounded(named: str, operation: Operation, operands: Sequence[Datum]) -> Arr
     plain = function_named(name)(*arrays)
     if way == "nearest":
         return fitted(plain, element)
-    return special_functions.directed(name, way, wide, np.asarray(plain).astype(wide), *arrays)
+    return directed(name, way, wide, np.asarray(plain).astype(wide), *arrays)
 
 
 def _reduced(kind: str, source: Array, axis: int, element: Scalar) -> Array:
