@@ -77,9 +77,10 @@ _VIEW = Opcode("simt", memory=False, renames_buffers=True, renames_registers=Tru
 
 
 def _is_plain(row: Row) -> bool:
-    """Whether what is computed element by element is floating point, and rounded to nearest."""
+    """Whether what is computed may be computed on floating point, rounded to nearest."""
     letters = row.types.partition(";")[0].split()
-    return set(letters) <= {"f", "g", "->"} and " " not in row.numpy
+    floating = set(letters) <= {"f", "g", "->"} or row.numpy in ("add", "subtract", "multiply")
+    return floating and " " not in row.numpy
 
 
 _ROWS: dict[str, Opcode] = {
