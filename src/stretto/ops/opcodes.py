@@ -160,6 +160,7 @@ _ROWS: dict[str, Opcode] = {
         (
             "block_index",
             "block_count",
+            "tile_count",
             "range",
             "tensor_view",
             "offset",

@@ -34,6 +34,7 @@ _CONTROL = (
 _GRID = (
     _row("tile.block_index", 0, 0, 1, "of this block along `axis`", "axis", types="grid", numpy="block_index", gluon="gl.program_id({axis})", ttir="tt.get_program_id W:axis A : R", tileir="get_tile_block_id", cost="integer", mlir="nv_tileas.block_index"),
     _row("tile.block_count", 0, 0, 1, "of blocks along `axis`", "axis", types="grid", numpy="block_count", gluon="gl.num_programs({axis})", ttir="tt.get_num_programs W:axis A : R", tileir="get_num_tile_blocks", cost="integer", mlir="nv_tileas.block_count"),
+    _row("tile.tile_count", 0, 0, 1, "of tiles along `axis` that a launch asks for, where `blocks` blocks at most go over them", "axis", "blocks", types="grid", numpy="tile_count", gluon="a parameter of the launch", cost="integer", mlir="nv_tileas.tile_count"),
 )
 _TILES = (
     _row("tile.splat", 1, 1, 1, "a scalar everywhere", numpy="shaped", gluon="gl.full", ttir="tt.splat o A : T -> R", mlir="nv_tileas.splat"),

@@ -34,9 +34,14 @@ class Evaluator:
     """Computes operations of one block of the grid."""
 
     def __init__(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], heap: Heap | None = None
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        heap: Heap | None = None,
+        tiles: tuple[int, int, int] | None = None,
     ) -> None:
         self._grid = grid
+        self._tiles = tiles or grid
         self._block = block
         self._heap = heap or Heap()
 
@@ -77,6 +82,10 @@ class Evaluator:
     def block_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """How many there are."""
         return (np.int32(self._grid[operation.integer("axis")]),)
+
+    def tile_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
+        """How many tiles a launch asks for."""
+        return (np.int32(self._tiles[operation.integer("axis")]),)
 
     def work_tile(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Where a tile of a persistent loop lies, and whether there is one."""
@@ -465,6 +474,7 @@ METHODS: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datum
     "shaped": Evaluator.shaped,
     "split": Evaluator.split,
     "store": Evaluator.store,
+    "tile_count": Evaluator.tile_count,
     "tma_gather": Evaluator.tma_gather,
     "tma_load": Evaluator.tma_load,
     "tma_scatter": Evaluator.tma_scatter,
