@@ -216,7 +216,7 @@ DEFINING = {
     "ir/dialect/transfers.py",
 }
 TABLES = {
-    "emit/gluon/expressions.py",  # what else helps where Gluon has none
+    "program/errors.py",  # what else helps where Gluon has none
     "frontends/triton/formats.py",  # what is refused
     "frontends/cutile/names.py",  # what is written for those of Tile IR that are several
     "frontends/triton/translating.py",  # what is written for those of Triton that are several
@@ -230,7 +230,7 @@ NAMING = {
     "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
-    "emit/gluon/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
+    "program/builder/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
     "kernel/contracting.py": {  # what is one operation together
         "arith.addf",
         "arith.mulf",
@@ -239,7 +239,7 @@ NAMING = {
         "math.fma",
     },
     "predict/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
-    "emit/gluon/trips.py": {"arith.addi"},  # an end that is its beginning and some more
+    "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row
     "report/batch.py": {"smem", "tmem"},  # columns of the table

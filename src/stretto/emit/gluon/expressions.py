@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from stretto.errors import StrettoError
 from stretto.kernel import Attribute, Operation
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type, element_of
-from stretto.ops.operations import OPERATIONS, SAME_NUMBER
+from stretto.ops.operations import OPERATIONS
 from stretto.ops.predicates import PREDICATES
 from stretto.ops.reductions import GLUON
 from stretto.ops.rows import reason_of
+from stretto.program.errors import EmitError, unwritten
 
 DTYPES = {
     "f16": "gl.float16",
@@ -29,17 +29,6 @@ DTYPES = {
     "index": "gl.int64",
 }
 
-ALONE = "--mode unspecialized"
-"""What helps where agents cannot share the work: one group of warps that does everything."""
-_INSTEAD = {
-    "barrier": f"in one group of warps it has: {ALONE}",
-    "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
-    "scan": "sums on the way are left to Triton",
-}
-TRITONS = "at a launch, Triton's own kernel runs it"
-"""What becomes of a kernel that is not emitted."""
-WIDTHS = SAME_NUMBER - {"tile.hint"}
-"""Between integers of different widths, which are one to the host."""
 _EXPRESSIONS: dict[str, str] = {
     **{
         row.name if row.elementwise else row.mlir.removeprefix("nv_tileas."): row.gluon
@@ -49,20 +38,6 @@ _EXPRESSIONS: dict[str, str] = {
     **GLUON,
 }
 """By the opcode: what its row says."""
-
-
-class EmitError(StrettoError):
-    """A kernel that cannot be emitted, and why; at the user's place where it has one."""
-
-    def __init__(self, why: str, operation: Operation | None = None, hint: str = "") -> None:
-        where = "" if operation is None else f"{operation.location}: error: "
-        super().__init__(f"{where}{why}" + (f" ({hint})" if hint else ""))
-        self.hint = hint
-        self._placed = operation is not None
-
-    def lines(self, file: str) -> tuple[str, ...]:
-        """Itself, where it begins with its place."""
-        return (str(self),) if self._placed else (f"{file}: error: {self}",)
 
 
 def dtype(type: Type) -> str:
@@ -143,15 +118,6 @@ def _is_narrow(type: Type) -> bool:
     """Whether numbers have fewer bits than functions take."""
     element = element_of(type)
     return isinstance(element, Scalar) and element.is_float and element.bits < 32
-
-
-def unwritten(operation: Operation, where: str = "") -> EmitError:
-    """That an operation has no Gluon, and what to do."""
-    kind = kind_of(operation)
-    row = OPERATIONS.get(kind) or OPERATIONS.get(f"tile.{kind}")
-    stated = GLUON.get(kind, "" if row is None else row.gluon)
-    hint = reason_of(stated) or _INSTEAD.get(kind, TRITONS)
-    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, hint)
 
 
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
