@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Blocks = Literal["given", "longest"]
-"""In which order blocks come: as they are numbered, or those that have most to do first."""
+Blocks = Literal["given", "longest", "persistent"]
+"""Which blocks a launch has: those that are asked for, in the order of their numbers; the same,
+those that have most to do first; or one for each SM, which goes over several tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Configuration:
     consumers: int = 1
     """Between how many replicas of the agent that computes its rows are split."""
     blocks: Blocks = "longest"
-    """In which order its blocks come, where that makes a difference."""
+    """Its blocks, where they are independent."""
 
 
 DEFAULT = Configuration()

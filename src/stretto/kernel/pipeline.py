@@ -27,6 +27,7 @@ from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
+from stretto.kernel.persistence import with_work_tiles
 from stretto.kernel.reshaping import with_reshapes_last
 from stretto.kernel.tree import Kernel, Lowered
 from stretto.machine import Machine
@@ -45,9 +46,13 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
         yield partial(partition, agents=machine.replicas_of_products(configuration.consumers))
     yield with_whole_views
     yield with_counted_offsets
-    if machine.agents and configuration.blocks == "longest":
+    if machine.agents:
         (cache,) = machine.timing("l2") or (None,)
-        yield partial(with_longest_first, cache=cache)
+        if configuration.blocks == "longest":
+            yield partial(with_longest_first, cache=cache)
+        elif configuration.blocks == "persistent":
+            (units,) = machine.timing("sms") or (1,)
+            yield partial(with_work_tiles, blocks=units, cache=cache)
     yield straightened
     yield partial(in_nv_tileas, machine=machine)
 

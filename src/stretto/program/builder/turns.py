@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import EmitError
-from stretto.emit.gluon.sums import on_its_own
 from stretto.kernel import Operation
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.materialize import Program
 from stretto.ops.opcodes import opcode
+from stretto.program.builder.sums import on_its_own
+from stretto.program.errors import EmitError
+from stretto.program.expressions import Barrier, number
+from stretto.program.instructions import Advance, Assign, Flip, Instruction
 
 
 @dataclass(frozen=True)
@@ -38,24 +40,28 @@ class Turn:
     """Whether the holder says itself when it is done."""
 
     @property
-    def barrier(self) -> str:
+    def barrier(self) -> Barrier:
         """The one whose turn it is."""
-        return f"{self.name}.index({self.name}_slot)" if self.depth > 1 else self.name
+        return Barrier(self.name, f"{self.name}_slot" if self.depth > 1 else None)
 
-    def begun(self, agent: str) -> list[str]:
+    def begun(self, agent: str) -> list[Instruction]:
         """Where an agent begins: at which barrier and parity. The first waits are for nobody."""
         holds = agent == self.agents[0]
         slot = 0 if holds else -self.distance % self.depth
         phase = 0 if holds else int(self.distance > 0)
-        found = [f"{self.name}_slot = {slot}"] if self.depth > 1 else []
-        return [*found, f"{self.name}_phase = {phase}"] if found or not holds else found
+        several = self.depth > 1
+        found: list[Instruction] = []
+        if several:
+            found.append(Assign((f"{self.name}_slot",), (number(slot),)))
+        if several or not holds:
+            found.append(Assign((f"{self.name}_phase",), (number(phase),)))
+        return found
 
-    def next(self, agent: str) -> list[str]:
+    def next(self, agent: str) -> list[Instruction]:
         """One turn further."""
         if self.depth > 1:
-            at = f"{self.name}_slot, {self.name}_phase"
-            return [f"{at} = next_slot({at}, {self.depth})"]
-        return [] if agent == self.agents[0] else [f"{self.name}_phase ^= 1"]
+            return [Advance(f"{self.name}_slot", f"{self.name}_phase", self.depth)]
+        return [] if agent == self.agents[0] else [Flip(f"{self.name}_phase")]
 
 
 _Orders = dict[tuple[str, str, int], int]

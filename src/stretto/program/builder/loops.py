@@ -24,25 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.emit.gluon.agent import AgentWriter
-from stretto.emit.gluon.atomics import ATOMIC
-from stretto.emit.gluon.expressions import (
-    EmitError,
-    expression,
-    literal,
-    unwritten,
-    wrapped,
-)
-from stretto.emit.gluon.layouts import SPLIT
-from stretto.emit.gluon.plan import SMEM_READ, SMEM_WRITE, Looped
-from stretto.emit.gluon.rings import Ring
-from stretto.emit.gluon.steps import Steps, steps_of
-from stretto.emit.gluon.sums import on_its_own
-from stretto.emit.gluon.tracing import Tracer
-from stretto.emit.gluon.trips import known_trips, trips
-from stretto.emit.gluon.turns import Turn
-from stretto.emit.gluon.values import Shown, computed, half, halves, in_layout, seen_through, whole
-from stretto.emit.score import Beat, BeatKind, LoopScore, sizes
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
@@ -50,14 +31,75 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Accumulated, Outer, Taken
 from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Stream, Through
 from stretto.ops.opcodes import opcode
+from stretto.program.atomics import ATOMIC
+from stretto.program.builder.agent import AgentBuilder
+from stretto.program.builder.layouts import SPLIT
+from stretto.program.builder.operands import (
+    Operand,
+    computed,
+    half,
+    halves,
+    in_layout,
+    seen_through,
+    whole,
+)
+from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Looped
+from stretto.program.builder.rings import Ring
+from stretto.program.builder.steps import Steps, steps_of
+from stretto.program.builder.sums import on_its_own
+from stretto.program.builder.tracer import Tracer
+from stretto.program.builder.trips import known_trips, sizes, trips
+from stretto.program.builder.turns import Turn
+from stretto.program.errors import EmitError, unwritten
+from stretto.program.expressions import (
+    Arithmetic,
+    Barrier,
+    Computed,
+    Counter,
+    Expression,
+    Held,
+    Iteration,
+    Name,
+    Slot,
+    number,
+)
+from stretto.program.expressions import Literal as LiteralNumber
+from stretto.program.instructions import (
+    Advance,
+    Arrive,
+    Assign,
+    Commit,
+    CopyIn,
+    CopyOut,
+    Expect,
+    Fence,
+    For,
+    If,
+    Kept,
+    Load,
+    Origin,
+    Pipelined,
+    Product,
+    ProductInit,
+    Put,
+    Read,
+    Remark,
+    Settle,
+    Step,
+    StepKind,
+    StoreWait,
+    Wait,
+)
 from stretto.program.layouts import Layout, factor
 
 HELD_BITS = 16
 HELD_BY = 256
 """Threads of an agent at most: each holds two such numbers in a register."""
-_Steps = tuple[tuple[int, tuple[Beat, ...]], ...]
-_Parts = tuple[_Steps, tuple[Beat, ...], _Steps]
-"""Prologue, kernel, epilogue."""
+STEP = "step"
+"""The variable that counts steps."""
+OVERWRITTEN = "ptxas 12.8 may give its registers to the next product, and not restore them"
+"""Why a left factor is named that no step changes."""
+RECOUNTED = "Counted anew: ptxas may take an address of the step before from the loop."
 
 
 @dataclass(frozen=True)
@@ -80,28 +122,29 @@ class Way:
 
     stages: dict[str, int]
     """Of every operation; 0 where iterations follow one another."""
-    step: str = "step"
-    """What is counted, as an expression; a number in the prologue."""
+    step: str = STEP
+    """The variable that counts."""
+    ahead: int | None = None
+    """By how much steps are ahead of it, behind the kernel's."""
     at: int | None = None
-    """The number, where it is one."""
+    """The step, where it is a number."""
     base: str = ""
     """The iteration that the number counts from, where that is not the first."""
     pending: list[Flight] = field(default_factory=list[Flight])
     defined: set[str] = field(default_factory=set[str])
     """Variables of earlier steps that there are."""
-    cached: dict[tuple[Value, int], str] = field(default_factory=dict[tuple[Value, int], str])
 
-    def iteration(self, stage: int) -> str:
+    def iteration(self, stage: int) -> Iteration:
         """The iteration that a stage works on."""
         if self.at is not None:
-            return f"{self.base} + {self.at - stage}" if self.base else str(self.at - stage)
-        return f"{self.step} - {stage}" if stage else self.step
+            return Iteration(self.base, self.at - stage)
+        return Iteration(self.step, self.ahead, stage)
 
 
-class LoopWriter:
-    """Writes one loop of one agent."""
+class LoopBuilder:
+    """Builds one loop of one agent."""
 
-    def __init__(self, agent: AgentWriter, loop: Looped) -> None:
+    def __init__(self, agent: AgentBuilder, loop: Looped) -> None:
         self._a = agent
         self._loop = loop
         self._wiring = loop.wiring
@@ -112,14 +155,13 @@ class LoopWriter:
             (a.stream for a in loop.program.agents if a.name == name), None
         )
         self._variables: dict[str, str] = {}
-        self._beats: list[Beat] = []
-        self._factors: dict[tuple[Value, Layout], str] = {}
+        self._factors: dict[tuple[Value, Layout], Name] = {}
         """Left factors from outside, as products take them."""
         self._marked = False
         self._once = len(agent.plan.workers) == 1 and not agent.inside
         """Whether it runs once, in one group of warps, whose own loads clocks would hold up."""
 
-    def write(self) -> None:
+    def build(self) -> None:
         """The whole loop."""
         if self._stream is None:
             return
@@ -134,37 +176,43 @@ class LoopWriter:
         flying = self._flying(long)
         steps = self._steps
         needed = self._needed(steps)
-        singly: tuple[Beat, ...] = ()
-        parts: _Parts = ((), (), ())
         known = self._known
         together = sizes(needed, known) if self._loop.drained and needed > 1 else ()
         if together and flying:
             raise EmitError(f"loop `{self._program.loop.name}`: products fly on, it is not drained")
-        if together:
-            parts = (), self._drained(long, together), ()
-        elif steps.first == steps.last and not flying:
-            parts = self._pipelined(long, peel=False)
-        elif known is not None and known >= needed:
-            parts = self._pipelined(long, peel=flying)
-        elif known is not None:
-            singly = self._one_by_one(short)
-            parts = (), singly, ()
-        else:
-            with self._a.lines.block(f"if {self._n} >= {needed}:"):
-                parts = self._pipelined(long, peel=flying)
-            if needed > 1:
-                with self._a.lines.block("else:"):
-                    singly = self._one_by_one(short)
-        prologue, kernel, epilogue = parts
+        with self._a.block() as body:
+            if together:
+                self._drained(long, together)
+            elif steps.first == steps.last and not flying:
+                self._pipelined(long, peel=False)
+            elif known is not None and known >= needed:
+                self._pipelined(long, peel=flying)
+            elif known is not None:
+                self._one_by_one(short)
+            else:
+                self._either(long, short, needed, peel=flying)
         lower, upper, step = self._loop.operation.operands[:3]
         first = steps.first if together else steps.last + flying
-        self._a.scored(
-            LoopScore(
-                self._number, lower, upper, step, prologue, kernel, epilogue, first,
-                steps.first, needed, singly, together,
+        order = tuple(i.op for i in self._issues)
+        self._a.say(
+            Pipelined(
+                self._number, self._loop.operation, lower, upper, step, self._known, first,
+                steps.first, needed, together, order, tuple(body),
             )
         )  # fmt: skip
         self._after()
+
+    def _either(self, long: Way, short: Way, needed: int, *, peel: bool) -> None:
+        """By a pipeline, or where there are too few trips for one, one after the other."""
+        with self._a.block() as pipelined:
+            self._pipelined(long, peel=peel)
+        singly = None
+        if needed > 1:
+            with self._a.block() as body:
+                self._one_by_one(short)
+            singly = tuple(body)
+        enough = Arithmetic(">=", Name(self._n), number(needed))
+        self._a.say(If(enough, tuple(pipelined), singly))
 
     def _needed(self, steps: Steps) -> int:
         """Trips below which iterations run one after the other.
@@ -180,23 +228,11 @@ class LoopWriter:
     def _number(self) -> int:
         return list(self._a.plan.loops).index(self._loop.operation)
 
-    def _beat(
-        self, kind: BeatKind, i: Issue, way: Way, thing: str = "", left: int = 0, bytes: int = 0
-    ) -> None:
-        """What was just written, for whoever asks what the program does."""
-        operation = self._wiring.operations[i.op]
-        self._beats.append(Beat(kind, i.op, thing, way.stages[i.op], left, bytes, operation))
-
-    def _scored(self) -> tuple[Beat, ...]:
-        """What was written since this was asked last."""
-        found, self._beats = tuple(self._beats), []
-        return found
-
     def _mark(self, what: Literal["before", "behind"], i: Issue, thing: str) -> None:
         """A clock, where marks are asked for."""
         if self._marked and self._a.tracer is not None:
-            for line in self._a.tracer.mark(str(self._number), what, i.op, thing):
-                self._a.say(line)
+            for instruction in self._a.tracer.mark(str(self._number), what, i.op, thing):
+                self._a.say(instruction)
 
     def _cut(self, issues: Sequence[Issue]) -> Steps:
         """Where steps begin: with the first product that adds to nothing, where there is one."""
@@ -228,7 +264,7 @@ class LoopWriter:
     def _before(self) -> None:
         """Everything from outside, the trip count, and where carried values begin."""
         a = self._a
-        lower, upper, step = (a.value(v).text for v in self._loop.operation.operands[:3])
+        lower, upper, step = (a.value(v).expression for v in self._loop.operation.operands[:3])
         self._lower, self._by = lower, step
         for i in self._issues:
             operation = self._wiring.operations[i.op]
@@ -243,13 +279,13 @@ class LoopWriter:
             if opcode(kind_of(operation)).accumulator is not None:
                 result = operation.results[0]
                 if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
-                    a.zeros(result.type.shape, a.layouts.of(result))
+                    a.zeros(result.type, a.layouts.of(result))
                 self._lay_out(operation)
         self._n = a.names.give("n")
         # Triton fails on a branch that is never taken: a count that is known decides here.
         self._known = known_trips(self._loop.operation, a.plan.maker)
-        a.say(f"{self._n} = {trips(lower, upper, step, self._known)}")
-        self._ends: list[tuple[Value, Shown]] = []
+        a.say(Assign((self._n,), (trips(lower, upper, step, self._known),)))
+        self._ends: list[tuple[Value, Operand]] = []
         for argument, value, result in zip(
             self._body.arguments[1:],
             self._body.terminator.operands,
@@ -267,14 +303,14 @@ class LoopWriter:
             begun = self._loop.operation.operands[3 + self._body.arguments.index(argument) - 1]
             if isinstance(argument.type, Tile):
                 layout = a.layouts.of(value)  # as the loop leaves it
-                a.say(f"{variable} = {a.tile(begun, layout)}")
-                self._ends.append((result, Shown(variable, layout)))
+                a.say(Assign((variable,), (a.tile(begun, layout),)))
+                self._ends.append((result, Operand(Name(variable), layout)))
             else:
-                a.say(f"{variable} = {a.value(begun).text}")
-                self._ends.append((result, Shown(variable)))
+                a.say(Assign((variable,), (a.value(begun).expression,)))
+                self._ends.append((result, Operand(Name(variable))))
 
     def _prepare(self, value: Value) -> None:
-        """A value from outside, written before the loop; tiles in shared memory are waited for."""
+        """A value from outside, computed before the loop; tiles in shared memory are waited for."""
         if value in (self._body.arguments[0], *self._body.arguments[1:]) or self._inside(value):
             return
         if isinstance(value.type, Buffer):
@@ -304,18 +340,20 @@ class LoopWriter:
         return self._program.loop.op(op).results[number]
 
     def _after(self) -> None:
-        for result, shown in self._ends:
-            self._a.bind(result, shown)
+        for result, operand in self._ends:
+            self._a.bind(result, operand)
 
     def _lay_out(self, product: Operation) -> None:
         """The left factor as a product takes it, once: threads hand it over in shared memory."""
         left, result = product.operands[0], product.results[0]
         if isinstance(left.type, Tile) and isinstance(result.type, Tile) and not self._inside(left):
-            shown, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
-            if shown.layout not in (None, wanted) and (left, wanted) not in self._factors:
-                name = self._a.names.give(f"{shown.text}_factor")
-                self._a.say(f"{name} = {in_layout(shown, wanted, left.type, self._a.layouts)}")
-                self._factors[left, wanted] = name
+            operand, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
+            if operand.layout not in (None, wanted) and (left, wanted) not in self._factors:
+                called = operand.expression.name if isinstance(operand.expression, Name) else "left"
+                name = self._a.names.give(f"{called}_factor")
+                laid_out = in_layout(operand, wanted, left.type, self._a.layouts)
+                self._a.say(Assign((name,), (laid_out,)))
+                self._factors[left, wanted] = Name(name)
 
     def _inside(self, value: Value) -> bool:
         return (
@@ -326,7 +364,7 @@ class LoopWriter:
 
     # The two ways ------------------------------------------------------------------------------
 
-    def _drained(self, way: Way, together: Sequence[int]) -> tuple[Beat, ...]:
+    def _drained(self, way: Way, together: Sequence[int]) -> None:
         """Groups of so many iterations: the first size in a loop, one of each further at most."""
         a = self._a
         before = [s for i in self._issues for s in i.operands if isinstance(s, Through | Direct)]
@@ -335,52 +373,52 @@ class LoopWriter:
             raise EmitError(f"loop `{self._program.loop.name}` {told}, it is not drained")
         if any(self._touched(i) for i in self._issues):
             raise EmitError(f"loop `{self._program.loop.name}` has rings, it is not drained")
-        kernel: tuple[Beat, ...] = ()
-        begun = "0"
+        n = Name(self._n)
+        begun: Name | None = None
         a.clocks(lambda tracer: tracer.enter(str(self._number)))
         for many in together:
-            done = self._n if many == 1 else a.names.give("done")
+            done, first = n, begun or number(0)
             if many > 1:
-                left = self._n if begun == "0" else f"{begun} + ({self._n} - {begun})"
-                a.say(f"{done} = {left} // {many} * {many}")
-            if many == together[0]:
-                way.base = a.names.give("base")
-                block = f"for {way.base} in range({begun}, {done}, {many}):"
-            else:  # once at most: a loop would be unrolled
-                way.base = begun
-                block = f"if {begun} < {done}:"
-            with a.lines.block(block):
+                done = Name(a.names.give("done"))
+                left = n if begun is None else Arithmetic("-", n, begun)
+                whole = Arithmetic("*", Arithmetic("//", left, number(many)), number(many))
+                last = whole if begun is None else Arithmetic("+", begun, whole)
+                a.say(Assign((done.name,), (last,)))
+            with a.block() as body:
+                way.base = a.names.give("base") if begun is None else begun.name
                 a.enter()
-                kernel = self._group(way, many)
+                self._group(way, many)
                 a.leave()
+            if begun is None:
+                a.say(For(way.base, first, done, number(many), tuple(body)))
+            else:  # once at most: a loop would be unrolled
+                a.say(If(Arithmetic("<", begun, done), tuple(body)))
             begun = done
         a.clocks(Tracer.leave)
-        a.clocks(lambda tracer: tracer.settle(str(self._number), begun, once=self._once))
-        return kernel
+        ran = begun or number(0)
+        a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
 
-    def _group(self, way: Way, many: int) -> tuple[Beat, ...]:
-        """So many iterations from the first one's begin to the last one's end; each beat once."""
+    def _group(self, way: Way, many: int) -> None:
+        """So many iterations from the first one's begin to the last one's end."""
         steps = self._steps
         self._begin(way, self._issues)
         for step in range(steps.first, steps.last + many):
             here = [i for i in self._issues if 0 <= step - self._stage[i.op] < many]
             if any(i.op in steps.written for i in here):
                 every = many + steps.last - steps.first
-                self._a.say(f"# step {step - steps.first} of {every}")
+                self._a.say(Remark(f"step {step - steps.first} of {every}"))
             way.at = step
-            self._step(way, here)
-        places = {i.op: n for n, i in enumerate(self._issues)}
-        return tuple(sorted(dict.fromkeys(self._scored()), key=lambda beat: places[beat.op]))
+            self._step(way, here, "group", step)
 
-    def _one_by_one(self, way: Way) -> tuple[Beat, ...]:
+    def _one_by_one(self, way: Way) -> None:
         """Each iteration from its first operation to its last."""
         order = sorted(self._issues, key=lambda i: self._program.starts[i.op])
         self._begin(way, order)
-        with self._a.lines.block(f"for {way.step} in range({self._n}):"):
+        with self._a.block() as body:
             self._a.enter()
-            self._step(way, order, comment=False)
+            self._step(way, order, "iteration", 0)
             self._a.leave()
-        return self._scored()
+        self._a.say(For(way.step, None, Name(self._n), None, tuple(body)))
 
     def _flying(self, way: Way) -> bool:
         """Whether products are in flight at the end of a step."""
@@ -399,68 +437,64 @@ class LoopWriter:
             pending = [(op, age + 1) for op, age in pending]
         return bool(pending)
 
-    def _pipelined(self, way: Way, *, peel: bool) -> _Parts:
-        a = self._a
+    def _pipelined(self, way: Way, *, peel: bool) -> None:
+        a, n = self._a, Name(self._n)
         steps = self._steps
         self._begin(way, self._issues)
-        prologue: list[tuple[int, tuple[Beat, ...]]] = []
-        epilogue: list[tuple[int, tuple[Beat, ...]]] = []
         for step in range(steps.first, steps.last):
-            a.say(f"# prologue, step {step}")
+            a.say(Remark(f"prologue, step {step}"))
             way.at = step
-            self._step(way, steps.prologue(step))
-            prologue.append((step, self._scored()))
+            self._step(way, steps.prologue(step), "prologue", step)
         first = steps.last
         if peel:
-            a.say("# the kernel's first step")
+            a.say(Remark("the kernel's first step"))
             way.at = first
-            self._step(way, self._issues)
-            prologue.append((first, self._scored()))
+            self._step(way, self._issues, "prologue", first)
             first += 1
-        way.at = None
-        way.step = "step"
-        a.say("# kernel")
+        way.at, way.step, way.ahead = None, STEP, None
+        a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
-        end = f"{self._n} + {steps.first}" if steps.first else self._n
+        end = Arithmetic("+", n, number(steps.first)) if steps.first else n
         reread = self._read_behind()
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
         for slot, name in begun.items():
-            a.say(f"{name} = {slot}")
+            a.say(Assign((name,), (Name(slot),), reason=RECOUNTED))
         a.clocks(lambda tracer: tracer.enter(str(self._number)))
-        kernel = self._steady(way, first, end)
+        self._steady(way, first, end)
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
         if begun:
-            a.say("# Counted anew: ptxas may take an address of the step before from the loop.")
+            a.say(Remark(RECOUNTED))
         for slot, name in begun.items():
-            done = f"{self._n} - {first - steps.first}" if first > steps.first else self._n
-            a.say(f"{slot} = ({name} + {done}) % {reread[slot]}")
+            went = Arithmetic("+", Name(name), n)
+            if first > steps.first:
+                went = Arithmetic("-", went, number(first - steps.first))
+            again = Arithmetic("%", went, number(reread[slot]))
+            a.say(Assign((slot,), (again,), reason=RECOUNTED))
         for step in range(steps.first, steps.last):
-            a.say(f"# epilogue, step {self._n} + {step}")
-            way.step = f"{self._n} + {step}" if step else self._n
-            self._step(way, steps.epilogue(step))
-            epilogue.append((step, self._scored()))
+            a.say(Remark(f"epilogue, step {self._n} + {step}"))
+            way.step, way.ahead = self._n, step or None
+            self._step(way, steps.epilogue(step), "epilogue", step)
         if way.pending:
-            self._retire(way, len(way.pending) - 1)
-            end_of = Beat("settle", self._issues[-1].op, left=0)
-            epilogue.append((steps.last, (end_of,)))
-        ran = f"{end} - {first}"
+            with a.of(Origin(self._issues[-1].op)), a.block() as body:
+                self._retire(way, len(way.pending) - 1)
+            a.say(Step("epilogue", steps.last, tuple(body)))
+        ran = Arithmetic("-", end, number(first))
         a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
-        return tuple(prologue), kernel, tuple(epilogue)
 
-    def _steady(self, way: Way, first: int, end: str) -> tuple[Beat, ...]:
+    def _steady(self, way: Way, first: int, end: Expression) -> None:
         """The loop of the kernel."""
         a = self._a
-        with a.lines.block(f"for step in range({first}, {end}):"):
+        with a.block() as body:
             a.enter()
             self._marked = a.tracer is not None and a.tracer.tracing == "marks"
             if self._marked:
-                a.say(f"trace_step = step - {first}")
-            self._step(way, self._issues)
+                a.say(Assign(("trace_step",), (Arithmetic("-", Name(STEP), number(first)),)))
+            self._step(way, self._issues, "kernel", 0)
             self._marked = False
             a.leave()
-        return self._scored()
+        a.say(For(STEP, number(first), end, None, tuple(body)))
 
     def _read_behind(self) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""
@@ -490,7 +524,7 @@ class LoopWriter:
 
     def _begin(self, way: Way, order: Sequence[Issue]) -> None:
         """Where the agent stands in each ring, once for each stage that stands elsewhere."""
-        way.pending, way.defined, way.cached = [], set(), {}
+        way.pending, way.defined = [], set()
         self._positions: dict[tuple[str, int], tuple[str, str]] = {}
         self._last: dict[tuple[str, int], str] = {}
         stages: dict[str, list[int]] = {}
@@ -510,7 +544,8 @@ class LoopWriter:
                 slot, phase = (
                     self._a.names.give(f"{name}_{what}_{stage}") for what in ("slot", "phase")
                 )
-                self._a.say(f"{slot}, {phase} = {name}_slot, {name}_phase")
+                here_too = Name(f"{name}_slot"), Name(f"{name}_phase")
+                self._a.say(Assign((slot, phase), here_too))
                 self._positions[name, stage] = (slot, phase)
         self._rings = rings
         self._set_back(way, order)
@@ -536,7 +571,7 @@ class LoopWriter:
                 continue
             variable = self._variable_named(name)
             for b in range(1, most + 1):
-                self._a.say(f"{variable}__{b} = {variable}")
+                self._a.say(Assign((f"{variable}__{b}",), (Name(variable),)))
                 way.defined.add(f"{variable}__{b}")
 
     def _reach_back(self, way: Way, i: Issue) -> None:
@@ -597,35 +632,29 @@ class LoopWriter:
                 return False
         return True
 
-    def _constant(self, value: Value) -> str | None:
+    def _constant(self, value: Value) -> LiteralNumber | None:
         made = self._a.plan.maker.get(value)
         if made is not None and kind_of(made) == "arith.constant":
-            return literal(made.attributes["value"], value.type)
+            return LiteralNumber(made.attributes["value"], value.type)
         return None
 
-    def _step(self, way: Way, issues: Sequence[Issue], *, comment: bool = True) -> None:
+    def _step(self, way: Way, issues: Sequence[Issue], kind: StepKind, number: int) -> None:
+        with self._a.block() as body:
+            self._run(way, issues, opens=kind != "iteration")
+        self._a.say(Step(kind, number, tuple(body)))
+
+    def _run(self, way: Way, issues: Sequence[Issue], *, opens: bool) -> None:
+        """What happens in a step; `opens`: and where each operation of the schedule begins."""
         made: set[str] = set()
-        way.cached = {}
         for i in issues:
+            before = self._a.length
             operation = self._wiring.operations[i.op]
-            kind = kind_of(operation)
-            row = opcode(kind)
+            at = (i.at.stage, i.at.cycle)
+            with self._a.of(Origin(i.op, way.stages[i.op], operation, at)):
+                made |= self._operation(way, i, operation)
+            if opens:
+                self._a.open_at(before)
             touched = self._touched(i)
-            before = len(self._a.lines.lines)
-            quiet = row.view or self._pure(i.op)
-            if not quiet:
-                self._waits(way, i, touched)
-            self._await_turns(way, i)
-            if not quiet:
-                self._issue(way, i, operation, kind)
-                if not (kind == TMA_LOAD or row.accumulator is not None or row.awaits):
-                    self._beat("store" if kind == TMA_STORE else "work", i, way)
-                self._releases(way, i, touched)
-                made |= set(self._program.loop.op(i.op).results)
-            self._hand_on(way, i, kind)
-            if comment and len(self._a.lines.lines) > before:
-                where = f"  # stage {i.at.stage}, cycle {i.at.cycle}"
-                self._a.lines.lines[before] += where
             for ring, stage in dict.fromkeys((r, way.stages[i.op]) for r, _ in _hashable(touched)):
                 if self._last[ring, stage] == i.op:
                     self._advance(self._rings[ring], stage)
@@ -633,16 +662,34 @@ class LoopWriter:
             variable = self._variable_named(name)
             for b in range(most, 1, -1):
                 if f"{variable}__{b - 1}" in way.defined:
-                    self._a.say(f"{variable}__{b} = {variable}__{b - 1}")
-                    way.defined.add(f"{variable}__{b}")
+                    self._move(f"{variable}__{b}", f"{variable}__{b - 1}", way)
             if name in made:
-                self._a.say(f"{variable}__1 = {variable}")
-                way.defined.add(f"{variable}__1")
+                self._move(f"{variable}__1", variable, way)
         way.pending = [replace(f, age=f.age + 1) for f in way.pending]
+
+    def _move(self, target: str, source: str, way: Way) -> None:
+        """A step later, a variable of a step before has what another had."""
+        self._a.say(Assign((target,), (Name(source),)))
+        way.defined.add(target)
+
+    def _operation(self, way: Way, i: Issue, operation: Operation) -> frozenset[str]:
+        """One operation of a step, with its waits and releases: names of what it made."""
+        kind = kind_of(operation)
+        touched, made = self._touched(i), frozenset[str]()
+        quiet = opcode(kind).view or self._pure(i.op)
+        if not quiet:
+            self._waits(way, i, touched)
+        self._await_turns(i)
+        if not quiet:
+            self._issue(way, i, operation, kind)
+            self._releases(way, i, touched)
+            made = frozenset(self._program.loop.op(i.op).results)
+        self._hand_on(i, kind)
+        return made
 
     def _advance(self, ring: Ring, stage: int) -> None:
         slot, phase = self._positions[ring.name, stage]
-        self._a.say(f"{slot}, {phase} = next_slot({slot}, {phase}, {ring.depth})")
+        self._a.say(Advance(slot, phase, ring.depth))
 
     def _waits(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
@@ -650,62 +697,57 @@ class LoopWriter:
             slot, phase = self._positions[ring.name, way.stages[i.op]]
             if reads and ring.full and self._first_and_last(ring)[0] == i.op:
                 self._mark("before", i, f"full {ring.name}")
-                a.say(f"mbarrier.wait({a.take(f'{ring.name}_full')}.index({slot}), {phase})")
+                a.say(Wait(Barrier(a.take(f"{ring.name}_full"), slot), Name(phase)))
                 self._mark("behind", i, f"full {ring.name}")
-                self._beat("full", i, way, ring.name)
             if not reads and ring.free:
                 self._mark("before", i, f"free {ring.name}")
                 # An agent that also reads the ring counts its phases as readers do.
-                parity = f"{phase} ^ 1" if ring.own else phase
-                a.say(f"mbarrier.wait({a.take(f'{ring.name}_free')}.index({slot}), {parity})")
+                parity = Arithmetic("^", Name(phase), number(1)) if ring.own else Name(phase)
+                a.say(Wait(Barrier(a.take(f"{ring.name}_free"), slot), parity))
                 self._mark("behind", i, f"free {ring.name}")
-                self._beat("free", i, way, ring.name)
 
     def _releases(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
         for ring, reads in touched:
             if reads and ring.free and self._first_and_last(ring)[1] == i.op:
                 slot, _ = self._positions[ring.name, way.stages[i.op]]
-                free = f"{a.take(f'{ring.name}_free')}.index({slot})"
+                free = Barrier(a.take(f"{ring.name}_free"), slot)
                 operation = self._wiring.operations[i.op]
                 if on_its_own(operation):
-                    a.say(f"tcgen05_commit({free})")
+                    a.say(Commit(free))
                     continue
                 if kind_of(operation) == SMEM_READ:
-                    a.say("fence_async_shared()")
-                a.say(f"mbarrier.arrive({free}, count=1)")
-                self._beat("arrive", i, way, ring.name)
+                    a.say(Fence())
+                a.say(Arrive(free))
 
     # Turns ---------------------------------------------------------------------------------------
 
-    def _await_turns(self, way: Way, i: Issue) -> None:
+    def _await_turns(self, i: Issue) -> None:
         a = self._a
         for turn in a.plan.turns[self._loop.operation]:
             if turn.waiter == i.op:
                 self._mark("before", i, f"free {turn.name}")
                 a.take(turn.name)
-                a.say(f"mbarrier.wait({turn.barrier}, {turn.name}_phase)")
+                a.say(Wait(turn.barrier, Name(f"{turn.name}_phase")))
                 self._mark("behind", i, f"free {turn.name}")
-                self._beat("free", i, way, turn.name)
                 self._next_turn(turn)
 
-    def _hand_on(self, way: Way, i: Issue, kind: str) -> None:
+    def _hand_on(self, i: Issue, kind: str) -> None:
         a = self._a
         for turn in a.plan.turns[self._loop.operation]:
             if turn.holder == i.op:
                 a.take(turn.name)
                 if turn.committed:
-                    a.say(f"tcgen05_commit({turn.barrier})")
+                    a.say(Commit(turn.barrier))
                 else:
                     if kind in (SMEM_READ, SMEM_WRITE):
-                        a.say("fence_async_shared()")
-                    a.say(f"mbarrier.arrive({turn.barrier}, count=1)")
-                self._beat("arrive", i, way, turn.name)
+                        a.say(Fence())
+                    a.say(Arrive(turn.barrier))
                 self._next_turn(turn)
 
     def _next_turn(self, turn: Turn) -> None:
-        for line in turn.next(self._a.worker.name):
-            self._a.say(line)
+        for instruction in turn.next(self._a.worker.name):
+            self._a.say(instruction)
 
     # Operations ----------------------------------------------------------------------------------
 
@@ -724,63 +766,61 @@ class LoopWriter:
         if kind == TMA_LOAD:
             self._copy(way, i, operation)
             self._mark("behind", i, "copy")
-            ring = next(r for r, reads in self._touched(i) if not reads)
-            self._beat("copy", i, way, ring.name, bytes=ring.bytes)
         elif on_its_own(operation):
             factors = self._shared(way, i, 0), self._shared(way, i, 1)
             a.sums.add(operation, factors, way.iteration(way.stages[i.op]))
-            self._beat("product", i, way)
         elif row.accumulator is not None:
             self._product(way, i, operation)
             self._mark("behind", i, "product")
-            self._beat("product", i, way)
         elif row.awaits:
             self._mark("before", i, "products")
             self._await(way, i, operation)
             self._mark("behind", i, "products")
-            self._beat("settle", i, way, self._awaited(i), len(way.pending))
         elif kind == SMEM_WRITE:
             self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
             layout = a.layouts.of(operation.result)
-            text = f"{self._shared(way, i, 0)}.load({layout})"
-            a.say(f"{self._variable(operation.result)} = {text}")
+            source = self._shared(way, i, 0)
+            a.say(Read(self._variable(operation.result), source, layout))
         elif kind == STORE:
             a.store(operation, self._by_value(way, i, operation))
         elif kind == LOAD:
-            shown = a.loaded(operation, self._by_value(way, i, operation))
-            a.say(f"{self._variable(operation.results[0])} = {shown.text}")
+            operands, layout = a.loaded(operation, self._by_value(way, i, operation))
+            a.say(Load(self._variable(operation.results[0]), operands, layout))
         elif kind in ATOMIC:
-            shown, result = a.atomic(operation, self._by_value(way, i, operation)), operation.result
-            read = a.plan.is_read(result)
-            a.say(f"{self._variable(result)} = {shown.text}" if read else shown.text)
+            result = operation.result
+            target = self._variable(result) if a.plan.is_read(result) else None
+            a.say(a.atomic(operation, self._by_value(way, i, operation), target))
         elif kind == TMA_STORE:
-            view = operation.operands[1]
-            numbers = [
-                n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)
-            ]
-            at = ", ".join(self._operand(way, i, n).text for n in numbers)
-            descriptor = a.descriptor(view, operation.operands[0])
-            a.say(f"tma_store({descriptor}, [{at}], {self._shared(way, i, 0)})")
-            a.stores = True
+            self._copy_out(way, i, operation)
         elif operation.regions or not operation.results:
             raise unwritten(operation, " in a pipelined loop")
         else:
             self._compute(way, i, operation)
 
+    def _copy_out(self, way: Way, i: Issue, operation: Operation) -> None:
+        a, view = self._a, operation.operands[1]
+        numbers = [
+            n for n, v in enumerate(operation.operands) if n > 1 and isinstance(v.type, Scalar)
+        ]
+        at = tuple(self._operand(way, i, n).expression for n in numbers)
+        descriptor = a.descriptor(view, operation.operands[0])
+        a.say(CopyOut(descriptor, at, self._shared(way, i, 0)))
+        a.stores = True
+
     def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
-        shown = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        a = self._a
+        operands = [self._operand(way, i, n) for n in range(len(operation.operands))]
         if kind_of(operation) == SPLIT:
             names = [self._variable(result) for result in operation.results]
-            self._a.say(f"{', '.join(names)} = {halves(operation, shown[0], self._a.layouts)}")
+            a.say(Assign(tuple(names), (halves(operation, operands[0], a.layouts),)))
             for name, result in zip(names, operation.results, strict=True):
-                self._a.say(f"{name} = {half(operation, name, result, self._a.layouts)}")
+                a.say(Assign((name,), (half(operation, Name(name), result, a.layouts),)))
             return
-        text = computed(operation, shown, self._a.layouts).text
+        made = computed(operation, operands, a.layouts).expression
         if self._narrows_ahead(i, operation):
-            self._a.holds = True
-            text = f"held({text})"
-        self._a.say(f"{self._variable(operation.result)} = {text}")
+            made = Held(made)
+        a.say(Assign((self._variable(operation.result),), (made,)))
 
     def _narrows_ahead(self, i: Issue, operation: Operation) -> bool:
         """Whether it makes numbers of half the width for the next step.
@@ -800,31 +840,31 @@ class LoopWriter:
         a = self._a
         ring = next(r for r, reads in self._touched(i) if not reads)
         slot, _ = self._positions[ring.name, way.stages[i.op]]
-        shown = whole(self._operand(way, i, 0), operation, 0)
+        operand = whole(self._operand(way, i, 0), operation, 0)
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
         if any((ring, True) in self._touched(j) for j in stores):
-            a.say(f"tma.store_wait({len(stores) * (ring.depth - 1)})")
+            a.say(StoreWait(len(stores) * (ring.depth - 1)))
         source = operation.operands[0]
-        text = in_layout(shown, a.layouts.of(source), source.type, a.layouts)
-        a.say(f"{a.take(ring.name)}.index({slot}).store({text})")
-        a.say("fence_async_shared()")
+        value = in_layout(operand, a.layouts.of(source), source.type, a.layouts)
+        a.say(Put(value, Slot(a.take(ring.name), slot)))
+        a.say(Fence())
 
     def _by_value(self, way: Way, i: Issue, operation: Operation):
-        def shown(value: Value) -> Shown:
+        def operand(value: Value) -> Operand:
             return self._operand(way, i, operation.operands.index(value))
 
-        return shown
+        return operand
 
     def _copy(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
         ring = next(r for r, reads in self._touched(i) if not reads)
         slot, _ = self._positions[ring.name, way.stages[i.op]]
         view, *coordinates = operation.operands[:-1]
-        at = ", ".join(self._operand(way, i, n + 1).text for n in range(len(coordinates)))
-        full = f"{a.take(f'{ring.name}_full')}.index({slot})"
+        at = tuple(self._operand(way, i, n + 1).expression for n in range(len(coordinates)))
+        full = Barrier(a.take(f"{ring.name}_full"), slot)
         descriptor = a.descriptor(view, operation.operands[-1])
-        a.say(f"mbarrier.expect({full}, {ring.bytes})")
-        a.say(f"tma_load({descriptor}, [{at}], {full}, {a.take(ring.name)}.index({slot}))")
+        a.say(Expect(full, ring.bytes))
+        a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
 
     def _product(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
@@ -832,30 +872,36 @@ class LoopWriter:
         assert isinstance(result.type, Tile)
         layout = a.layouts.of(result)
         variable = self._variable(result)
-        keep: tuple[str, ...] = ()
-        outside = ""
-        left = operation.operands[0]
-        if isinstance(left.type, Buffer):
-            first = self._shared(way, i, 0)
-        else:
-            shown, wanted = self._operand(way, i, 0), factor(left.type, layout)
-            first = self._factors.get((left, wanted), shown.text)
-            if first == shown.text and shown.layout != wanted:
-                first = f"{variable}_a"
-                a.say(f"{first} = {in_layout(shown, wanted, left.type, a.layouts)}")
-                keep = (first,)
-            elif not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way):
-                outside = first
-        second = self._shared(way, i, 1)
-        wires = self._wiring.wires[i.op]
-        if not operation.integers("groups")[2]:
-            total = f"{a.zeros(result.type.shape, layout)}, use_acc=False"
-        elif isinstance(wires[2], Accumulated):
-            total = variable
+        left, keep, outside = self._left_factor(way, i, operation, layout)
+        right = self._shared(way, i, 1)
+        adds = bool(operation.integers("groups")[2])
+        total: Expression
+        if not adds:
+            total = a.zeros(result.type, layout)
+        elif isinstance(self._wiring.wires[i.op][2], Accumulated):
+            total = Name(variable)
         else:
             total = in_layout(self._operand(way, i, 2), layout, result.type, a.layouts)
-        a.say(f"{variable} = warpgroup_mma({first}, {second}, {total}, is_async=True)")
+        a.say(Product(variable, left, right, total, adds, asynchronous=True))
         way.pending.append(Flight(i.op, variable, keep, outside))
+
+    def _left_factor(
+        self, way: Way, i: Issue, operation: Operation, layout: Layout
+    ) -> tuple[Expression | Slot, tuple[str, ...], str]:
+        """The factor, registers of it that the product reads until it is done, and its own name
+        where no step changes it."""
+        a, left = self._a, operation.operands[0]
+        if isinstance(left.type, Buffer):
+            return self._shared(way, i, 0), (), ""
+        operand, wanted = self._operand(way, i, 0), factor(left.type, layout)
+        known = self._factors.get((left, wanted))
+        if known is None and operand.layout != wanted:
+            name = f"{self._variable(operation.results[0])}_a"
+            a.say(Assign((name,), (in_layout(operand, wanted, left.type, a.layouts),)))
+            return Name(name), (name,), ""
+        first = known or operand.expression
+        alone = not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way)
+        return first, (), first.name if alone and isinstance(first, Name) else ""
 
     def _from_outside(self, i: Issue, number: int) -> bool:
         """Whether an operand is the same in all steps."""
@@ -887,26 +933,27 @@ class LoopWriter:
         product = self._variable(self._wiring.operations[target].results[0])
         if here:
             self._retire(way, here[0])
+        else:
+            self._a.say(Settle(len(way.pending), ()))
         if operation.results:
-            self._a.say(f"{self._variable(operation.result)} = {product}")
+            self._a.say(Assign((self._variable(operation.result),), (Name(product),)))
 
     def _retire(self, way: Way, upto: int) -> None:
         """Wait until a product is done; those before it are done as well."""
         done, way.pending = way.pending[: upto + 1], way.pending[upto + 1 :]
-        names = list(dict.fromkeys(n for f in done for n in (f.variable, *f.keep)))
-        # Where no other product runs at the same time, ptxas 12.8 may give the registers of a
-        # factor that no step changes to that of the next product, and not restore them.
+        names = dict.fromkeys(n for f in done for n in (f.variable, *f.keep))
+        kept = [Kept(name) for name in names]
+        # Where no other product runs at the same time, nothing else keeps a factor's registers.
         if len(done) == 1 and not way.pending and done[0].outside:
-            names.append(done[0].outside)
-        listed = ", ".join(names)
-        self._a.say(f"{listed} = warpgroup_mma_wait({len(way.pending)}, deps=({listed},))")
-        for name in names:
-            if any(f.variable == name for f in way.pending):  # it is added to all the same
-                self._a.say(f"{name} = warpgroup_mma_init({name})")
+            kept.append(Kept(done[0].outside, OVERWRITTEN))
+        self._a.say(Settle(len(way.pending), tuple(kept)))
+        for one in kept:
+            if any(f.variable == one.name for f in way.pending):  # it is added to all the same
+                self._a.say(ProductInit(one.name))
 
     # Operands ------------------------------------------------------------------------------------
 
-    def _shared(self, way: Way, i: Issue, number: int) -> str:
+    def _shared(self, way: Way, i: Issue, number: int) -> Slot:
         """A tile in shared memory: a slot of a ring, or one that is there for all steps."""
         value = self._wiring.operations[i.op].operands[number]
         wire = self._wiring.wires[i.op][number]
@@ -916,11 +963,10 @@ class LoopWriter:
                 ring = self._ring(i.reads[source.read].storage)
                 if ring is not None:
                     slot, _ = self._positions[ring.name, way.stages[i.op]]
-                    views = self._a.views(value)
-                    return f"{self._a.take(ring.name)}.index({slot}){views}"
+                    return Slot(self._a.take(ring.name), slot, self._a.views(value))
         return self._a.buffer(value)
 
-    def _operand(self, way: Way, i: Issue, number: int) -> Shown:
+    def _operand(self, way: Way, i: Issue, number: int) -> Operand:
         operation = self._wiring.operations[i.op]
         wire = self._wiring.wires[i.op][number]
         if isinstance(wire, Outer):
@@ -931,10 +977,11 @@ class LoopWriter:
         if isinstance(source, LiveIn):
             outside = self._entering(source.path)
             if outside is self._body.arguments[0]:
-                shown = Shown(self._counter(way.iteration(way.stages[i.op] + source.path.distance)))
+                iteration = way.iteration(way.stages[i.op] + source.path.distance)
+                operand = Operand(self._counter(iteration))
             else:
-                shown = self._outer(outside)
-            return self._through(source.path, shown)
+                operand = self._outer(outside)
+            return self._through(source.path, operand)
         if isinstance(source, Through | Direct):
             return self._through(source.path, self._register(way, i, source.path))
         raise EmitError(f"operand {number} of `{i.op}` has no Gluon yet", operation)
@@ -947,29 +994,28 @@ class LoopWriter:
             return wires[0].value
         return self._wiring.live_ins[path.origin]
 
-    def _outer(self, value: Value) -> Shown:
+    def _outer(self, value: Value) -> Operand:
         constant = self._constant(value)
         if constant is not None:
-            return Shown(constant)
+            return Operand(constant)
         made = self._a.plan.maker.get(value)
         if self._inside(value) and made is not None and opcode(kind_of(made)).view:
             return seen_through(made, self._outer(made.operands[0]), self._a.layouts)
         return self._a.value(value)
 
-    def _through(self, path: Path, shown: Shown) -> Shown:
+    def _through(self, path: Path, operand: Operand) -> Operand:
         """What a reader sees through views."""
         for view in reversed(path.views):
-            shown = seen_through(self._wiring.operations[view], shown, self._a.layouts)
-        return shown
+            operand = seen_through(self._wiring.operations[view], operand, self._a.layouts)
+        return operand
 
-    def _register(self, way: Way, i: Issue, path: Path) -> Shown:
+    def _register(self, way: Way, i: Issue, path: Path) -> Operand:
         maker = self._program.loop.producers[path.origin]
         operation = self._wiring.operations[maker]
         number = self._program.loop.op(maker).results.index(path.origin)
         value = operation.results[number]
         if self._pure(maker):
-            text = self._scalar(way, value, way.iteration(way.stages[i.op] + path.distance))
-            return Shown(text)
+            return Operand(self._scalar(value, way.iteration(way.stages[i.op] + path.distance)))
         below = self._below(way, i, path)
         if below is not None:
             return seen_through(operation, self._operand(*below, 0), self._a.layouts)
@@ -980,20 +1026,13 @@ class LoopWriter:
         back = self._steps_back(way, i, path)
         variable = self._variable_named(path.origin)
         layout = self._a.layouts.of(value) if isinstance(value.type, Tile) else None
-        return Shown(f"{variable}__{back}" if back else variable, layout)
+        return Operand(Name(f"{variable}__{back}" if back else variable), layout)
 
-    def _counter(self, iteration: str) -> str:
+    def _counter(self, iteration: Iteration) -> Expression:
         """The loop's own counter in an iteration."""
-        begins = self._lower
-        if self._by == "1":
-            text = iteration
-        elif iteration.isdigit():
-            text = f"{iteration} * {wrapped(self._by)}"
-        else:
-            text = f"{wrapped(iteration)} * {wrapped(self._by)}"
-        return text if begins == "0" else f"{wrapped(begins)} + {text}"
+        return Counter(self._lower, self._by, iteration)
 
-    def _scalar(self, way: Way, value: Value, iteration: str) -> str:
+    def _scalar(self, value: Value, iteration: Iteration) -> Expression:
         if value is self._body.arguments[0]:
             return self._counter(iteration)
         constant = self._constant(value)
@@ -1001,10 +1040,9 @@ class LoopWriter:
             return constant
         made = self._wiring.made.get(value)
         if made is None:
-            return self._a.value(value).text
+            return self._a.value(value).expression
         operation = self._wiring.operations[made[0]]
-        texts = [wrapped(self._scalar(way, v, iteration)) for v in operation.operands]
-        return expression(operation, texts)
+        return Computed(operation, tuple(self._scalar(v, iteration) for v in operation.operands))
 
 
 def _hashable(touched: Sequence[tuple[Ring, bool]]) -> list[tuple[str, bool]]:

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from stretto.emit.gluon.layouts import VECTOR_BITS, Layouts
 from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
+from stretto.program.builder.layouts import VECTOR_BITS, Layouts
+from stretto.program.expressions import Converted, Expression, Permuted, Reshaped
 from stretto.program.layouts import Blocked, Factor, Layout, Product, Slice
 
 POINTER_BITS = 64
@@ -156,25 +157,26 @@ class Exchange:
         """The layout of a tile in registers."""
         return self._layouts.of(value)
 
-    def convert(self, text: str, source: Layout, target: Layout, type: Type) -> str:
-        """An expression in another layout."""
+    def convert(self, source: Layout, target: Layout, type: Type) -> None:
+        """A tile changes its layout."""
         assert isinstance(type, Tile)
         self._take(exchanged(holders(source, type.shape), holders(target, type.shape), type))
-        return f"gl.convert_layout({text}, {target})"
 
-    def reshape(self, text: str, source: Layout, type: Tile, shape: Tile, target: Layout) -> str:
+    def reshaped(
+        self, value: Expression, source: Layout, type: Tile, shape: Tile, target: Layout
+    ) -> Expression:
         """An expression with its elements in another shape: each keeps its number."""
         self._take(exchanged(holders(source, type.shape), holders(target, shape.shape), shape))
-        return f"gl.convert_layout(gl.reshape({text}, {list(shape.shape)}), {target})"
+        return Converted(Reshaped(value, shape.shape), target)
 
-    def permute(
-        self, text: str, source: Layout, type: Tile, order: Sequence[int], target: Layout
-    ) -> str:
+    def permuted(
+        self, value: Expression, source: Layout, type: Tile, order: Sequence[int], target: Layout
+    ) -> Expression:
         """An expression with its axes in another order."""
         turned = holders(source, type.shape).turned(type.shape, order)
         shape = [type.shape[axis] for axis in order]
         self._take(exchanged(turned, holders(target, shape), type))
-        return f"gl.convert_layout(gl.permute({text}, {list(order)}), {target})"
+        return Converted(Permuted(value, tuple(order)), target)
 
     def reduced(self, source: Layout, type: Type, axis: int) -> None:
         """A tile is reduced along an axis: each warp that has a part of it hands one over."""

@@ -14,12 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from stretto.emit.gluon.expressions import EmitError, unwritten
-from stretto.emit.gluon.ordering import require_order
-from stretto.emit.gluon.rings import Ring, rings_of
-from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
-from stretto.emit.gluon.text import Names
-from stretto.emit.gluon.turns import Turn, find_turns
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import DESCRIPTOR, GATHER, SCATTER, TMA_LOAD, TMA_STORE
@@ -30,6 +24,13 @@ from stretto.machine import Machine
 from stretto.materialize import Program
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING, TENSOR
+from stretto.program.builder.names import Names
+from stretto.program.builder.ordering import require_order
+from stretto.program.builder.rings import Ring, rings_of
+from stretto.program.builder.sums import Sum, find_sums, fit, is_sum, on_its_own
+from stretto.program.builder.turns import Turn, find_turns
+from stretto.program.errors import EmitError, unwritten
+from stretto.program.expressions import Given
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
@@ -66,11 +67,6 @@ class Worker:
     """Whether it has tiles in registers; else it issues copies or products, and no more."""
     multiplies: bool = False
     """Whether it issues products, and no more."""
-
-    @property
-    def function(self) -> str:
-        """What its function is called."""
-        return f"{self.name.replace('.', '_')}_agent"
 
     @property
     def copies(self) -> bool:
@@ -131,7 +127,7 @@ class Plan:
     maker: dict[Value, Operation] = field(default_factory=dict[Value, Operation])
     turned: set[Value] = field(default_factory=set[Value])
     """Buffers whose columns lie in one piece: products of other than 16 bits want K so."""
-    named: dict[Value, tuple[str, str]] = field(default_factory=dict[Value, tuple[str, str]])
+    named: dict[Value, tuple[str, Given]] = field(default_factory=dict[Value, tuple[str, Given]])
     """Of each parameter: its name in the kernel, and what the host gives for it."""
     scratch: int = 0
     """Bytes of shared memory that Triton takes beside what is allocated."""
@@ -317,21 +313,19 @@ def _issuer(plan: Plan) -> Callable[[Operation], str]:
     return lambda operation: inside.get(operation) or plan.owner(operation)
 
 
-def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, str]]:
+def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, Given]]:
     """Parameters by names of their own; sizes and strides follow their tensor, under its name."""
-    found: dict[Value, tuple[str, str]] = {}
+    found: dict[Value, tuple[str, Given]] = {}
     of: dict[str, list[Value]] = {}
     for parameter in kernel.parameters:
         of.setdefault(parameter.name, []).append(parameter.value)
     for name, (first, *rest) in of.items():
-        found[first] = (names.give(name), name)
+        found[first] = (names.give(name), Given(name))
         rank = len(rest) // 2
         for i, value in enumerate(rest):
-            what, number = ("shape", i) if i < rank else ("strides", i - rank)
-            text = f"{name}.{what}[{number}]"
-            if what == "strides" and isinstance(first.type, Pointer):
-                text = f"{name}.stride({number})"
-            found[value] = (names.give(f"{name}_{what.removesuffix('s')}_{number}"), text)
+            part, axis = ("shape", i) if i < rank else ("strides", i - rank)
+            given = Given(name, part, axis, isinstance(first.type, Pointer))
+            found[value] = (names.give(f"{name}_{part.removesuffix('s')}_{axis}"), given)
     return found
 
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import EmitError
-from stretto.emit.gluon.trips import known_trips
 from stretto.kernel import Kernel, Operation, Region, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, TENSOR
+from stretto.program.builder.trips import known_trips
+from stretto.program.errors import EmitError
+from stretto.program.expressions import Expression, Name, number
 
 SUM_WRITE, SUM_READ = SPACES[TENSOR].fill, SPACES[TENSOR].read
 LANES = 128
@@ -65,19 +66,19 @@ class Sum:
         return -(-self.shape[0] // LANES) * self.shape[1]
 
     @property
-    def block(self) -> list[int]:
+    def block(self) -> tuple[int, int]:
         """What one instruction multiplies."""
-        return [min(LANES, self.shape[0]), min(WIDEST, self.shape[1])]
+        return min(LANES, self.shape[0]), min(WIDEST, self.shape[1])
 
     @property
-    def slot(self) -> str:
-        """How a copy of a ring of them is meant."""
-        return f".index({self.name}_slot)" if self.repeated else ""
+    def index(self) -> str | None:
+        """The variable that says which copy of a ring of them is meant."""
+        return f"{self.name}_slot" if self.repeated else None
 
     @property
-    def phase(self) -> str:
+    def phase(self) -> Expression:
         """The parity of its barriers."""
-        return f"{self.name}_phase" if self.repeated else "0"
+        return Name(f"{self.name}_phase") if self.repeated else number(0)
 
     @property
     def first_phase(self) -> int:

@@ -1,39 +1,16 @@
-"""One agent's function: its part of the kernel, from the first operation to the last.
+"""One agent's part of the kernel, from the first instruction to the last.
 
 Numbers are computed by every agent that needs them, where it needs them first. Tiles in registers
 belong to the agent that computes them, copies to the one that issues copies. A loop that runs by a
-program is written by `LoopWriter`.
+schedule is built by `LoopBuilder`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
-from stretto.emit.gluon.adding import SumWriter
-from stretto.emit.gluon.atomics import ADDS, ATOMIC, atomic
-from stretto.emit.gluon.exchange import Exchange
-from stretto.emit.gluon.expressions import (
-    ALONE,
-    EmitError,
-    everywhere,
-    literal,
-    unwritten,
-    wrapped,
-    zeros,
-)
-from stretto.emit.gluon.layouts import SPLIT, Layouts
-from stretto.emit.gluon.plan import (
-    SMEM_READ,
-    SMEM_WRITE,
-    Plan,
-    SharedTile,
-    Worker,
-)
-from stretto.emit.gluon.sums import SUM_READ, SUM_WRITE, on_its_own
-from stretto.emit.gluon.text import RESERVED, Lines, Names
-from stretto.emit.gluon.tracing import Tracer
-from stretto.emit.gluon.values import Shown, computed, half, halves, in_layout, seen_through, whole
-from stretto.emit.score import AgentScore, Around, Beat, BeatKind, Part
 from stretto.kernel import Operation, Region, Value
 from stretto.kernel.lowering.written import (
     COPY,
@@ -47,7 +24,67 @@ from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, View
 from stretto.ops.opcodes import opcode
+from stretto.program.atomics import ADDS, ATOMIC
+from stretto.program.builder.exchange import Exchange
+from stretto.program.builder.layouts import SPLIT, Layouts
+from stretto.program.builder.names import RESERVED, Names
+from stretto.program.builder.operands import (
+    Operand,
+    computed,
+    half,
+    halves,
+    in_layout,
+    seen_through,
+    whole,
+)
+from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
+from stretto.program.builder.sum_agent import SumBuilder
+from stretto.program.builder.sums import SUM_READ, SUM_WRITE, on_its_own
+from stretto.program.builder.tracer import Tracer
+from stretto.program.errors import ALONE, EmitError, unwritten
+from stretto.program.expressions import (
+    Arithmetic,
+    Barrier,
+    Everywhere,
+    Expression,
+    InShape,
+    Iteration,
+    Literal,
+    Name,
+    Slot,
+    SlotView,
+    Spread,
+    Transposed,
+    Zeros,
+    is_true,
+    number,
+)
+from stretto.program.instructions import (
+    NOWHERE,
+    Arrive,
+    Assign,
+    Atomic,
+    CopyIn,
+    CopyOut,
+    Expect,
+    Fence,
+    Flip,
+    For,
+    If,
+    Instruction,
+    Load,
+    Origin,
+    Product,
+    Put,
+    Read,
+    Store,
+    StoreWait,
+    ThreadBarrier,
+    Wait,
+    While,
+)
 from stretto.program.layouts import Layout, factor
+from stretto.program.traces import Mark
 
 _SILENT = frozenset(
     ("assume", "assert", "token", "scf.yield", "scf.condition", "tile.return", "alloc_tensor")
@@ -55,17 +92,17 @@ _SILENT = frozenset(
 _UNSUPPORTED = frozenset((COPY, "barrier"))
 
 
-class AgentWriter:
-    """Writes the function of one agent."""
+class AgentBuilder:
+    """Builds the body of one agent."""
 
     def __init__(
         self, plan: Plan, worker: Worker, layouts: Layouts, tracer: Tracer | None = None
     ) -> None:
         self.plan = plan
         self.tracer = tracer
-        self._score: list[Part] = []
         self.worker = worker
-        self.lines = Lines()
+        self._bodies: list[list[Instruction]] = [[]]
+        self._origin = NOWHERE
         self.layouts = Exchange(layouts)
         self.used: dict[str, None] = {}
         """What the function takes from the kernel: parameters, descriptors, shared memory."""
@@ -77,73 +114,95 @@ class AgentWriter:
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()}
         self.names = Names(RESERVED | outside)
-        self.sums = SumWriter(self)
+        self.sums = SumBuilder(self)
         """What it does with sums in tensor memory."""
-        self._scopes: list[dict[Value, Shown]] = [{}]
+        self._scopes: list[dict[Value, Operand]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
         self.stores = False
-        self.holds = False
 
     @property
     def copies_only(self) -> bool:
         """Whether it has no tiles in registers."""
         return not self.worker.computes
 
-    def write(self, looped: Callable[[AgentWriter, Operation], None]) -> None:
-        """The whole body; `looped` writes loops that run by programs."""
+    def build(self, looped: Callable[[AgentBuilder, Operation], None]) -> None:
+        """The whole body; `looped` builds loops that run by schedules."""
         self._looped = looped
         self.clocks(Tracer.begin)
         for ring in self.plan.shared_rings():
-            if self.worker.name in (ring.producer, *ring.consumers) and (ring.full or ring.free):
-                self.say(f"{ring.name}_slot = 0")
+            if self.worker.name in (ring.producer, *ring.consumers):
                 waits_for_free = self.worker.name == ring.producer and ring.free and not ring.own
-                self.say(f"{ring.name}_phase = {1 if waits_for_free else 0}")
-            elif self.worker.name in (ring.producer, *ring.consumers):
-                self.say(f"{ring.name}_slot = 0")
-                self.say(f"{ring.name}_phase = 0")
+                self.say(Assign((f"{ring.name}_slot",), (number(0),)))
+                self.say(Assign((f"{ring.name}_phase",), (number(int(waits_for_free)),)))
         self.sums.begin()
         for turn in self.plan.all_turns():
-            for line in turn.begun(self.worker.name) if self.worker.name in turn.agents else ():
-                self.say(line)
+            for begun in turn.begun(self.worker.name) if self.worker.name in turn.agents else ():
+                self.say(begun)
         for tile in self.plan.tiles.values():
             if tile.repeated and tile.loaded and not self.worker.multiplies:
                 mine = self.copies_only or len(self.plan.workers) == 1
-                self.say(f"{tile.name}_phase = {1 if mine and len(self.plan.workers) > 1 else 0}")
+                phase = int(mine and len(self.plan.workers) > 1)
+                self.say(Assign((f"{tile.name}_phase",), (number(phase),)))
         self.region(self.plan.kernel.body)
         if self.stores:
-            self.say("tma.store_wait(0)")
-            self.beat("drain", None)
+            self.say(StoreWait(0))
         self.clocks(Tracer.end)
 
     @property
-    def score(self) -> AgentScore:
-        """What was written, beat by beat."""
-        return AgentScore(self.worker.name, self.worker.warps, tuple(self._score))
+    def body(self) -> tuple[Instruction, ...]:
+        """What was built."""
+        (body,) = self._bodies
+        return tuple(body)
 
-    def scored(self, part: Part) -> None:
-        """Something that was just written."""
-        self._score.append(part)
+    @property
+    def marks(self) -> Mapping[str, Sequence[Mark]]:
+        """Where it reads clocks, of each loop."""
+        return {} if self.tracer is None else self.tracer.marks
 
-    def beat(
-        self, kind: BeatKind, operation: Operation | None, thing: str = "", bytes: int = 0
-    ) -> None:
-        """What was just written, for whoever asks what the program does."""
-        name = "" if operation is None else kind_of(operation)
-        self._score.append(Beat(kind, name, thing, bytes=bytes, operation=operation))
-
-    def clocks(self, lines: Callable[[Tracer], list[str]]) -> None:
-        """Lines that read clocks, where they are asked for."""
+    def clocks(self, read: Callable[[Tracer], list[Instruction]]) -> None:
+        """Instructions that read clocks, where they are asked for."""
         if self.tracer is not None:
             self.take("trace")
-            for line in lines(self.tracer):
-                self.say(line)
+            for instruction in read(self.tracer):
+                self.say(instruction)
 
-    def say(self, text: str = "") -> None:
-        """A line."""
-        self.lines.say(text)
+    def say(self, instruction: Instruction) -> None:
+        """One instruction more; it is of the operation at hand, if it does not say otherwise."""
+        if instruction.origin is NOWHERE and self._origin is not NOWHERE:
+            instruction = replace(instruction, origin=self._origin)
+        self._bodies[-1].append(instruction)
+
+    @contextmanager
+    def block(self) -> Generator[list[Instruction]]:
+        """What is said inside goes to a body of its own."""
+        body: list[Instruction] = []
+        self._bodies.append(body)
+        yield body
+        self._bodies.pop()
+
+    @contextmanager
+    def of(self, origin: Origin) -> Generator[None]:
+        """What is said inside is of an operation."""
+        before, self._origin = self._origin, origin
+        yield
+        self._origin = before
+
+    @property
+    def length(self) -> int:
+        """Instructions of the body at hand."""
+        return len(self._bodies[-1])
+
+    def open_at(self, place: int) -> None:
+        """The instruction at a place of the body at hand is the first of its operation in a step,
+        or the next one that is there for more than to be counted."""
+        body = self._bodies[-1]
+        for n in range(place, len(body)):
+            if not body[n].silent:
+                body[n] = replace(body[n], opens=True)
+                return
 
     def take(self, name: str) -> str:
         """Something of the kernel's, which is handed to the function."""
@@ -152,18 +211,18 @@ class AgentWriter:
 
     # Values ------------------------------------------------------------------------------------
 
-    def bind(self, value: Value, shown: Shown) -> None:
+    def bind(self, value: Value, operand: Operand) -> None:
         """What a value is from here to the end of the block."""
-        self._scopes[-1][value] = shown
+        self._scopes[-1][value] = operand
 
-    def known(self, value: Value) -> Shown | None:
+    def known(self, value: Value) -> Operand | None:
         """What a value is, if it was written already."""
         for scope in reversed(self._scopes):
             if value in scope:
                 return scope[value]
         return None
 
-    def value(self, value: Value) -> Shown:
+    def value(self, value: Value) -> Operand:
         """What a value is; whatever makes it is written now, if it was not yet."""
         found = self.known(value)
         if found is None:
@@ -171,23 +230,27 @@ class AgentWriter:
             self.bind(value, found)
         return found
 
-    def _make(self, value: Value) -> Shown:  # noqa: PLR0912 - one case a kind
+    def _make(self, value: Value) -> Operand:
         if value in self._parameters:
-            return Shown(self.take(self._parameters[value]))
+            return Operand(Name(self.take(self._parameters[value])))
         made = self.plan.maker.get(value)
         if made is None:
             raise EmitError(f"`{value.name}` cannot be emitted where it is used")
-        kind = kind_of(made)
-        row = opcode(kind)
-        if kind == "arith.constant":
-            return Shown(literal(made.attributes["value"], value.type))
+        row = opcode(kind_of(made))
+        if kind_of(made) == "arith.constant":
+            return Operand(Literal(made.attributes["value"], value.type))
         if row.awaits:
             return self.value(made.operands[0])
         if row.view and not isinstance(value.type, Buffer):
             return seen_through(made, self.value(made.operands[0]), self.layouts)
+        with self.of(Origin(operation=made)):
+            return self._compute(made, value)
+
+    def _compute(self, made: Operation, value: Value) -> Operand:
+        kind = kind_of(made)
         if kind == SMEM_READ:
             layout = self.layouts.of(value)
-            return self.assign(value, f"{self.buffer(made.operands[0])}.load({layout})", layout)
+            return self.read(value, self.buffer(made.operands[0]), layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind in ATOMIC:
@@ -205,10 +268,8 @@ class AgentWriter:
             raise unwritten(made)
         if kind == SPLIT:
             return self._split(made, value)
-        shown = computed(made, [self.value(v) for v in made.operands], self.layouts)
-        if isinstance(value.type, Tile):
-            self.beat("work", made)
-        return self.assign(value, shown.text, shown.layout)
+        operand = computed(made, [self.value(v) for v in made.operands], self.layouts)
+        return self.assign(value, operand.expression, operand.layout)
 
     @property
     def _one_agent(self) -> str:
@@ -217,86 +278,94 @@ class AgentWriter:
         ways = [ONE_CONSUMER, ALONE] if shared else [ALONE]
         return f"a branch or a loop is one agent's: {', or '.join(ways)}"
 
-    def _split(self, operation: Operation, value: Value) -> Shown:
+    def _split(self, operation: Operation, value: Value) -> Operand:
         """The two halves of a tile; one of them is wanted now."""
-        text = halves(operation, self.value(operation.operands[0]), self.layouts)
+        both = halves(operation, self.value(operation.operands[0]), self.layouts)
         names = [self.names.give(result.name or "half") for result in operation.results]
-        self.say(f"{', '.join(names)} = {text}")
-        self.beat("work", operation)
+        self.say(Assign(tuple(names), (both,)))
         for result, name in zip(operation.results, names, strict=True):
             home = self.layouts.of(result)
-            self.say(f"{name} = {half(operation, name, result, self.layouts)}")
-            self.bind(result, Shown(name, home))
+            self.say(Assign((name,), (half(operation, Name(name), result, self.layouts),)))
+            self.bind(result, Operand(Name(name), home))
         return self._scopes[-1][value]
 
-    def _work_tile(self, operation: Operation, value: Value) -> Shown:
+    def _work_tile(self, operation: Operation, value: Value) -> Operand:
         """Of tiles in a row: the number of one, and whether there is such."""
         index, *extents = operation.operands
         if operation.integers("tile") != (1,) or operation.integers("cluster") != (1,):
             raise EmitError("work tiles of several dimensions have no Gluon yet", operation)
-        number = self.value(index)
+        at = self.value(index)
         if value is operation.results[0]:
-            return number
-        (most,) = [self.value(v).text for v in extents] or map(str, operation.integers("problem"))
-        return self.assign(value, f"{number.text} < {wrapped(most)}")
+            return at
+        given = [self.value(v).expression for v in extents]
+        (most,) = given or map(number, operation.integers("problem"))
+        return self.assign(value, Arithmetic("<", at.expression, most))
 
-    def assign(self, value: Value, text: str, layout: Layout | None = None) -> Shown:
+    def assign(self, value: Value, made: Expression, layout: Layout | None = None) -> Operand:
         """A variable of its own for a value."""
         name = self.names.give(value.name or "value")
-        self.say(f"{name} = {text}")
-        return Shown(name, layout)
+        self.say(Assign((name,), (made,)))
+        return Operand(Name(name), layout)
 
-    def tile(self, value: Value, layout: Layout) -> str:
+    def read(
+        self, value: Value, source: Slot, layout: Layout, added: Expression | None = None
+    ) -> Operand:
+        """A variable of its own for what is read from shared or tensor memory."""
+        name = self.names.give(value.name or "value")
+        self.say(Read(name, source, layout, added))
+        return Operand(Name(name), layout)
+
+    def tile(self, value: Value, layout: Layout) -> Expression:
         """A whole tile in a layout, for what must have one: a carried value, a store."""
-        shown = self.value(value)
+        operand = self.value(value)
         assert isinstance(value.type, Tile)
-        if shown.layout is None:
-            return everywhere(shown.text, value.type, layout)
-        if not shown.whole:
-            zero = zeros(value.type, shown.layout)
-            shown = Shown(f"({zero} + {shown.text})", shown.layout)
-        return in_layout(shown, layout, value.type, self.layouts)
+        if operand.layout is None:
+            return Everywhere(operand.expression, value.type, layout)
+        if not operand.whole:
+            full = Spread(operand.expression, value.type, operand.layout)
+            operand = Operand(full, operand.layout)
+        return in_layout(operand, layout, value.type, self.layouts)
 
-    def zeros(self, shape: Sequence[int], layout: Layout) -> str:
+    def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
-        key = (tuple(shape), str(layout))
+        key = (type.shape, str(layout))
         if key not in self._zeros:
             self._zeros[key] = self.names.give("zero")
-            self.say(f"{self._zeros[key]} = gl.zeros({list(shape)}, gl.float32, {layout})")
-        return self._zeros[key]
+            zeros = Zeros(Tile(type.shape, Scalar("f32")), layout)
+            self.say(Assign((self._zeros[key],), (zeros,)))
+        return Name(self._zeros[key])
 
-    def buffer(self, value: Value) -> str:
+    def buffer(self, value: Value) -> Slot:
         """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
         root = self.plan.root(value)
         tile = self.plan.tiles[root]
         if tile.loaded:
             self._await_tile(tile)
         self._read[tile.name] = tile
-        return self.take(tile.name) + self.views(value)
+        return Slot(self.take(tile.name), None, self.views(value))
 
     def _await_tile(self, tile: SharedTile) -> None:
         if not any(tile.name in waited for waited in self._waited):
-            phase = f"{tile.name}_phase" if tile.repeated else "0"
-            self.say(f"mbarrier.wait({self.take(f'{tile.name}_full')}, {phase})")
-            self.beat("full", None, tile.name)
+            phase = Name(f"{tile.name}_phase") if tile.repeated else number(0)
+            self.say(Wait(Barrier(self.take(f"{tile.name}_full")), phase))
             self._waited[-1].add(tile.name)
 
-    def views(self, value: Value) -> str:
+    def views(self, value: Value) -> tuple[SlotView, ...]:
         """How a tile in shared memory is seen: transposed, in another shape."""
-        found = ""
+        found: list[SlotView] = []
         while value in self.plan.maker:
             made = self.plan.maker[value]
             kind = kind_of(made)
             if opcode(kind).allocates or not isinstance(value.type, Buffer):
                 break
             if kind == "transpose":
-                found = f".permute({list(made.integers('permutation'))})" + found
+                found.append(Transposed(made.integers("permutation")))
             elif kind == "view":
-                found = f".reshape({list(value.type.shape)})" + found
+                found.append(InShape(value.type.shape))
             elif kind in (TMA_LOAD, SMEM_WRITE):
                 break
             value = made.operands[0]
-        return found
+        return tuple(reversed(found))
 
     # Operations --------------------------------------------------------------------------------
 
@@ -318,12 +387,13 @@ class AgentWriter:
         elif kind == "scf.while":
             self._while(operation)
         elif kind == "barrier" and len(self.plan.workers) == 1:
-            self.say("gl.thread_barrier()")
+            self.say(ThreadBarrier())
         elif kind in _UNSUPPORTED:
             if self.plan.owner(operation) == self.worker.name:
                 raise unwritten(operation)
         elif kind not in _SILENT and self.plan.owner(operation) == self.worker.name:
-            self._plain(operation)
+            with self.of(Origin(operation=operation)):
+                self._plain(operation)
 
     def _plain(self, operation: Operation) -> None:
         """What has to happen where it stands; all else waits until somebody asks for it."""
@@ -332,34 +402,21 @@ class AgentWriter:
             self._load(operation)
         elif kind == TMA_STORE:
             buffer, view, *coordinates = operation.operands
-            self.say("fence_async_shared()")
-            at = ", ".join(self.value(v).text for v in coordinates if not isinstance(v.type, Token))
+            self.say(Fence())
+            at = [self.value(v).expression for v in coordinates if not isinstance(v.type, Token)]
             descriptor = self.descriptor(view, buffer)
-            self.say(f"tma_store({descriptor}, [{at}], {self.buffer(buffer)})")
-            self.beat("store", operation)
+            self.say(CopyOut(descriptor, tuple(at), self.buffer(buffer)))
             self.stores = True
         elif kind == SMEM_WRITE:
-            tile = self.plan.tiles[self.plan.root(operation.result)]
-            if tile.repeated:
-                self.say("tma.store_wait(0)")
-                self.beat("drain", None)
-            source, shaped = operation.operands[0], ""
-            while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
-                source = made.operands[0]
-                assert isinstance(source.type, Tile)
-                shaped = f".reshape({list(source.type.shape)})"
-            text = self.tile(source, self.layouts.of(source))
-            self.say(f"{self.buffer(operation.result)}{shaped}.store({text})")
-            self.beat("work", operation)
+            self._put(operation)
         elif kind == STORE:
             self.store(operation, self.value)
-            self.beat("work", operation)
         elif kind == LOAD:
-            shown = self.loaded(operation, self.value)
-            self.beat("work", operation)
-            self.bind(
-                operation.results[0], self.assign(operation.results[0], shown.text, shown.layout)
-            )
+            result = operation.results[0]
+            operands, layout = self.loaded(operation, self.value)
+            name = self.names.give(result.name or "value")
+            self.say(Load(name, operands, layout))
+            self.bind(result, Operand(Name(name), layout))
         elif kind in ATOMIC:
             self._combine(operation)
         elif kind in (SUM_WRITE, SUM_READ) or opcode(kind).accumulator is not None:
@@ -367,13 +424,30 @@ class AgentWriter:
         elif all(isinstance(result.type, Token) for result in operation.results):
             raise unwritten(operation)
 
+    def _put(self, operation: Operation) -> None:
+        """Registers to a tile in shared memory."""
+        tile = self.plan.tiles[self.plan.root(operation.result)]
+        if tile.repeated:
+            self.say(StoreWait(0))
+        source, shaped = operation.operands[0], ()
+        while (made := self.plan.maker.get(source)) and kind_of(made) == "view":
+            source = made.operands[0]
+            assert isinstance(source.type, Tile)
+            shaped = (InShape(source.type.shape),)
+        value = self.tile(source, self.layouts.of(source))
+        target = self.buffer(operation.result)
+        self.say(Put(value, replace(target, views=(*target.views, *shaped))))
+
     def _combine(self, operation: Operation) -> None:
-        result, shown = operation.result, self.atomic(operation, self.value)
-        self.beat("work", operation)
-        if self.plan.is_read(result):
-            self.bind(result, self.assign(result, shown.text, shown.layout))
-        else:
-            self.say(shown.text)
+        result = operation.result
+        if not self.plan.is_read(result):
+            self.say(self.atomic(operation, self.value, None))
+            return
+        made = self.atomic(operation, self.value, "")
+        name = self.names.give(result.name or "value")
+        self.say(replace(made, target=name))
+        layout = self.layouts.of(result) if isinstance(result.type, Tile) else None
+        self.bind(result, Operand(Name(name), layout))
 
     def _multiply(self, operation: Operation) -> None:
         """A product outside of loops, or what a sum begins with, or the sum itself."""
@@ -384,7 +458,7 @@ class AgentWriter:
         elif on_its_own(operation):
             with self.sums.products(operation):
                 factors = [self.buffer(value) for value in operation.operands[:2]]
-                self.sums.add(operation, factors, "0")
+                self.sums.add(operation, factors, Iteration(""))
         else:
             self._product(operation)
 
@@ -396,67 +470,68 @@ class AgentWriter:
     def _load(self, operation: Operation) -> None:
         view, *coordinates, buffer = operation.operands
         tile = self.plan.tiles[self.plan.root(buffer)]
-        full = self.take(f"{tile.name}_full")
+        full = Barrier(self.take(f"{tile.name}_full"))
         if tile.repeated and len(self.plan.workers) > 1:
-            self.say(f"mbarrier.wait({self.take(f'{tile.name}_free')}, {tile.name}_phase)")
-            self.beat("free", None, tile.name)
-        at = ", ".join(self.value(v).text for v in coordinates)
-        self.say(f"mbarrier.expect({full}, {tile.bytes})")
-        self.say(
-            f"tma_load({self.descriptor(view, buffer)}, [{at}], {full}, {self.take(tile.name)})"
-        )
-        self.beat("copy", operation, tile.name, tile.bytes)
+            free = Barrier(self.take(f"{tile.name}_free"))
+            self.say(Wait(free, Name(f"{tile.name}_phase")))
+        at = tuple(self.value(v).expression for v in coordinates)
+        self.say(Expect(full, tile.bytes))
+        descriptor = self.descriptor(view, buffer)
+        self.say(CopyIn(descriptor, at, full, Slot(self.take(tile.name)), tile.bytes))
 
-    def store(self, operation: Operation, value: Callable[[Value], Shown]) -> None:
+    def store(self, operation: Operation, value: Callable[[Value], Operand]) -> None:
         """Registers to addresses."""
         address, data, *mask = operation.operands
         if not isinstance(data.type, Tile):
-            texts = [value(v).text for v in (address, data, *mask)]
-            self.say(f"gl.store({', '.join(texts)})")
+            self.say(Store(tuple(value(v).expression for v in (address, data, *mask))))
             return
         layout = self.layouts.of(address)
-        texts = self._all_in(layout, operation, value)
-        self.say(f"gl.store({', '.join(texts)})")
+        self.say(Store(self._all_in(layout, operation, value), layout))
 
-    def atomic(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
-        """Registers combined with what is at addresses: what was there before."""
+    def atomic(
+        self, operation: Operation, value: Callable[[Value], Operand], target: str | None
+    ) -> Atomic:
+        """Registers combined with what is at addresses; `target` is what was there before."""
         result, operands = operation.result, operation.operands
-        shown = [whole(value(v), operation, i) for i, v in enumerate(operands)]
-        if len(shown) == 3 and shown[2] == Shown("True") and kind_of(operation) == ADDS:
-            shown.pop()
-        if self.plan.is_read(result):
+        taken = [whole(value(v), operation, i) for i, v in enumerate(operands)]
+        if len(taken) == 3 and is_true(taken[2].expression) and kind_of(operation) == ADDS:
+            taken.pop()
+        if target is not None:
             self.layouts.told(result.type)
         if not isinstance(result.type, Tile):
-            return Shown(atomic(operation, [one.text for one in shown]))
+            return Atomic(target, operation, tuple(one.expression for one in taken))
         layout = self.layouts.of(operands[0])
-        texts = [self._in(one, v, layout) for one, v in zip(shown, operands, strict=False)]
-        found = Shown(atomic(operation, texts), layout)
+        made = tuple(self._in(one, v, layout) for one, v in zip(taken, operands, strict=False))
         home = self.layouts.of(result)
-        return Shown(in_layout(found, home, result.type, self.layouts), home)
+        if home == layout:
+            return Atomic(target, operation, made, layout)
+        self.layouts.convert(layout, home, result.type)
+        return Atomic(target, operation, made, layout, home)
 
     def _all_in(
-        self, layout: Layout, operation: Operation, value: Callable[[Value], Shown]
-    ) -> list[str]:
+        self, layout: Layout, operation: Operation, value: Callable[[Value], Operand]
+    ) -> tuple[Expression, ...]:
         """Operands, all of them in a layout."""
-        return [
+        return tuple(
             in_layout(whole(value(v), operation, i), layout, v.type, self.layouts)
             for i, v in enumerate(operation.operands)
-        ]
+        )
 
-    def _in(self, shown: Shown, value: Value, layout: Layout) -> str:
+    def _in(self, operand: Operand, value: Value, layout: Layout) -> Expression:
         """A tile in a layout, also where it is a number everywhere."""
-        if shown.layout is not None or not isinstance(value.type, Tile):
-            return in_layout(shown, layout, value.type, self.layouts)
-        return everywhere(shown.text, value.type, layout)
+        if operand.layout is not None or not isinstance(value.type, Tile):
+            return in_layout(operand, layout, value.type, self.layouts)
+        return Everywhere(operand.expression, value.type, layout)
 
-    def loaded(self, operation: Operation, value: Callable[[Value], Shown]) -> Shown:
-        """Addresses to registers."""
+    def loaded(
+        self, operation: Operation, value: Callable[[Value], Operand]
+    ) -> tuple[tuple[Expression, ...], Layout | None]:
+        """What a load takes, and the layout of what it brings."""
         result = operation.results[0]
         if not isinstance(result.type, Tile):
-            return Shown(f"gl.load({', '.join(value(v).text for v in operation.operands)})")
+            return tuple(value(v).expression for v in operation.operands), None
         layout = self.layouts.of(result)
-        texts = self._all_in(layout, operation, value)
-        return Shown(f"gl.load({', '.join(texts)})", layout)
+        return self._all_in(layout, operation, value), layout
 
     def _product(self, operation: Operation) -> None:
         """Outside of loops: at once."""
@@ -465,22 +540,25 @@ class AgentWriter:
         result = operation.results[0]
         layout = self.layouts.of(result)
         left = self.factor(a, layout, self.value)
-        total = operation.operands[2] if len(groups) > 2 and groups[2] else None
+        adds = len(groups) > 2 and bool(groups[2])
         assert isinstance(result.type, Tile)
-        if total is None:
-            text = f"{self.zeros(result.type.shape, layout)}, use_acc=False"
+        total: Expression
+        if adds:
+            total = self.tile(operation.operands[2], layout)
         else:
-            text = self.tile(total, layout)
-        shown = self.assign(result, f"warpgroup_mma({left}, {self.buffer(b)}, {text})", layout)
-        self.beat("product", operation)
-        self.beat("settle", operation)
-        self.bind(result, shown)
+            total = self.zeros(result.type, layout)
+        name = self.names.give(result.name or "value")
+        right = self.buffer(b)
+        self.say(Product(name, left, right, total, adds, asynchronous=False))
+        self.bind(result, Operand(Name(name), layout))
 
-    def factor(self, value: Value, layout: Layout, shown: Callable[[Value], Shown]) -> str:
+    def factor(
+        self, value: Value, layout: Layout, operand: Callable[[Value], Operand]
+    ) -> Expression | Slot:
         """The left factor of a product: from shared memory, or from registers."""
         if isinstance(value.type, Buffer):
             return self.buffer(value)
-        return in_layout(shown(value), factor(value.type, layout), value.type, self.layouts)
+        return in_layout(operand(value), factor(value.type, layout), value.type, self.layouts)
 
     # Control flow ------------------------------------------------------------------------------
 
@@ -496,7 +574,7 @@ class AgentWriter:
         if self.copies_only and not any(self._has_work(op) for op in body.walk()):
             return
         index, *arguments = body.arguments
-        bounds = [self.value(v).text for v in (lower, upper, step)]
+        bounds = [self.value(v).expression for v in (lower, upper, step)]
         held = [v for v in self._outer(body) if self.known(v) is None]
         for value in held:
             self.value(value)
@@ -504,17 +582,17 @@ class AgentWriter:
         name = self.names.give(index.name or "i")
         read = self._read
         self._read = {}
-        before, self._score = self._score, []
-        with self.lines.block(f"for {name} in range({', '.join(bounds)}):"):
+        with self.block() as inner:
             self.enter()
-            self.bind(index, Shown(name))
+            self.bind(index, Operand(Name(name)))
             for argument, called in carried.items():
                 self.bind(argument, self._as(argument, called))
             self.region(body)
             self._move(carried, zip(arguments, body.terminator.operands, strict=True))
             self._hand_back(body)
             self.leave()
-        self._score = [*before, Around(lower, upper, step, tuple(self._score))]
+        first, last, by = bounds
+        self.say(For(name, first, last, by, tuple(inner), operation))
         self._read |= read
         for argument, result in zip(arguments, operation.results, strict=True):
             if argument in carried:
@@ -536,8 +614,7 @@ class AgentWriter:
         goes_on = self.names.give("goes_on")
         self._condition(before, begun, operation.results, handed, goes_on)
         read, self._read = self._read, {}
-        score, self._score = self._score, []
-        with self.lines.block(f"while {goes_on}:"):
+        with self.block() as inner:
             self.enter()
             for result, argument in zip(operation.results, after.arguments, strict=True):
                 if result in handed:
@@ -547,7 +624,7 @@ class AgentWriter:
             self._hand_back(after)
             self._condition(before, begun, operation.results, handed, goes_on)
             self.leave()
-        self._score = [*score, Around(None, None, None, tuple(self._score))]
+        self.say(While(goes_on, tuple(inner), operation))
         self._read |= read
         for result, name in handed.items():
             self.bind(result, self._as(result, name))
@@ -558,7 +635,7 @@ class AgentWriter:
         for argument, value in zip(arguments, first, strict=True):
             if self._mine(argument):
                 found[argument] = self.names.give(argument.name or "carried")
-                self.say(f"{found[argument]} = {self._carried(value, argument)}")
+                self.say(Assign((found[argument],), (self._carried(value, argument),)))
         return found
 
     def _condition(
@@ -575,16 +652,16 @@ class AgentWriter:
             self.bind(argument, self._as(argument, name))
         self.region(before)
         condition, *values = before.terminator.operands
-        self.say(f"{goes_on} = {self.value(condition).text}")
+        self.say(Assign((goes_on,), (self.value(condition).expression,)))
         self._move(handed, zip(results, values, strict=True))
         self.leave()
 
     def _move(self, names: Mapping[Value, str], ends: Iterable[tuple[Value, Value]]) -> None:
         """What variables are from here on, all at once."""
         moved = [(names[like], self._carried(value, like)) for like, value in ends if like in names]
-        moved = [(name, text) for name, text in moved if name != text]
+        moved = [(name, value) for name, value in moved if value != Name(name)]
         if moved:
-            self.say(f"{', '.join(n for n, _ in moved)} = {', '.join(t for _, t in moved)}")
+            self.say(Assign(tuple(n for n, _ in moved), tuple(v for _, v in moved)))
 
     def _hand_back(self, region: Region) -> None:
         """At its end: tiles that are filled each time it runs may be filled again."""
@@ -594,10 +671,9 @@ class AgentWriter:
                 continue
             if tile.name in self._read and len(self.plan.workers) > 1:
                 self._await_tile(tile)  # some branch may have read it, and this one not
-                self.say(f"mbarrier.arrive({self.take(f'{tile.name}_free')}, count=1)")
-                self.beat("arrive", None, tile.name)
+                self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
-                self.say(f"{tile.name}_phase ^= 1")
+                self.say(Flip(f"{tile.name}_phase"))
 
     def _outer(self, body: Region) -> list[Value]:
         """Numbers from outside that a loop needs: computed once, before it."""
@@ -623,17 +699,18 @@ class AgentWriter:
             return on_its_own(operation)
         return kind_of(operation) == TMA_LOAD
 
-    def _carried(self, value: Value, like: Value) -> str:
+    def _carried(self, value: Value, like: Value) -> Expression:
         if isinstance(like.type, Tile):
             return self.tile(value, self.layouts.of(like))
-        return self.value(value).text
+        return self.value(value).expression
 
-    def _as(self, value: Value, name: str) -> Shown:
-        return Shown(name, self.layouts.of(value) if isinstance(value.type, Tile) else None)
+    def _as(self, value: Value, name: str) -> Operand:
+        layout = self.layouts.of(value) if isinstance(value.type, Tile) else None
+        return Operand(Name(name), layout)
 
     @property
     def inside(self) -> bool:
-        """Whether what is written now stands in a block, which may run more than once."""
+        """Whether what is built now stands in a block, which may run more than once."""
         return len(self._scopes) > 1
 
     def enter(self) -> None:
@@ -642,7 +719,7 @@ class AgentWriter:
         self._waited.append(set())
 
     def leave(self) -> None:
-        """It ends: what was written in it is not known behind it."""
+        """It ends: what was computed in it is not known behind it."""
         self._scopes.pop()
         self._waited.pop()
 
@@ -651,20 +728,23 @@ class AgentWriter:
         wanted = [r for r in operation.results if self._mine(r)]
         if not effects and (self.copies_only or not wanted):
             return
-        condition = self.value(operation.operands[0]).text
+        condition = self.value(operation.operands[0]).expression
         names = {r: self.names.give(r.name or "chosen") for r in wanted}
-        for number, region in enumerate(operation.regions):
+        bodies: list[tuple[Instruction, ...]] = []
+        for place, region in enumerate(operation.regions):
             ends = region.terminator.operands
-            if number and not wanted and not self._has_effect(region):
+            if place and not wanted and not self._has_effect(region):
                 continue
-            with self.lines.block(f"if {condition}:" if not number else "else:"):
+            with self.block() as inner:
                 self.enter()
                 self.region(region)
                 for result, end in zip(operation.results, ends, strict=True):
                     if result in names:
-                        self.say(f"{names[result]} = {self._carried(end, result)}")
+                        self.say(Assign((names[result],), (self._carried(end, result),)))
                 self._hand_back(region)
                 self.leave()
+            bodies.append(tuple(inner))
+        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None))
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from stretto.emit.gluon.atomics import ATOMIC, COMMUTING, order_of
-from stretto.emit.gluon.expressions import EmitError
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import carried_from, kind_of, root_of
+from stretto.program.atomics import ATOMIC, COMMUTING, order_of
+from stretto.program.errors import EmitError
 
 _ROOTED = frozenset(("offset", "tensor_view", "splat", "broadcast", "expand_dims", "view"))
 """What makes an address or a view of another one, its first operand."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import ALONE, EmitError
-from stretto.emit.gluon.sums import on_its_own
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.types import Buffer
 from stretto.materialize import Program
 from stretto.materialize.program import Issue, Pipe
 from stretto.ops.spaces import STAGING
+from stretto.program.builder.sums import on_its_own
+from stretto.program.errors import ALONE, EmitError
 
 
 @dataclass

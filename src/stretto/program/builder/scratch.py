@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stretto.emit.gluon.layouts import Layouts
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar, Tile
 from stretto.kernel.wiring import LoopWiring
 from stretto.ops.opcodes import opcode
+from stretto.program.builder.layouts import Layouts
 from stretto.program.layouts import THREADS, Product, Slice
 
 LANES = 4

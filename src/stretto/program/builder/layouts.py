@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stretto.emit.gluon.sums import SUM_READ
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.axes import analyse
 from stretto.kernel.lowering.written import LOAD
@@ -21,6 +20,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING
+from stretto.program.builder.sums import SUM_READ
 from stretto.program.layouts import (
     THREADS,
     Lanes,
