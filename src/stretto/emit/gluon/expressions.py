@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from stretto.errors import StrettoError
@@ -87,6 +88,7 @@ _INSTEAD = {
 }
 TRITONS = "at a launch, Triton's own kernel runs it"
 """What becomes of a kernel that is not emitted."""
+_NUMBER = re.compile(r"-?\d[\w.+-]*")
 _CASTS = frozenset(
     f"arith.{name}"
     for name in (
@@ -159,21 +161,26 @@ def literal(value: Attribute, type: Type) -> str:
     return repr(number)
 
 
+def _value(text: str) -> str:
+    """A value of which Gluon can be asked for another type: a bare number is none."""
+    return f"gl.to_tensor({text})" if _NUMBER.fullmatch(text) else text
+
+
 def expression(operation: Operation, operands: Sequence[str]) -> str:  # noqa: PLR0912
     """An operation element by element, or a reduction; EmitError where Gluon has none."""
     kind = kind_of(operation)
     if kind in _ROWS:
         return _ROWS[kind].format(*operands)
     if kind == "int_to_pointer":
-        return f"{operands[0]}.to(gl.pointer_type({DTYPES[_pointee(operation)]}))"
+        return f"{_value(operands[0])}.to(gl.pointer_type({DTYPES[_pointee(operation)]}))"
     if kind == "pointer_to_int":
-        return f"{operands[0]}.to({dtype(operation.result.type)})"
+        return f"{_value(operands[0])}.to({dtype(operation.result.type)})"
     if kind == "arith.bitcast":
-        return f"{operands[0]}.to({dtype(operation.result.type)}, bitcast=True)"
+        return f"{_value(operands[0])}.to({dtype(operation.result.type)}, bitcast=True)"
     if kind in _CASTS:
         if isinstance(operation.result.type, Pointer):
             raise EmitError("an address cannot be cast", operation)
-        return f"{operands[0]}.to({dtype(operation.result.type)})"
+        return f"{_value(operands[0])}.to({dtype(operation.result.type)})"
     if kind in ("arith.cmpi", "arith.cmpf"):
         sign = _COMPARED.get(operation.text("predicate"))
         if sign is not None:
@@ -204,7 +211,7 @@ def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
     """Integers of the same bits without a sign."""
     type = dtype(operation.operands[0].type).replace("gl.int", "gl.uint")
     numbers = [f"gl.to_tensor({text})" if _is_number(text) else text for text in operands]
-    return [f"{text}.to({type})" for text in numbers]
+    return [f"{_value(text)}.to({type})" for text in numbers]
 
 
 def _is_number(text: str) -> bool:
