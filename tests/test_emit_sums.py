@@ -18,8 +18,8 @@ from gluon_cases import holds, launched, near, shipped
 from gluon_emulator import EmulationError
 from stretto.api.emitting import STAGES, EmitMode, EmittedKernel, emit
 from stretto.emit import EmitError
-from stretto.emit.gluon.sums import Sum, fit
 from stretto.errors import StrettoError
+from stretto.program.builder.sums import Sum, fit
 from stretto.program.layouts import Lanes
 from test_emit import GEMM, SLOW, TRIPS, gemm, instead, part, without
 
