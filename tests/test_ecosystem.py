@@ -1,21 +1,13 @@
 """The ecosystem suite's own parts: what counts as how far, and that its files belong together."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from outcomes import LEVELS, Outcome, compared, kind_of, page, summary
+from steps import plain
 
 FOLDER = Path(__file__).parent / "ecosystem"
-sys.path.insert(0, str(FOLDER))
-
-from outcomes import LEVELS, Outcome, compared, kind_of, page, summary  # noqa: E402
-from steps import overlap, plain  # noqa: E402
-
-from stretto.api.emitting import emit  # noqa: E402
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-ORDINARY = Path(__file__).parent / "ttir" / "ordinary"
 
 
 def known() -> list[Outcome]:
@@ -84,14 +76,3 @@ def test_reasons_of_one_kind_have_one_name():
 
 def test_a_reason_has_no_place_and_one_line():
     assert plain("/a/b.py:12:3: no\n  such thing") == "no such thing"
-
-
-@pytest.mark.parametrize(
-    ("file", "by"),
-    [
-        (EXAMPLES / "triton" / "matmul_descriptors.ttir", "agents"),
-        (EXAMPLES / "triton" / "softmax.ttir", ""),
-    ],
-)
-def test_overlap_is_seen(file: Path, by: str):
-    assert overlap(emit(file, "h200")) == by

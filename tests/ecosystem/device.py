@@ -1,7 +1,7 @@
 """A GPU that is not there: what libraries ask of torch.cuda and of Triton's driver, answered.
 
-    library's own function ──► torch.cuda, triton.runtime.driver ──► an H200, always idle
-                               torch.empty(device="cuda") ──► memory of this machine
+library's own function ──► torch.cuda, triton.runtime.driver ──► an H200, always idle
+                           torch.empty(device="cuda") ──► memory of this machine
 """
 
 import os
@@ -9,11 +9,12 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import torch
-import triton
 import triton.testing
 from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
+
+import triton
 
 TARGET = GPUTarget("cuda", 90, 32)
 GPU = torch.device("cuda", 0)

@@ -1,11 +1,9 @@
 """Recorded launches as TTIR, by Triton, without torch: `python dump.py FOLDER [NAME ...]`.
 
-    launches/liger.jsonl ──► FOLDER/liger.rms_norm._rms_norm_forward_kernel.ttir, .json beside it
-                                                                                 what Triton's own
-                                                                                 compile spills
+launches/liger.jsonl ──► FOLDER/liger.rms_norm._rms_norm_forward_kernel.ttir, .json beside it
+                                                                             what Triton's own
+                                                                             compile spills
 """
-
-# ruff: noqa: T201
 
 import argparse
 import json
@@ -19,11 +17,11 @@ from functools import partial
 from pathlib import Path
 
 import absent
+import triton.testing
 from launches import TARGET, TUTORIALS, load, ttir_of
+from triton.runtime.jit import JITFunction
 
 import triton
-import triton.testing
-from triton.runtime.jit import JITFunction
 
 HERE = Path(__file__).parent
 ABSENT = (
@@ -84,7 +82,7 @@ def own(file, options):
         kernel = triton.compile(str(file), target=TARGET, options=said)
     except Exception as error:
         while error.__cause__ is not None:
-            error = error.__cause__  # noqa: PLW2901
+            error = error.__cause__
         return {"error": f"{type(error).__name__}: {str(error).strip()}"[:300]}
     ptxas = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as ptx:
@@ -111,7 +109,7 @@ def dumped(name, launch, folder):
         if isinstance(error, KeyboardInterrupt):
             raise
         while error.__cause__ is not None:
-            error = error.__cause__  # noqa: PLW2901
+            error = error.__cause__
         return {"error": f"{type(error).__name__}: {str(error).strip()}"[-300:]}
     file = folder / f"{name}.ttir"
     file.write_text(text, "utf-8")

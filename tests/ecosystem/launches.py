@@ -13,12 +13,11 @@ import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 from triton.language import dtype
 from triton.runtime.jit import JITFunction
-
-from triton._C.libtriton import ir
 
 TARGET = GPUTarget("cuda", 90, 32)
 LEFT = ("debug", "backend_name", "arch", "extern_libs", "sanitize_overflow", "cluster_dims")

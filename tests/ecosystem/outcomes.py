@@ -1,7 +1,7 @@
 """What became of kernels: how far each came, and the page that tells it.
 
-    Outcome ──► table.json ──► compared with the next run
-            └─► table.md       counts, reasons, a row a kernel
+Outcome ──► table.json ──► compared with the next run
+        └─► table.md       counts, reasons, a row a kernel
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ LEVELS = (
     "no extra spill",
 )  # fmt: skip
 """How far a kernel came; each is worth more than those before it."""
+COLUMNS = ("kernels", "all", *LEVELS[1:])
 Told = dict[str, Any]
 
 
@@ -66,8 +67,7 @@ def kind_of(reason: str) -> str:
 def summary(found: Iterable[Outcome]) -> list[str]:
     """How many came how far, of each kind."""
     lines = [
-        "| kernels | all | read | scheduled | printed without overlap | emitted | compiled "
-        "| no extra spill |",
+        f"| {' | '.join(COLUMNS)} |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     counted = [one for one in found if not one.triton]

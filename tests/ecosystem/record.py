@@ -7,8 +7,6 @@ of the configurations that they would try. A case that raises is told, and what 
 by then stays.
 """
 
-# ruff: noqa: T201
-
 import importlib
 import sys
 import traceback
@@ -17,11 +15,12 @@ from pathlib import Path
 import absent
 import device
 import torch
-import triton
 from launches import TARGET, load, recorded, save, written
 from triton.compiler.compiler import make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
+
+import triton
 
 HERE = Path(__file__).parent
 LAUNCHES = HERE / "launches"
@@ -43,7 +42,9 @@ class Recorder:
 
     def run(self, function, *args, grid, warmup=False, **more):  # noqa: ARG002
         """A launch, as `JITFunction.run` gets it."""
-        mine = [one for one in self.found if one.case == self.case and one.name == function.__name__]
+        mine = [
+            one for one in self.found if one.case == self.case and one.name == function.__name__
+        ]
         if len(mine) >= MOST:
             return
         bind = create_function_from_signature(function.signature, function.params, self._backend)
@@ -86,8 +87,14 @@ def main(asked):
     absent.stand_in(*ABSENT)
     device.pretend()
     recorder = Recorder()
-    JITFunction.run = lambda self, *args, **more: recorder.run(self, *args, **more)
-    Autotuner.run = lambda self, *args, **more: recorder.tuned(self, *args, **more)
+
+    def run(function, *args, **more):
+        return recorder.run(function, *args, **more)
+
+    def tuned(tuner, *args, **more):
+        return recorder.tuned(tuner, *args, **more)
+
+    JITFunction.run, Autotuner.run = run, tuned
     LAUNCHES.mkdir(exist_ok=True)
     failed = 0
     for file in sorted((HERE / "cases").glob("*.py")):

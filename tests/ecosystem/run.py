@@ -6,16 +6,14 @@ A kernel that comes less far than the committed table says fails. `--update` rew
 `--part` takes the kernels that `.ci/run` looks at.
 """
 
-# ruff: noqa: T201
-
 from __future__ import annotations
 
 import argparse
 import json
 import sys
 import time
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dump import ABORTED, apart, dumped, named, prepare
@@ -37,7 +35,9 @@ def measured(name: str, launch: Any, folder: Path) -> Outcome:
     found = apart(partial(through, name, folder / f"{name}.ttir", own, folder / "cache"))
     if isinstance(found, Outcome):
         return found
-    return Outcome(name, reason="internal error: the process ended" if found is None else found["error"])
+    return Outcome(
+        name, reason="internal error: the process ended" if found is None else found["error"]
+    )
 
 
 def main() -> int:
@@ -54,7 +54,9 @@ def main() -> int:
         names += (HERE / "part.txt").read_text("utf-8").split()
     prepare(torch=False)
     (asked.folder / "cache").mkdir(parents=True, exist_ok=True)
-    known = {one["name"]: one for one in json.loads(TABLE.read_text("utf-8"))} if TABLE.exists() else {}
+    known = (
+        {one["name"]: one for one in json.loads(TABLE.read_text("utf-8"))} if TABLE.exists() else {}
+    )
     found: list[Outcome] = []
     for name, launch in named(names).items():
         started = time.monotonic()
@@ -62,6 +64,8 @@ def main() -> int:
         found.append(one)
         seconds = time.monotonic() - started
         print(f"{seconds:6.1f} s  {name}: {one.triton or one.level} {one.reason}", flush=True)
+        if asked.update:
+            write({**known, **{one.name: one.to_json() for one in found}})
     lost = compared(found, known)
     print("\n".join(summary(found)))
     for line in lost:
@@ -70,17 +74,19 @@ def main() -> int:
         one.name in known and not one.triton and one.rank > LEVELS.index(known[one.name]["level"])
         for one in found
     )
-    print(f"{len(found)} kernels, {len(lost)} lost, {better} come farther; "
-          f"{time.monotonic() - begun:.0f} s")
-    if asked.update:
-        every = {**known, **{one.name: one.to_json() for one in found}}
-        kept = [every[name] for name in sorted(every)]
-        text = ",\n".join(json.dumps(one, ensure_ascii=False) for one in kept)
-        TABLE.write_text(f"[\n{text}\n]\n", "utf-8")
-        whole = [Outcome(**one) for one in kept]
-        (HERE / "table.md").write_text(page(whole), "utf-8")
-        return 0
-    return len(lost)
+    print(
+        f"{len(found)} kernels, {len(lost)} lost, {better} come farther; "
+        f"{time.monotonic() - begun:.0f} s"
+    )
+    return 0 if asked.update else len(lost)
+
+
+def write(every: dict[str, Any]) -> None:
+    """The committed table and its page."""
+    kept = [every[name] for name in sorted(every)]
+    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in kept)
+    TABLE.write_text(f"[\n{lines}\n]\n", "utf-8")
+    (HERE / "table.md").write_text(page([Outcome(**one) for one in kept]), "utf-8")
 
 
 if __name__ == "__main__":

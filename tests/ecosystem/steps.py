@@ -1,4 +1,4 @@
-"""One kernel through every step: read, schedule, emit, compile; and what Triton's own compile takes.
+"""One kernel through every step: read, schedule, emit, compile; beside it Triton's own compile.
 
     TTIR ──► read ──► every loop scheduled ──► emitted ──┬► with overlap ──► compiled ──► spills no
                                                          └► without           more than Triton's own
@@ -11,26 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from outcomes import LEVELS, Outcome, Told
 
-from stretto.api.emitting import EmittedKernel, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import kernel_source, kernels_of
-from stretto.api.solving import ScheduleResult, schedule
+from stretto.api.solving import schedule
 from stretto.emit import Emitted
-from stretto.emit.gluon import Looped
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
-from stretto.launching.compiling import Compiled, compile_emitted, compiler_name
+from stretto.launching.compiler import compiler_name
+from stretto.launching.compiling import Compiled, compile_emitted
 
-HARDWARE = ("async.tiled_tma_load", "async.tma_gather")
-"""What an agent of its own issues, and hardware does."""
-COPIES = (*HARDWARE, "async.cp_async")
-LOADS = ("pointer.load", "load")
-"""Into registers."""
 LOOPS = ("scf.for", "scf.while")
 WORDS = 240
 """Characters of a reason that are kept."""
@@ -67,7 +62,7 @@ def _steps(found: Outcome, file: Path, cache: Path) -> None:
         found.level = "scheduled"
         raise
     found.consumers = made.consumers
-    found.overlap = overlap(made)
+    found.overlap = made.overlap
     found.level = "emitted" if found.overlap else "printed without overlap"
     if not found.overlap:
         found.reason = found.reason or "nothing of it overlaps"
@@ -88,35 +83,6 @@ def count(found: Outcome, kernel: Kernel) -> None:
     names = [op.name for op in kernel.walk()]
     found.products = sum(name == "tile.dot" for name in names)
     found.loops = sum(name in LOOPS for name in names)
-
-
-def overlap(made: EmittedKernel) -> str:
-    """What of an emitted kernel runs beside something else; nothing if empty."""
-    kinds = {op.kind for a in made.analyses for op in a.problem.loop.ops}
-    if made.mode == "specialized" and kinds.intersection(HARDWARE):
-        return "agents"
-    if _ahead(made, COPIES):
-        return "copies"
-    if any(loop.drained and (a.stage_count or 1) > 1 for loop, a in _loops(made)):
-        return "together"
-    return "loads" if _ahead(made, LOADS) else ""
-
-
-def _loops(made: EmittedKernel) -> list[tuple[Looped, ScheduleResult]]:
-    return list(zip(made.looped, made.analyses, strict=True))
-
-
-def _ahead(made: EmittedKernel, kinds: Collection[str]) -> bool:
-    """Whether what such an operation brings is used in a later step than that which asks for it."""
-    for analysis in made.analyses:
-        loop = analysis.problem.loop
-        stages = {name: start // (analysis.ii or 1) for name, start in analysis.starts.items()}
-        asked = {op.name for op in loop.ops if op.kind in kinds}
-        for edge in loop.dependences:
-            later = edge.distance + stages[edge.dst] > stages[edge.src]
-            if edge.kind == "flow" and edge.src in asked and later:
-                return True
-    return False
 
 
 def compiling(cache: Path) -> Callable[[Emitted], Compiled]:

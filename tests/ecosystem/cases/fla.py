@@ -1,7 +1,7 @@
 """flash-linear-attention: its layers' functions, forward and backward, at 2,048 tokens."""
 
-import fla.ops as ops
 import torch
+from fla import ops
 from fla.modules import fused_cross_entropy, fused_norm_gate, l2norm, layernorm, rotary
 from fla.modules.activations import swiglu as _swiglu
 from torch.nn.functional import logsigmoid

@@ -55,7 +55,7 @@ def cumsum():
     flag_gems.cumsum(ROWS, 1)
 
 
-def sum():  # noqa: A001
+def sum():
     flag_gems.sum_dim(ROWS, [1])
 
 

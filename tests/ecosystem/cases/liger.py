@@ -90,9 +90,7 @@ def grpo_loss():
     logits, ids = _given(2, 513, VOCABULARY), torch.zeros(2, 512, dtype=torch.int64)
     old, ref = torch.zeros(2, 512), torch.zeros(2, 512)
     advantages, mask = torch.zeros(2), torch.ones(2, 512)
-    _both_ways(
-        Grpo.apply(logits, old, ref, ids, advantages, mask, 0.9, 0.04, 0.2, 0.2, False)
-    )
+    _both_ways(Grpo.apply(logits, old, ref, ids, advantages, mask, 0.9, 0.04, 0.2, 0.2, False))
 
 
 def swiglu():

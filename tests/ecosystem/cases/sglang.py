@@ -18,9 +18,7 @@ def _decoding(heads=HEADS, groups=GROUPS, width=WIDTH, values=WIDTH):
     places = torch.arange(TOKENS, dtype=torch.int64)
     logits, sums = torch.zeros(BATCH, heads, 8, values), torch.zeros(BATCH, heads, 8)
     splits = torch.full((BATCH,), 8, dtype=torch.int32)
-    decode_attention_fwd(
-        q, k, v, o, starts, places, logits, sums, splits, 8, 0.1, 1.0, 1.0
-    )
+    decode_attention_fwd(q, k, v, o, starts, places, logits, sums, splits, 8, 0.1, 1.0, 1.0)
 
 
 def decode():
