@@ -10,10 +10,11 @@ import importlib.util
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from triton._C.libtriton import ir
+from triton._C.libtriton import ir, nvidia
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 from triton.language import dtype
@@ -109,8 +110,10 @@ def module_of(name):
     if folder != "tutorials" or name in sys.modules:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(name, Path(TUTORIALS) / f"{stem}.py")
+    nvidia.cublas.CublasLt = lambda *_: None  # what they measure themselves against
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with suppress(AttributeError):  # where it looks at what it launched, its kernels are there
+        spec.loader.exec_module(module)
     return module
 
 

@@ -1,7 +1,5 @@
 """Triton's tutorials, at the sizes that they benchmark."""
 
-from contextlib import suppress
-
 import torch
 from launches import module_of
 
@@ -22,8 +20,7 @@ def t01_vector_add():
 
 
 def t02_fused_softmax():
-    with suppress(AttributeError):  # it compiles first, to ask what the kernel takes
-        _tutorial("02-fused-softmax")
+    _tutorial("02-fused-softmax")  # it compiles one when it is imported
 
 
 def t03_matrix_multiplication():
@@ -65,9 +62,6 @@ def t08_grouped_gemm():
 
 
 def t09_persistent_matmul():
-    from triton._C.libtriton import nvidia
-
-    nvidia.cublas.CublasLt = lambda *_: None  # it is measured against that
     persistent = _tutorial("09-persistent-matmul")
     a, b = _halves(4096, 4096), _halves(4096, 4096)
     persistent.matmul(a, b.T)
