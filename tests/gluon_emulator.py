@@ -602,7 +602,8 @@ class Emulator:
             return made[0] if len(shape) == 1 else Shared(made, self.orders)
         kind = np.float32 if dtype.name == "bfloat16" else dtype.numpy
         array = np.full(shape, np.nan if np.issubdtype(kind, np.floating) else 77, kind)
-        held = array.view(_Bfloat) if dtype.name == "bfloat16" else array
+        kept = {"bfloat16": _Bfloat, "float8e4nv": _Float8, "float8e5": _Float8}.get(dtype.name)
+        held = array if kept is None else array.view(kept)
         return Shared(held, self.orders)
 
     def _load(self, pointer: Pointer, mask: Any = None, other: Any = 0) -> Reg:
@@ -736,12 +737,16 @@ class _Bfloat(np.ndarray):
     """Shared memory of bfloat16, kept in 32 bits."""
 
 
+class _Float8(np.ndarray):
+    """Shared memory of numbers of 8 bits, kept in 16."""
+
+
 def _width(array: Any) -> int:
     """Bytes of an element on the machine."""
     at = array
     while isinstance(at, np.ndarray):
-        if isinstance(at, _Bfloat):
-            return 2
+        if isinstance(at, _Bfloat | _Float8):
+            return 2 if isinstance(at, _Bfloat) else 1
         at = at.base
     return array.itemsize
 

@@ -83,6 +83,8 @@ class Loaded:
     options: Mapping[str, int]
     written: frozenset[str]
     """The parameters that the kernel writes through."""
+    fits: Callable[..., str] | None = None
+    """Why a launch cannot run as the kernel, of what `arguments` wants to know; empty: it can."""
 
     def bind(self, given: Mapping[str, Any]) -> Bound:
         """A launch on the user's arguments, by their names."""
@@ -91,6 +93,9 @@ class Loaded:
             raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
         values = {name: held(given[name]) for name in self.parameters}
         self._check_apart(values)
+        why = "" if self.fits is None else self.fits(*values.values())
+        if why:
+            raise StrettoError(why)
         return Bound(self, self.arguments(*values.values()))
 
     def _check_apart(self, values: Mapping[str, Any]) -> None:
@@ -145,4 +150,5 @@ def load(entry: Entry, key: str) -> Loaded:
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
     writes = frozenset[str](entry.document["writes"])
-    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes)
+    fits = getattr(module, "fits", None)
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, fits)

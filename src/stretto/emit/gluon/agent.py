@@ -193,6 +193,9 @@ class AgentWriter:
         if kind in ATOMIC:
             hint = f"{ALONE} has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
+        if made in self.plan.repeatable:
+            self.beat("work", made)
+            return self.assign(value, self.loaded(made, self.value).text)
         if kind == LOAD:
             owner, name = self.plan.owner(made), value.name or "what is loaded here"
             told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from stretto.emit.gluon.expressions import EmitError, unwritten
-from stretto.emit.gluon.ordering import require_order
+from stretto.emit.gluon.ordering import repeatable, require_order
 from stretto.emit.gluon.rings import Ring, rings_of
 from stretto.emit.gluon.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.emit.gluon.text import Names
@@ -133,6 +133,8 @@ class Plan:
     """Buffers whose columns lie in one piece: products of other than 16 bits want K so."""
     named: dict[Value, tuple[str, str]] = field(default_factory=dict[Value, tuple[str, str]])
     """Of each parameter: its name in the kernel, and what the host gives for it."""
+    repeatable: frozenset[Operation] = frozenset()
+    """Loads of numbers that each agent does for itself that wants them."""
     scratch: int = 0
     """Bytes of shared memory that Triton takes beside what is allocated."""
 
@@ -245,6 +247,7 @@ def make_plan(
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
     require_order(kernel, plan.maker, issuer)
+    plan.repeatable = repeatable(kernel, plan.maker)
     _turn(plan)
     _find_tiles(plan, names, issuer)
     plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)

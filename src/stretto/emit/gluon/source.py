@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from stretto.emit.gluon.agent import AgentWriter
@@ -57,6 +58,22 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     phase = gl.where(slot == DEPTH, phase ^ 1, phase)
     slot = gl.where(slot == DEPTH, 0, slot)
     return slot, phase
+'''
+
+_UNDESCRIBED = '''
+def undescribed(name, array, sizes, strides, width):
+    """Why no descriptor can be made of an array; empty where one can."""
+    if array.data_ptr() % 16:
+        return f"`{name}` does not begin at a multiple of 16 bytes"
+    for size in sizes:
+        if not 0 < size < 1 << 31:
+            told = f"`{name}` has {size} elements along a dimension"
+            return f"{told}: a descriptor takes 1 to 2^31 - 1"
+    for stride in strides[:-1]:
+        if not 0 < stride * width < 1 << 40 or stride * width % 16:
+            told = f"`{name}` has a stride of {stride * width} bytes"
+            return f"{told}: a descriptor takes multiples of 16 above 0"
+    return ""
 '''
 
 _HELD = '''
@@ -384,6 +401,13 @@ class _Source:
         for name, layout in self._shared().items():
             lines.say(f"{name} = {layout}")
         lines.say(f"OPTIONS = {{{told}}}")
+        fits = self._fits()
+        if any(text.startswith("undescribed") for _, text in fits):
+            lines.say()
+            for part in _UNDESCRIBED.splitlines():
+                lines.say(part)
+        if fits:
+            self._say_fits(lines, names, fits)
         lines.say()
         lines.say()
         with lines.block(f"def arguments({names}):"):
@@ -399,7 +423,54 @@ class _Source:
             lines.say(
                 f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
             )
+            if fits:
+                lines.say(f"why = fits({names})")
+                with lines.block("if why:"):
+                    lines.say("raise ValueError(why)")
             lines.say(f"return {self._name}[grid](*arguments({names}), **OPTIONS)")
+
+    def _fits(self) -> list[tuple[str, str]]:
+        """What a launch has to keep to: of assumptions, what they say and how it is asked; of
+        descriptors, an expression that says what is wrong."""
+        found = [(f"`{text}` does not hold", text) for text in self._assumed()]
+        for descriptor in self._plan.descriptors.values():
+            made = self._plan.maker.get(descriptor.view)
+            if made is not None:
+                base, *numbers = made.operands
+                sizes, strides = self._extents(numbers, made)
+                width = max(1, Scalar(descriptor.element).bits // 8)
+                name = base.name
+                array = self._host(base, made)
+                text = f'undescribed("{name}", {array}, {sizes}, {strides}, {width})'
+                found.append(("", text))
+        return list(dict.fromkeys(found))
+
+    def _assumed(self) -> list[str]:
+        """What the kernel takes for granted of the numbers that a host gives it."""
+        found: list[str] = []
+        for operation in self._plan.kernel.walk():
+            if kind_of(operation) == "assume":
+                with suppress(EmitError):
+                    found.append(self._host(operation.operands[0], operation))
+        return [text for text in found if text != "True"]
+
+    def _say_fits(self, lines: Lines, names: str, fits: Sequence[tuple[str, str]]) -> None:
+        lines.say()
+        lines.say()
+        with lines.block(f"def fits({names}):"):
+            lines.say('"""Why a launch cannot run as this kernel; empty where it can."""')
+            for told, text in fits:
+                if told:
+                    with lines.block(f"if not {wrapped(text)}:"):
+                        lines.say(f'return "{told}"')
+            asked = [text for told, text in fits if not told]
+            if len(asked) < 2:
+                lines.say(f"return {asked[0] if asked else repr('')}")
+                return
+            lines.say("return (")
+            for number, text in enumerate(asked):
+                lines.say(f"    {'or ' if number else ''}{text}")
+            lines.say(")")
 
     def _read_back(self, text: str) -> str:
         """What writes down the marks of a launch, where there are any."""
@@ -430,15 +501,20 @@ class _Source:
             name = view.name
             return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {block}, {layout})"
         base, *numbers = made.operands
-        rank = len(numbers) // 2
-        sizes, strides = (
-            "[" + ", ".join(self._host(v, made) for v in part) + "]"
-            for part in (numbers[:rank], numbers[rank:])
-        )
+        sizes, strides = self._extents(numbers, made)
         if not isinstance(base.type, Pointer) or (base not in self._plan.maker and not base.name):
             told = "a view of something else than a parameter cannot be emitted"
             raise EmitError(told, made, WHOLE)
         return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
+
+    def _extents(self, numbers: Sequence[Value], view: Operation) -> tuple[str, str]:
+        """Sizes and strides of a view, as lists."""
+        rank = len(numbers) // 2
+        sizes, strides = (
+            "[" + ", ".join(self._host(v, view) for v in part) + "]"
+            for part in (numbers[:rank], numbers[rank:])
+        )
+        return sizes, strides
 
     def _host(self, value: Value, user: Operation) -> str:
         """A number that the host can compute from the parameters."""
