@@ -115,12 +115,13 @@ format: setup
 examples: setup
 	for file in examples/*.py; do $(BIN)/python $$file || exit 1; done
 
-# docs/api.md from signatures and docstrings, the first picture from the schedule that it shows, a
+# docs/api.md from signatures and docstrings, pictures from the schedule and the results that they show, a
 # viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
 # link fails, and so does a page that would load something from elsewhere.
 docs: setup $(DOCS)/.ready
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
+	$(BIN)/python docs/draw_attention.py
 	$(BIN)/python docs/write_gallery.py build
 	$(BIN)/python docs/write_commands.py build/appended
 	$(DOCS)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site

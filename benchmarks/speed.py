@@ -79,18 +79,25 @@ def tasks(arguments: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
                 yield kind, ops, seed
 
 
-def rows_of(arguments: argparse.Namespace) -> list[Row]:
-    """Every loop measured, on a few processes, the largest first."""
+def rows_of(arguments: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Every loop measured, on a few processes, the largest first; what there is on Ctrl-C."""
     asked = list(tasks(arguments))
     limits = Limits(arguments.limit, arguments.ims_limit)
     with ProcessPoolExecutor(arguments.jobs, initializer=warm) as pool:
         largest = sorted(asked, key=lambda task: -task[1])
         waiting = {task: pool.submit(measure, *task, limits) for task in largest}
-        for done, task in enumerate(largest):
-            waiting[task].result()
-            print(f"\r{done + 1} of {len(asked)} loops", end="", file=sys.stderr, flush=True)
+        try:
+            for done, task in enumerate(largest):
+                waiting[task].result()
+                print(f"\r{done + 1} of {len(asked)} loops", end="", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            ready = [waiting[task] for task in asked if waiting[task].done()]
+            rows = [one.result() for one in ready if not one.cancelled() and not one.exception()]
+            print(f"\nstopped: {len(rows)} of {len(asked)} loops were measured", file=sys.stderr)
+            return rows, True
         print(file=sys.stderr)
-    return [waiting[task].result() for task in asked]
+    return [waiting[task].result() for task in asked], False
 
 
 def peaks_of(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -153,7 +160,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"bench-speed: {error}", file=sys.stderr)
         return 1
     began = perf_counter()
-    rows = rows_of(arguments)
+    rows, stopped = rows_of(arguments)
+    if stopped:
+        show(cells(rows), {})
+        return 3
     peaks = peaks_of(arguments)
     found = cells(rows)
     show(found, peaks)

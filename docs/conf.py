@@ -7,7 +7,6 @@ index.md ──► its sections and links are the sidebar          (so no page c
 from __future__ import annotations
 
 import re
-import tomllib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ APPENDED = BUILT / "appended"
 """What stands behind pages on the site: write_gallery.py and write_commands.py wrote it."""
 
 project = "Stretto"
-release = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-    "version"
-]
+release = re.findall(
+    r'^__version__ = "(.+)"$', (HERE.parent / "src/stretto/__init__.py").read_text("utf-8"), re.M
+)[0]
 extensions = ["myst_parser"]
 root_doc = "index"
 exclude_patterns = ["requirements.txt", "site"]

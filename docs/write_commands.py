@@ -25,7 +25,7 @@ def page() -> str:
 def _help(name: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-        main([name, "--help"])
+        main([name, "--help-all"])
     return out.getvalue()
 
 

@@ -142,6 +142,7 @@ class Block:
         self.arrays = arrays
         self.index = index
         self.grid = grid
+        self.tiles = grid
         self.values: dict[Value, Any] = {}
 
     def region(self, region: Region, arguments: Sequence[Any] = ()) -> list[Any]:
@@ -215,6 +216,9 @@ class Block:
 
     def tile_block_count(self, op: Operation, _: list[Any]) -> Sequence[Any]:
         return [np.int32(self.grid[op.integer("axis")])]
+
+    def tile_tile_count(self, op: Operation, _: list[Any]) -> Sequence[Any]:
+        return [np.int32(self.tiles[op.integer("axis")])]
 
     def tile_splat(self, op: Operation, given: list[Any]) -> Sequence[Any]:
         return [np.broadcast_to(given[0], shape_of(op.result.type))]

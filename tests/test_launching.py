@@ -13,7 +13,7 @@ import os
 import py_compile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ import pytest
 import fake_gpu
 import stretto.triton
 from fake_gpu import Tensor, emulated_load
+from fake_triton import Backend, FakeJit
 from stretto import caching
 from stretto.emit import Emitted
 from stretto.errors import StrettoError
@@ -36,8 +37,6 @@ from stretto.launching.compiling import Compiled
 from stretto.launching.loading import Tensor as HeldTensor
 from stretto.launching.loading import held, load
 from stretto.launching.storing import Store
-from stretto.triton.reading import Specialization, Ttir
-from stretto.triton.specializing import Specialized
 
 ROOT = Path(__file__).parent.parent
 
@@ -248,54 +247,30 @@ def test_descriptors_of_the_users_differ_by_all_they_say() -> None:
 # Launches ---------------------------------------------------------------------------------
 
 
-class Jit:
-    """A `@triton.jit` function that cannot compile, only count how often it is launched."""
+class Jit(FakeJit):
+    """The product, as Triton would compile it."""
 
-    __name__ = "matmul_descriptors"
-    debug = None
-    cache_key = "key"
-    params: tuple[object, ...] = ()
-
-    def __init__(self) -> None:
-        self.launched: list[object] = []
-        self.pre_run_hooks: list[Callable[..., None]] = []
-        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
-
-        names = ("a_ptr", "b_ptr", "c_ptr", "M", "N", "K")
-        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        given = [inspect.Parameter(name, either) for name in names]
-        tiles = [inspect.Parameter(name, either, default=n) for name, n in TILES.items()]
-        self.signature = inspect.Signature([*given, *tiles])
-
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> object:
-        del args, kwargs
-        self.launched.append("warmup" if warmup else grid)
-        return SimpleNamespace(asm={"ptx": "of Triton's own"}) if warmup else "stock"
+    def __init__(self, stub: Stub | None = None) -> None:
+        pointers = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16")
+        ttir: Callable[[Any], str] = (lambda _: TTIR) if stub is None else stub.ttir
+        super().__init__(ttir, {**pointers, **dict.fromkeys("MNK", "i32")}, TILES)
+        self.target = ("cuda", 90) if stub is None else stub.target
 
 
 class Stub:
     """What stands for Triton: how often it was asked, and what it answers."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        self.text, self.target, self.read, self.loaded = TTIR, ("cuda", 90), 0, list[Any]()
-        module = "stretto.triton.pipelining"
+        self.text, self.target, self.loaded = TTIR, ("cuda", 90), list[Any]()
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setattr(f"{module}.current_device", lambda: (0, self.target))
-        monkeypatch.setattr(f"{module}.Specializer", self.specializer)
-        monkeypatch.setattr(f"{module}.found_triton", lambda: self)
-        monkeypatch.setattr("stretto.launching.launcher.load", self.load)
+        monkeypatch.setenv("STRETTO_MAKERS", "0")
+        monkeypatch.setattr("stretto.launching.launcher.INSIDE", ("stretto.", "fake_triton"))
+        monkeypatch.setattr("stretto.triton.launched.found_triton", Backend)
+        monkeypatch.setattr("stretto.triton.dispatch.load", self.load)
 
-    def specializer(self, *_: Any) -> Callable[[Any, Any], Specialized]:
-        return self.specialize
-
-    def specialize(self, args: Any, kwargs: Any) -> Specialized:
-        given = dict(Jit().signature.bind(*args, **kwargs).arguments)
-        key = repr([v for v in given.values() if isinstance(v, int) and v == 1])
-        return Specialized(Specialization({}, {}, {}, {}), given, key)
-
-    def ttir(self, *_: Any) -> Ttir:
-        self.read += 1
-        return Ttir(self.text, 4, 3, "cuda:90")
+    def ttir(self, given: Mapping[str, Any]) -> str:
+        del given
+        return self.text
 
     def load(self, entry: Any, key: str) -> Any:
         self.loaded.append(emulated_load(entry, key))
@@ -306,6 +281,12 @@ class Stub:
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stub]:
     yield Stub(monkeypatch, tmp_path)
     Tensor.memory.clear()
+
+
+def pipelined(jit: Any, **options: Any) -> Any:
+    """A kernel whose launches are ours, untimed: no GPU is there to time them."""
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)(jit)
 
 
 def matrices(k: int = 128) -> tuple[Tensor, Tensor, Tensor]:
@@ -320,42 +301,43 @@ def check_product(a: Tensor, b: Tensor, c: Tensor) -> None:
     np.testing.assert_allclose(c.array.astype(np.float32), wanted, rtol=2e-3, atol=2e-2)
 
 
+UNHEARD = "module {\n  tt.func public @f() {\n    tt.unheard\n    scf.for\n    tt.return\n  }\n}\n"
+
+
 def _grid(meta: dict[str, int]) -> tuple[int, int]:
     return 128 // meta["BLOCK_M"], 128 // meta["BLOCK_N"]
 
 
 def test_a_launch_computes_what_the_kernel_says(stub: Stub) -> None:
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
+    jit = Jit(stub)
+    kernel = pipelined(jit)
     for k in (128, 192):
         a, b, c = matrices(k)
         kernel[_grid](a, b, c, 128, 128, k, BLOCK_K=64)
         check_product(a, b, c)
-    assert (stub.read, len(stub.loaded), jit.launched) == (1, 1, [])
+    assert (jit.compiled, len(stub.loaded), jit.launched) == (1, 1, [])
 
 
 def test_a_launch_on_the_same_addresses_asks_nothing_any_more(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = stretto.triton.pipeline(Jit())
+    kernel = pipelined(Jit(stub))
     a, b, c = matrices()
     compiled = kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
-    monkeypatch.setattr(stub, "specialize", None)
     monkeypatch.setattr("stretto.launching.loading.Loaded.bind", None)
     c.array[...] = 0
     assert kernel[(1,)](a, b, c, 128, 128, 128, **TILES) is compiled
     check_product(a, b, c)
-    assert stub.loaded[0].kernel.grids == [(1, 1), (1, 1, 1)]
+    assert stub.loaded[0].kernel.grids == [(1, 1, 1), (1, 1, 1)]
 
 
 def test_another_process_finds_what_was_made(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = matrices()
-    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
-    monkeypatch.setattr("stretto.launching.making.emit", None)
+    pipelined(Jit(stub))[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    monkeypatch.setattr("stretto.api.emitting.emit", None)
     c.array[...] = 0
-    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    pipelined(Jit(stub))[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     check_product(a, b, c)
-    assert stub.read == 2
 
 
 @pytest.mark.usefixtures("untold")
@@ -363,44 +345,43 @@ def test_a_cache_that_others_may_write_to_costs_the_work_and_a_warning(
     stub: Stub, tmp_path: Path
 ) -> None:
     a, b, c = matrices()
-    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    pipelined(Jit(stub))[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     (tmp_path / "cache/stretto/kernels").chmod(0o770)
-    jit, messages = Jit(), list[str]()
+    messages = list[str]()
     for _ in range(2):
         c.array[...] = 0
-        kernel = stretto.triton.pipeline(jit)
+        kernel = pipelined(jit := Jit(stub))
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
         check_product(a, b, c)
         messages += [str(one.message) for one in told]
-    assert (jit.launched, stub.read) == ([], 3)
+        assert jit.launched == []
     (once,) = messages
     assert "kernels may be written by others; run `chmod go-w " in once
 
 
 def test_what_cannot_be_done_runs_as_stock_and_says_so_once(stub: Stub, tmp_path: Path) -> None:
-    stub.text = "module {\n  tt.func public @f() {\n    tt.unheard\n    tt.return\n  }\n}\n"
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
+    stub.text = UNHEARD
+    jit = Jit(stub)
+    kernel = pipelined(jit)
     a, b, c = matrices()
     with pytest.warns(PipelineWarning) as told:
-        made = [kernel[(n,)](a, b, c, 128, 128, 128, **TILES) for n in (1, 2, 3)]
-    assert made == ["stock"] * 3
+        _ = [kernel[(n,)](a, b, c, 128, 128, 128, **TILES) for n in (1, 2, 3)]
     (warning,) = told
     assert "matmul_descriptors runs as Triton compiles it: " in str(warning.message)
     assert "tt.unheard" in str(warning.message)
     assert warning.filename == __file__
-    assert jit.launched == [(1,), (2,), (3,)]
+    assert jit.launched == [(1, 1, 1), (2, 1, 1), (3, 1, 1)]
     assert not list(tmp_path.rglob("*.py"))
 
 
 def test_a_target_that_has_no_machine_runs_as_stock(stub: Stub) -> None:
     stub.target = ("cuda", 100)
-    jit = Jit()
+    jit = Jit(stub)
     with pytest.warns(PipelineWarning, match="no machine is known for cuda:100"):
-        stretto.triton.pipeline(jit)[(1,)](*matrices(), 128, 128, 128, **TILES)
-    assert jit.launched == [(1,)]
+        pipelined(jit)[(1,)](*matrices(), 128, 128, 128, **TILES)
+    assert jit.launched == [(1, 1, 1)]
 
 
 def test_arguments_that_do_not_fit_run_as_stock_and_others_as_ours(
@@ -418,9 +399,9 @@ def test_arguments_that_do_not_fit_run_as_stock_and_others_as_ours(
 
         return replace(loaded, arguments=arguments)
 
-    monkeypatch.setattr("stretto.launching.launcher.load", picky)
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
+    monkeypatch.setattr("stretto.triton.dispatch.load", picky)
+    jit = Jit(stub)
+    kernel = pipelined(jit)
     a, b, c = matrices()
     for _ in range(2):
         with warnings.catch_warnings(record=True) as told:
@@ -430,14 +411,14 @@ def test_arguments_that_do_not_fit_run_as_stock_and_others_as_ours(
         kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
         check_product(a, b, c)
         assert [w.category for w in told] == ([PipelineWarning] if len(jit.launched) == 1 else [])
-    assert jit.launched == [(2,), (2,)]
-    assert stub.loaded[0].kernel.compiled == 1
+    assert jit.launched == [(2, 1, 1), (2, 1, 1)]
+    assert len(stub.loaded) == 1
 
 
 def test_a_tensor_that_is_written_must_not_overlap_another(stub: Stub) -> None:
     """A schedule reads ahead; what is only read may overlap."""
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
+    jit = Jit(stub)
+    kernel = pipelined(jit)
     a, b, c = matrices()
     kernel[(1, 1)](a, a, c, 128, 128, 128, **TILES)
     check_product(a, a, c)
@@ -446,8 +427,8 @@ def test_a_tensor_that_is_written_must_not_overlap_another(stub: Stub) -> None:
     inside = Tensor(c.array)
     inside.address = a.data_ptr() + 64 * 128 * 2
     with pytest.warns(PipelineWarning, match="overlaps `a_ptr`"):
-        stretto.triton.pipeline(jit)[(1, 1)](a, b, inside, 128, 128, 128, **TILES)
-    assert jit.launched == [(1, 1), (1, 1)]
+        pipelined(other := Jit(stub))[(1, 1)](a, b, inside, 128, 128, 128, **TILES)
+    assert (jit.launched, other.launched) == ([(1, 1, 1)], [(1, 1, 1)])
     assert stub.loaded[0].written == {"c_ptr"}
 
 
@@ -473,10 +454,10 @@ def test_a_kernel_that_triton_does_not_compile_runs_as_stock(
         raise RuntimeError("PassManager::run failed")
 
     monkeypatch.setattr("fake_gpu.EmulatedKernel.warmup", refusing)
-    jit = Jit()
+    jit = Jit(stub)
     with pytest.warns(PipelineWarning, match="RuntimeError: PassManager::run failed"):
-        stretto.triton.pipeline(jit)[(1, 1)](*matrices(), 128, 128, 128, **TILES)
-    assert jit.launched == [(1, 1)]
+        pipelined(jit)[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    assert jit.launched == [(1, 1, 1)]
     assert stub.loaded[0].kernel.grids == []
 
 
@@ -489,10 +470,10 @@ class Compiler:
     """Gives candidates, in the order in which they come, what they take; then the last again."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *said: Compiled, own: int = 0) -> None:
-        self.said, self.asked, self.own = said, list[Emitted](), own
-        monkeypatch.setattr("stretto.launching.making.can_compile", lambda: True)
-        monkeypatch.setattr("stretto.launching.making.compile_emitted", self.compiled)
-        monkeypatch.setattr("stretto.triton.pipelining.spilled_by", self.spilled_by)
+        self.said, self.asked, self.own, self.theirs = said, list[Emitted](), own, 0
+        monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: True)
+        monkeypatch.setattr("stretto.launching.compiling.compile_emitted", self.compiled)
+        monkeypatch.setattr("stretto.launching.compiling.spilled_by", self.spilled_by)
 
     def compiled(self, emitted: Emitted) -> Compiled:
         self.asked.append(emitted)
@@ -500,6 +481,7 @@ class Compiler:
 
     def spilled_by(self, ptx: str) -> int:
         assert ptx == "of Triton's own"
+        self.theirs += 1
         return self.own
 
 
@@ -507,9 +489,9 @@ def _candidate(spilled: int, smem: int = ROOM, wrong: bool = False) -> Compiled:
     return Compiled(spilled, (), smem, 168, overwritten=wrong)
 
 
-def _launched(jit: Jit) -> tuple[Tensor, Tensor, Tensor]:
+def launch(jit: Jit) -> tuple[Tensor, Tensor, Tensor]:
     given = matrices()
-    stretto.triton.pipeline(consumers=2)(jit)[(1, 1)](*given, 128, 128, 128, **TILES)
+    pipelined(jit, consumers=2)[(1, 1)](*given, 128, 128, 128, **TILES)
     return given
 
 
@@ -518,7 +500,7 @@ def test_a_candidate_that_does_not_fit_is_never_taken(
 ) -> None:
     large, wrong = _candidate(0, ROOM + 1), _candidate(0, wrong=True)
     compiler = Compiler(monkeypatch, large, wrong, _candidate(8), own=8)
-    check_product(*_launched(Jit()))
+    check_product(*launch(Jit(stub)))
     assert len(compiler.asked) == 3
     assert stub.loaded[0].kernel.source == compiler.asked[2].source
 
@@ -527,11 +509,11 @@ def test_where_no_candidate_fits_the_kernel_runs_as_stock(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Compiler(monkeypatch, _candidate(0, 262_368))
-    jit = Jit()
+    jit = Jit(stub)
     told = "takes 262,368 bytes of shared memory once compiled, h200 has 232,448"
     with pytest.warns(PipelineWarning, match=told):
-        _launched(jit)
-    assert (jit.launched, stub.loaded) == ([(1, 1)], [])
+        launch(jit)
+    assert (jit.launched, stub.loaded) == ([(1, 1, 1)], [])
 
 
 def test_of_candidates_that_spill_the_one_with_the_fewest_bytes_is_taken(
@@ -539,82 +521,67 @@ def test_of_candidates_that_spill_the_one_with_the_fewest_bytes_is_taken(
 ) -> None:
     said = [_candidate(n) for n in (1428, 700, 252, 900)]
     compiler = Compiler(monkeypatch, *said, own=252)
-    check_product(*_launched(jit := Jit()))
+    check_product(*launch(jit := Jit(stub)))
     assert stub.loaded[0].kernel.source == compiler.asked[2].source
-    assert jit.launched == [
-        "warmup"
-    ]  # what Triton's own kernel spills was asked, and it is no less
+    assert (compiler.theirs, jit.launched) == (1, [])  # Triton's own spills no less
 
 
 def test_a_kernel_that_spills_more_than_tritons_own_runs_as_stock(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Compiler(monkeypatch, _candidate(252), own=248)
-    jit = Jit()
+    jit = Jit(stub)
     with pytest.warns(PipelineWarning, match=r"spills 252 bytes .* Triton's own kernel 248"):
-        _launched(jit)
-    assert jit.launched == ["warmup", (1, 1)]
-    assert stub.loaded[0].kernel.grids == []
+        launch(jit)
+    assert (jit.launched, stub.loaded) == ([(1, 1, 1)], [])
 
 
 def test_a_kernel_that_does_not_spill_asks_nothing_of_tritons_own(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler = Compiler(monkeypatch, _candidate(8), _candidate(0), own=0)
-    check_product(*_launched(jit := Jit()))
-    assert (len(compiler.asked), jit.launched) == (2, [])
+    check_product(*launch(jit := Jit(stub)))
+    assert (len(compiler.asked), compiler.theirs, jit.launched) == (2, 0, [])
     assert stub.loaded[0].kernel.source == compiler.asked[1].source
 
 
 def test_strict_kernels_raise_instead(stub: Stub) -> None:
-    stub.text = "nonsense"
-    kernel = stretto.triton.pipeline(strict=True)(Jit())
+    stub.text = "nonsense scf.for"
+    kernel = pipelined(Jit(stub), strict=True)
     with pytest.raises(StrettoError, match="<matmul_descriptors>"):
         kernel[(1,)](*matrices(), 128, 128, 128, **TILES)
 
 
 def test_options_reach_the_emitter(stub: Stub) -> None:
-    kernel = stretto.triton.pipeline(consumers=1, depth=2)(Jit())
+    kernel = pipelined(Jit(stub), consumers=1, depth=2)
     a, b, c = matrices()
     kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     check_product(a, b, c)
     source = stub.loaded[0].kernel.source
     assert "1 consumer." in source
-    stretto.triton.pipeline(depth=5)(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
-    stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    pipelined(Jit(stub), depth=5)[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+    pipelined(Jit(stub))[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     shallow, plain = (loaded.kernel.source for loaded in stub.loaded[1:])
     assert "gl.allocate_shared_memory(gl.float16, [5, 64, 64]" in shallow
     assert "gl.allocate_shared_memory(gl.float16, [5, 64, 64]" not in plain
 
 
-def test_global_values_that_changed_are_left_to_triton(stub: Stub) -> None:
-    del stub
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
-    a, b, c = matrices()
-    jit.used_global_vals = {("SIZE", 0): (128, {"SIZE": 256})}
-    kernel[(1, 1)](a, b, c, 128, 128, 128, **TILES)
-    assert jit.launched == [(1, 1)]
+def test_warming_up_is_tritons(stub: Stub) -> None:
+    kernel = pipelined(jit := Jit(stub))
+    kernel.run(*matrices(), 128, 128, 128, grid=(1,), warmup=True)
+    assert (jit.launched, stub.loaded, jit.compiled) == ([], [], 1)
 
 
-def test_hooks_run_before_a_launch_and_warming_up_is_tritons(stub: Stub) -> None:
-    del stub
-    jit = Jit()
-    kernel = stretto.triton.pipeline(jit)
-    seen: list[int] = []
-    jit.pre_run_hooks.append(lambda *args, **_: seen.append(len(args)))
-    kernel[(1, 1)](*matrices(), 128, 128, 128, **TILES)
-    assert seen == [6]
-    kernel.run(1, grid=(1,), warmup=True)
-    assert jit.launched == ["warmup"]
-
-
-def test_what_else_a_kernel_has_is_still_there(stub: Stub) -> None:
-    del stub
-    kernel = stretto.triton.pipeline(Jit())
-    assert (kernel.cache_key, kernel.__name__) == ("key", "matmul_descriptors")
-    with pytest.raises(StrettoError, match=r"directly above @triton.jit, not above a function"):
+def test_a_kernel_stays_the_object_that_it_was(stub: Stub) -> None:
+    """An autotuner, another kernel that calls it and torch.compile see what they know."""
+    jit = Jit(stub)
+    assert pipelined(jit) is jit
+    above = SimpleNamespace(fn=SimpleNamespace(fn=jit))
+    assert stretto.triton.pipeline(above) is above
+    with pytest.raises(StrettoError, match=r"above @triton.jit, not above a function"):
         stretto.triton.pipeline(lambda: None)
+    with pytest.raises(StrettoError, match="check='last' is not known"):
+        stretto.triton.pipeline(check="last")  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 # Reports ----------------------------------------------------------------------------------
@@ -624,7 +591,7 @@ def test_a_report_has_schedules_source_and_json(
     stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
-    stretto.triton.pipeline(Jit())[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    pipelined(Jit(stub))[(1, 1)](*matrices(), 128, 128, 128, **TILES)
     files = {file.suffix: file for file in (tmp_path / "reports").iterdir()}
     assert sorted(files) == [".json", ".py", ".txt"]
     assert files[".py"].read_text() == stub.loaded[0].kernel.source
@@ -638,7 +605,7 @@ def test_a_report_has_schedules_source_and_json(
     # What lies in the cache is reported too.
     for file in files.values():
         file.unlink()
-    stretto.triton.pipeline(Jit())[(1, 1)](*matrices(), 128, 128, 128, **TILES)
+    pipelined(Jit(stub))[(1, 1)](*matrices(), 128, 128, 128, **TILES)
     assert json.loads(files[".json"].read_text()) == document
 
 
@@ -646,9 +613,9 @@ def test_a_report_says_why_nothing_was_made(
     stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
-    stub.text = "nonsense"
+    stub.text = "nonsense scf.for"
     with pytest.warns(PipelineWarning):
-        stretto.triton.pipeline(Jit())[(1,)](*matrices(), 128, 128, 128, **TILES)
+        pipelined(Jit(stub))[(1,)](*matrices(), 128, 128, 128, **TILES)
     files = {file.suffix: file for file in (tmp_path / "reports").iterdir()}
     assert sorted(files) == [".json", ".txt"]
     document = json.loads(files[".json"].read_text())
@@ -665,7 +632,7 @@ def test_a_report_that_cannot_be_written_stops_nothing(
     a, b, c = matrices()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        stretto.triton.pipeline(Jit())[(1, 1)](a, b, c, 128, 128, 128, **TILES)
+        pipelined(Jit(stub))[(1, 1)](a, b, c, 128, 128, 128, **TILES)
     assert [str(w.message)[:36] for w in told] == ["STRETTO_REPORT: cannot write in " + "/tmp"]
     check_product(a, b, c)
     assert len(stub.loaded) == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import re
 import shutil
 import subprocess
@@ -14,8 +17,9 @@ import pytest
 import stretto
 from stretto.cli import commands
 from stretto.cli.colour import coloured
+from stretto.cli.help import GROUPS, OTHERS, SUMMARIES, USUAL, group_of, name_of
 from stretto.cli.main import main
-from stretto.cli.parser import COMMANDS, parse_arguments
+from stretto.cli.parser import COMMANDS, make_parser, parse_arguments
 from stretto.cli.progress import ProgressLine
 from stretto.exact import II, Event
 from stretto.solution import Refusal
@@ -58,7 +62,81 @@ def test_the_package_is_a_program() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "stretto", "--version"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"stretto {stretto.__version__}\n"
+    assert done.stdout.startswith(f"stretto {stretto.__version__} (")
+
+
+@pytest.mark.parametrize(
+    ("compiled", "said"), [(object, "(compiled core)"), (None, "no compiled core")]
+)
+def test_the_version_tells_whether_the_core_is_compiled(
+    compiled: object,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stretto.generate.kernel.Compiled", compiled)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert said in capsys.readouterr().out
+
+
+# Help -------------------------------------------------------------------------------------
+
+
+def shown(*words: str) -> str:
+    """What is printed on a terminal of 80 columns."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main(list(words))
+    return out.getvalue()
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_screen_and_points_to_the_rest(command: str) -> None:
+    text = shown(*command.split(), "--help")
+    assert len(text.splitlines()) <= 24
+    assert "--help-all" in text or all(f" {o}" in text for o in options_of(command))
+
+
+def options_of(command: str) -> list[str]:
+    told = [a for a in make_parser().commands[command].arguments if a.help != argparse.SUPPRESS]
+    return [name_of(a) for a in told if a.option_strings and "help" not in name_of(a)]
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_all_help_has_every_option_under_a_heading(command: str) -> None:
+    text = shown(command, "--help-all")
+    for option in options_of(command):
+        assert re.search(rf"^  .*{option}\b", text, re.MULTILINE), option
+        assert group_of(option) != OTHERS, f"{option} needs a place in cli/help.py"
+    heads = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert heads == sorted(heads, key=["arguments", *GROUPS].index)
+
+
+def test_tables_of_help_name_what_there_is() -> None:
+    listed = [name for names in SUMMARIES.values() for name in names]
+    assert set(COMMANDS) <= set(listed)
+    for command in COMMANDS:
+        assert set(USUAL[command].split()) <= set(options_of(command))
+
+
+def test_an_option_of_another_command_is_told_to_be_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["bounds", GEMM, "--prove"]) == 2
+    assert "it is an option of schedule, batch" in capsys.readouterr().err
+
+
+def test_an_option_of_stretto_itself_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--verison", "schedule", GEMM]) == 2
+    assert "did you mean `--version`?" in capsys.readouterr().err
 
 
 # Quiet ------------------------------------------------------------------------------------
@@ -136,6 +214,30 @@ def test_the_moving_line_has_an_estimate_and_goes(
     assert second.rstrip() == "gemm: solving II 8, bound 7, best so far 9; 4 s of 30 s at"
     assert not last.strip()
     assert max(map(len, (first, second, last))) <= 59
+
+
+def test_the_line_never_tells_more_time_than_its_limit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "80")
+    with ProgressLine("gemm", False, 5.0) as line:
+        clock.now += 6.0
+        line(9)
+    assert "; the limit of 5 s is over, finishing" in capsys.readouterr().err
+
+
+def test_time_is_counted_from_where_its_limit_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    arguments = parse_arguments(["schedule", GEMM, "--time-limit", "30"])
+    clock.now += 20
+    with commands._watched("second", arguments) as tell:  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(tell, commands._Patient)  # pyright: ignore[reportPrivateUsage]
+        assert tell.began == arguments.began
+    unlimited = parse_arguments(["schedule", GEMM, "--prove"])
+    with commands._watched("gemm", unlimited) as tell:  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(tell, commands._Patient)  # pyright: ignore[reportPrivateUsage]
+        assert tell.most is None
 
 
 def test_an_explanation_has_a_limit_unless_another_is_given() -> None:

@@ -18,7 +18,9 @@ import outside
 import stretto
 from stretto import StrettoError
 from stretto.cli.main import main
+from stretto.many import bench as bench_module
 from stretto.many.bench import compared, read_bench
+from stretto.many.executors import run_tasks
 from stretto.report.bench import BenchReport, BenchRow, Suite
 from stretto.report.plots import Axis, Plot, Point, power_law, ticks
 
@@ -264,3 +266,32 @@ def test_what_has_no_logarithm_is_not_drawn() -> None:
 def test_ticks_are_round() -> None:
     assert ticks(0, 10, log=False) == [0, 2, 4, 6, 8, 10]
     assert ticks(0, 3.1, log=True) == [1, 10, 100, 1000]
+
+
+def test_what_was_measured_is_told_when_it_is_stopped(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = run_tasks
+
+    def stopped_after_two(*words: Any, **options: Any) -> Any:
+        for number, done in enumerate(real(*words, **options)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield done
+
+    monkeypatch.setattr(bench_module, "run_tasks", stopped_after_two)
+    assert main(["bench", str(corpus), "--quick"]) == 3
+    told = capsys.readouterr().out
+    assert "note: stopped: 2 of " in told
+    assert len(stretto.bench([corpus], repeat=1).rows) == 2
+
+
+def test_nothing_is_told_when_it_is_stopped_at_once(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_words: Any, **_options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench_module, "run_tasks", stopped)
+    assert main(["bench", str(corpus), "--quick"]) == 130
+    assert "interrupted" in capsys.readouterr().err

@@ -197,7 +197,7 @@ def test_the_plot_and_the_page_say_what_the_committed_rows_say(tmp_path: Path) -
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert drawn.read_text() == (ROOT / "docs/pictures/predicted.svg").read_text()
     ElementTree.parse(drawn)
-    page = (ROOT / "docs/hardware.md").read_text()
+    page = (ROOT / "docs/measured.md").read_text()
     behind = re.findall(r"([\d.]+)% behind the best", said)
     assert len(behind) == 4
     assert all(f"| {float(x):.3g} % |" in page for x in behind)
@@ -207,7 +207,7 @@ def test_the_page_has_the_table_of_the_committed_rounds() -> None:
     script, results = ROOT / "benchmarks/gpu/table.py", ROOT / "benchmarks/gpu/results"
     asked = [sys.executable, str(script), str(results / "h200-2026-11-17.json")]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert said in (ROOT / "docs/hardware.md").read_text()
+    assert said in (ROOT / "docs/measured.md").read_text()
 
 
 def test_tables_of_the_page_are_made_of_rows(tmp_path: Path) -> None:

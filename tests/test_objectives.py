@@ -110,4 +110,6 @@ def test_a_new_file_is_a_new_objective(tmp_path: Path) -> None:
     starts = [op["start"] for op in entry["ops"]]
     assert rows[-1]["value"] == sum(starts) - len(starts) * min(starts) > 0
     assert f"{rows[-1]['value']:,} cycles of delay proved fewest" in " ".join(run(*asked).split())
-    assert "in the order ii, stages, bytes, starts, registers as" in " ".join(run("--help").split())
+    assert "in the order ii, stages, bytes, starts, registers as" in " ".join(
+        run("--help-all").split()
+    )

@@ -236,6 +236,42 @@ NAMING = {
     "report/schedule.py": {"register"},  # a unit
     "solution/__init__.py": {"register"},  # a unit
     "kernel/reshaping.py": {"arith.truncf", "arith.trunci"},  # what narrows a tile
+    "kernel/block_order.py": {  # where a block lies, by its number
+        "arith.addi",
+        "arith.ceildivsi",
+        "arith.cmpi",
+        "arith.divsi",
+        "arith.extsi",
+        "arith.extui",
+        "arith.index_cast",
+        "arith.maxsi",
+        "arith.minsi",
+        "arith.muli",
+        "arith.remsi",
+        "arith.select",
+        "arith.subi",
+        "arith.trunci",
+    },
+    "kernel/persistence.py": {  # likewise, of a tile
+        "arith.addi",
+        "arith.ceildivsi",
+        "arith.divsi",
+        "arith.minsi",
+        "arith.muli",
+        "arith.remsi",
+        "arith.subi",
+    },
+    "kernel/trip_counts.py": {  # how a bound follows from the block
+        "arith.addi",
+        "arith.ceildivsi",
+        "arith.divsi",
+        "arith.divui",
+        "arith.floordivsi",
+        "arith.maxsi",
+        "arith.minsi",
+        "arith.muli",
+        "arith.subi",
+    },
     "kernel/lowering/offsets.py": {  # how the offset of an iteration is counted
         "arith.addi",
         "arith.ceildivsi",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
+import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,3 +88,44 @@ def test_files_named_in_the_pages_exist() -> None:
         text = page.read_text(encoding="utf-8")
         for target in re.findall(r"`((?:src|tests|examples|benchmarks)/[\w./-]+\.\w+)`", text):
             assert (ROOT / target).exists(), f"{page.name}: {target}"
+
+
+DRAW: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "draw_attention.py"))
+
+
+@pytest.mark.parametrize("theme", DRAW["PICTURES"])
+def test_the_chart_of_the_readme_is_drawn_from_committed_rows(theme: str) -> None:
+    path: Path = DRAW["PICTURES"][theme]
+    assert path.read_text(encoding="utf-8") == DRAW["picture"](theme)
+
+
+def test_figures_of_the_readme_are_those_of_committed_rows() -> None:
+    page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for said in DRAW["facts"]().values():
+        assert said in page
+    rows = json.loads(DRAW["STOCK"].read_text(encoding="utf-8"))["times"]
+
+    def best(problem: str, begins: tuple[str, ...]) -> float:
+        rows_of = [r for r in rows if r["problem"] == problem and r["name"].startswith(begins)]
+        return min(statistics.median(row["ms"]) for row in rows_of)
+
+    def rate(problem: str, *begins: str) -> str:
+        (flops,) = {row["flops"] for row in rows if row["problem"] == problem}
+        return f"{flops / best(problem, begins) / 1e9:.0f}"
+
+    forward, product = "attention D128 N16384", "GEMM 8192"
+    backward = "whole backward D128 N16384 causal"
+    assert f"| {rate(forward, 'decorator')} TFLOPS | {rate(forward, 'stock')} Triton" in page
+    assert f"Triton, {rate(forward, 'cuDNN')} cuDNN" in page
+    assert f"| {rate(product, 'gemm')} TFLOPS | {rate(product, 'cuBLAS')} cuBLAS" in page
+    assert f"| {rate(backward, 'backward')} TFLOPS | {rate(backward, 'stock')} Triton" in page
+    assert f"**{rate(backward, 'cuDNN')} cuDNN**" in page
+
+
+def test_the_table_of_peers_is_that_of_committed_rows() -> None:
+    page = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    names = ("Stretto", "FlashAttention 3", "cuDNN")
+    for d, causal in ((128, False), (128, True), (64, False), (64, True)):
+        shown = [cell.tflops for cell in DRAW["cells"]() if (cell.d, cell.causal) == (d, causal)]
+        rates = [" / ".join(f"{of[name]:.0f}" for name in names) for of in shown]
+        assert f"| D {d}{' causal' if causal else ''} | {' | '.join(rates)} |" in page

@@ -12,6 +12,8 @@ Only the GPU is not there: `fake_gpu` stands for it.
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,7 @@ import stretto.triton
 from fake_gpu import FakeGpu, Tensor
 from stretto.emit import Emitted
 from stretto.errors import StrettoError
-from stretto.launching import PipelineWarning
+from stretto.launching import PipelineWarning, makers
 from stretto.launching.compiling import Compiled, compile_emitted
 from stretto.triton.specializing import Specializer
 
@@ -38,12 +40,26 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
     found = FakeGpu()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setenv("STRETTO_MAKERS", "0")
+    monkeypatch.setattr(makers, "IDLE", 0.5)
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # 3.9 warns where nothing is said
     monkeypatch.setattr("stretto.launching.device._TARGETS", {})
+    monkeypatch.setattr("stretto.triton.dispatch.device_events", lambda _: None)
     monkeypatch.setattr(triton.runtime.driver, "_active", found)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     yield found
+    makers.makers().end()
+    for thread in threading.enumerate():  # which close what they opened
+        if thread.name == "stretto-maker":
+            thread.join(20)
+    makers._makers.clear()  # pyright: ignore[reportPrivateUsage]
     Tensor.memory.clear()
+
+
+def pipelined(kernel: Any, **options: Any) -> Any:
+    """A kernel whose launches are ours, untimed."""
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)(kernel)
 
 
 def example(name: str, function: str = "") -> Any:
@@ -68,7 +84,7 @@ def product(kernel: Any, m: int, n: int, k: int, **options: Any) -> tuple[Any, A
 def test_a_matrix_product_is_launched_as_ever_and_runs_as_gluon(
     gpu: FakeGpu, options: dict[str, Any]
 ) -> None:
-    kernel = stretto.triton.pipeline(strict=True, **options)(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"), strict=True, **options)
     for m, n, k in [(128, 128, 64), (256, 128, 192), (120, 136, 72)]:
         made, wanted = product(kernel, m, n, k, num_warps=4)
         np.testing.assert_allclose(made.astype(np.float32), wanted, rtol=2e-3, atol=3e-2)
@@ -77,7 +93,7 @@ def test_a_matrix_product_is_launched_as_ever_and_runs_as_gluon(
 
 
 def test_attention_makes_its_descriptors_itself(gpu: FakeGpu) -> None:
-    kernel = stretto.triton.pipeline(strict=True)(example("attention_forward"))
+    kernel = pipelined(example("attention_forward"), strict=True)
     heads, length, d = 2, 256, 64
     q, k, v = (numbers(heads * length, d, seed=seed) for seed in range(3))
     o = Tensor(np.zeros((heads * length, d), np.float16))
@@ -117,7 +133,7 @@ def test_launches_are_specialized_as_triton_does(gpu: FakeGpu) -> None:
 
 def test_another_address_needs_no_other_kernel_and_the_same_one_nothing(gpu: FakeGpu) -> None:
     gpu.emulate = False
-    kernel = stretto.triton.pipeline(strict=True)(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"), strict=True)
     a, b, c = numbers(128, 64), numbers(64, 128), numbers(128, 128)
     first = kernel[1, 1](a, b, c, 128, 128, 64, **TILES)
     assert kernel[1, 1](a, b, c, 128, 128, 64, **TILES) is first
@@ -126,7 +142,7 @@ def test_another_address_needs_no_other_kernel_and_the_same_one_nothing(gpu: Fak
 
 
 def test_what_cannot_be_done_runs_as_triton_compiles_it(gpu: FakeGpu) -> None:
-    kernel = stretto.triton.pipeline(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"))
     gpu.emulate = False
     with pytest.warns(PipelineWarning, match="asks for num_ctas=2"):
         product(kernel, 128, 128, 64, num_ctas=2)
@@ -145,9 +161,9 @@ def test_a_kernel_that_spills_where_tritons_own_does_not_is_left_to_triton(
     def spilling(emitted: Emitted) -> Compiled:
         return replace(compile_emitted(emitted), spilled=8)
 
-    monkeypatch.setattr("stretto.launching.making.compile_emitted", spilling)
+    monkeypatch.setattr("stretto.launching.compiling.compile_emitted", spilling)
     gpu.emulate = False
-    kernel = stretto.triton.pipeline(consumers=1)(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"), consumers=1)
     with pytest.warns(PipelineWarning, match=r"spills 8 bytes .* Triton's own kernel 0"):
         product(kernel, 128, 128, 64)
     assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
@@ -159,15 +175,46 @@ def test_a_kernel_larger_than_the_gpus_shared_memory_is_left_to_triton(
     """A smaller GPU of the same kind: what was made for another does not run there."""
     monkeypatch.setattr("triton.compiler.compiler.max_shared_mem", lambda _: 166_912)
     gpu.emulate = False
-    kernel = stretto.triton.pipeline(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"))
     with pytest.warns(PipelineWarning, match=r"OutOfResources: .*shared memory"):
         product(kernel, 128, 128, 64)
     assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
 
 
+def test_what_another_process_made_is_found_in_tritons_cache(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no launch waits for a compiler, but that of Triton's own kernel."""
+    monkeypatch.setenv("STRETTO_MAKERS", "1")
+    hits: dict[str, bool] = {}
+
+    def listen(*, src: Any, cache_hit: bool, **_: Any) -> None:
+        hits[src.fn.__name__] = cache_hit
+
+    monkeypatch.setattr(triton.knobs.compilation, "listener", listen)
+    gpu.emulate = False
+    kernel = pipelined(example("matmul_descriptors"), wait=True, consumers=1, depth=3)
+    product(kernel, 128, 128, 64)
+    assert (gpu.launches, gpu.stock) == (["matmul_descriptors_kernel"], [])
+    assert hits == {"matmul_descriptors": False, "matmul_descriptors_kernel": True}
+
+
+def test_the_first_launch_does_not_wait(gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRETTO_MAKERS", "1")
+    gpu.emulate = False
+    kernel = pipelined(example("matmul_descriptors"), consumers=1, depth=3)
+    product(kernel, 128, 128, 64)
+    assert (gpu.launches, gpu.stock) == ([], ["matmul_descriptors"])
+    deadline = time.monotonic() + 60
+    while not gpu.launches and time.monotonic() < deadline:
+        time.sleep(0.1)
+        product(kernel, 128, 128, 64)
+    assert gpu.launches == ["matmul_descriptors_kernel"]
+
+
 def test_autotuning_chooses_between_our_kernels(gpu: FakeGpu) -> None:
     gpu.emulate = False
-    kernel = stretto.triton.pipeline(strict=True)(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"), strict=True)
     configs = [triton.Config({**TILES, "BLOCK_N": n}, num_warps=4) for n in (64, 128)]
     timed: list[int] = []
 
@@ -190,7 +237,7 @@ def test_the_model_chooses_tiles_of_a_kernel_that_triton_reads(gpu: FakeGpu) -> 
     """Tiles that do not fit are left out; the numbers are those of the product."""
     configs = {"BLOCK_M": [128], "BLOCK_N": [64, 128], "BLOCK_K": [64, 4096]}
     options = {"tune": "model", "configs": configs, "depth": 2, "strict": True}
-    kernel = stretto.triton.pipeline(**options)(example("matmul_descriptors"))
+    kernel = pipelined(example("matmul_descriptors"), **options)
     a, b, c = numbers(128, 128), numbers(128, 128, seed=1), numbers(128, 128)
     kernel[lambda meta: (1, 128 // meta["BLOCK_N"])](a, b, c, 128, 128, 128)
     wanted = a.array.astype(np.float32) @ b.array.astype(np.float32)

@@ -6,9 +6,10 @@ Triton is a stub that has the TTIR of one example for any BLOCK_K; the emulator 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -47,14 +48,29 @@ class TilingStub(Stub):
     asked = 0
     """How often."""
 
-    def specialize(self, args: Any, kwargs: Any) -> Specialized:
-        special = super().specialize(args, kwargs)
-        step = {"BLOCK_K": special.given.get("BLOCK_K", 64)}
-        return Specialized(Specialization({}, {}, {}, step), special.given, f"{special.key} {step}")
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        super().__init__(monkeypatch, tmp_path)
+        monkeypatch.setattr("stretto.triton.tuning.Specializer", self.specializer)
+        monkeypatch.setattr("stretto.triton.tuning.found_triton", self.reader)
 
-    def ttir(self, *given: Any) -> Ttir:
+    def specializer(self, *_: Any) -> Any:
+        return self.specialize
+
+    def specialize(self, args: Any, kwargs: Any) -> Specialized:
+        given = dict(Jit().signature.bind(*args, **kwargs).arguments)
+        step = {"BLOCK_K": given.get("BLOCK_K", 64)}
+        ones = [v for v in given.values() if isinstance(v, int) and v == 1]
+        return Specialized(Specialization({}, {}, {}, step), given, f"{ones} {step}")
+
+    def reader(self) -> Any:
+        return SimpleNamespace(ttir=self.read)
+
+    def read(self, *given: Any) -> Ttir:
         self.asked += 1
         return Ttir(_text(given[1].options["BLOCK_K"]), 4, 3, "cuda:90")
+
+    def ttir(self, given: Mapping[str, Any]) -> str:
+        return _text(given["BLOCK_K"])
 
 
 @pytest.fixture
@@ -62,6 +78,12 @@ def tiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TilingSt
     monkeypatch.setattr("stretto.triton.tuning.current_device", lambda: (0, ("cuda", 90)))
     yield TilingStub(monkeypatch, tmp_path)
     Tensor.memory.clear()
+
+
+def tuned(**options: Any) -> Callable[[Any], Any]:
+    """Launches are ours as soon as they are chosen."""
+    given: dict[str, Any] = {"trial": False, **options}
+    return stretto.triton.pipeline(**given)
 
 
 def _kernel(text: str) -> Kernel:
@@ -96,7 +118,7 @@ def test_tune_says_model_or_how_many_are_measured() -> None:
 @pytest.mark.parametrize("text", ["", "Model", "measure", "measure:0", "measure:-1", "measure:x"])
 def test_another_tune_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(StrettoError, match=r'is not known; give tune="model" .* tune="measure:5"'):
-        stretto.triton.pipeline(tune=text)(Jit())
+        tuned(tune=text)(Jit())
 
 
 def test_configurations_are_a_list_or_all_combinations() -> None:
@@ -116,7 +138,7 @@ def test_configurations_are_a_list_or_all_combinations() -> None:
 )
 def test_configurations_that_cannot_be_meant_are_refused(configs: Any, told: str) -> None:
     with pytest.raises(StrettoError, match=told):
-        stretto.triton.pipeline(tune="model", configs=configs)(Jit())
+        tuned(tune="model", configs=configs)(Jit())
 
 
 def test_warps_and_stages_of_a_launch_may_be_open() -> None:
@@ -151,7 +173,7 @@ def test_configurations_without_a_way_to_choose_are_refused() -> None:
 
 def test_what_is_open_is_not_given_by_the_launch(tiling: TilingStub) -> None:
     del tiling
-    kernel = stretto.triton.pipeline(tune="model", configs=OPEN)(Jit())
+    kernel = tuned(tune="model", configs=OPEN)(Jit())
     with pytest.raises(StrettoError, match="`BLOCK_K` is given by the launch and by configs"):
         kernel[(1, 1)](*matrices(), 128, 128, 128, BLOCK_K=64)
 
@@ -171,8 +193,8 @@ def test_the_model_takes_the_first_of_the_ranking(tiling: TilingStub) -> None:
         seen.append(meta["BLOCK_K"])
         return 1, 1
 
-    jit = Jit()
-    kernel = stretto.triton.pipeline(tune="model", configs=OPEN, strict=True)(jit)
+    jit = Jit(tiling)
+    kernel = tuned(tune="model", configs=OPEN, strict=True)(jit)
     a, b, c = matrices(256)
     kernel[grid](a, b, c, 128, 128, 256)
     check_product(a, b, c)
@@ -187,20 +209,20 @@ def test_the_model_takes_the_first_of_the_ranking(tiling: TilingStub) -> None:
 def test_the_fastest_of_those_measured_is_taken_and_remembered(tiling: TilingStub) -> None:
     a, b, c = matrices(256)
     clock = Clock(3.0, 1.0, 2.0)
-    kernel = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=clock)(Jit())
+    kernel = tuned(tune="measure:3", configs=OPEN, do_bench=clock)(Jit(tiling))
     kernel[(1, 1)](a, b, c, 128, 128, 256)
     assert clock.times == []
     first, second, third, chosen = (one.kernel.source for one in tiling.loaded)
     assert chosen == second
     assert len({first, second, third}) == 3
-    again = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=Clock())(Jit())
+    again = tuned(tune="measure:3", configs=OPEN, do_bench=Clock())(Jit(tiling))
     c.array[...] = 0
     again[(1, 1)](a, b, c, 128, 128, 256)
     check_product(a, b, c)
     assert tiling.loaded[-1].kernel.source == second
     # For other numbers another process measures anew.
     clock = Clock(1.0, 2.0, 3.0)
-    other = stretto.triton.pipeline(tune="measure:3", configs=OPEN, do_bench=clock)(Jit())
+    other = tuned(tune="measure:3", configs=OPEN, do_bench=clock)(Jit(tiling))
     other[(1, 1)](*matrices(128), 128, 128, 128)
     assert clock.times == []
 
@@ -212,7 +234,7 @@ def test_what_cannot_be_measured_is_left_out(tiling: TilingStub) -> None:
             raise RuntimeError("out of memory")
         return 1.0
 
-    kernel = stretto.triton.pipeline(tune="measure:2", configs=OPEN, do_bench=bench)(Jit())
+    kernel = tuned(tune="measure:2", configs=OPEN, do_bench=bench)(Jit(tiling))
     kernel[(1, 1)](*matrices(256), 128, 128, 256)
     sources = [one.kernel.source for one in tiling.loaded]
     assert sources[-1] == sources[1] != sources[0]
@@ -221,15 +243,15 @@ def test_what_cannot_be_measured_is_left_out(tiling: TilingStub) -> None:
 def test_a_choice_is_made_anew_for_arguments_that_are_named(tiling: TilingStub) -> None:
     for key, measured in (((), 1), (("K",), 2)):
         clock = Clock(1.0, 1.0)
-        kernel = stretto.triton.pipeline(
+        kernel = tuned(
             tune="measure:1", configs=[{"BLOCK_K": 64}], key=key, do_bench=clock, depth=len(key) + 2
-        )(Jit())
+        )(Jit(tiling))
         for k in (128, 256):
             kernel[(1, 1)](*matrices(k), 128, 128, k)
         assert len(clock.times) == 2 - measured
     assert tiling.loaded
     with pytest.raises(StrettoError, match="key has `Q`, which is no parameter of the kernel"):
-        stretto.triton.pipeline(tune="model", key=["Q"])(Jit())
+        tuned(tune="model", key=["Q"])(Jit(tiling))
 
 
 def test_a_configuration_that_cannot_be_is_left_out_and_reported(
@@ -237,7 +259,7 @@ def test_a_configuration_that_cannot_be_is_left_out_and_reported(
 ) -> None:
     monkeypatch.setenv("STRETTO_REPORT", str(tmp_path / "reports"))
     configs = [{"BLOCK_K": 7}, {"BLOCK_K": 64}]
-    kernel = stretto.triton.pipeline(tune="model", configs=configs, strict=True)(Jit())
+    kernel = tuned(tune="model", configs=configs, strict=True)(Jit(tiling))
     kernel[(1, 1)](*matrices(), 128, 128, 128)
     assert _steps(tiling.loaded[0]) == 64
     (file,) = (tmp_path / "reports").glob("*.tuned.json")
@@ -252,22 +274,20 @@ def test_a_configuration_that_cannot_be_is_left_out_and_reported(
 
 
 def test_where_none_is_left_the_first_runs_as_stock_with_one_warning(tiling: TilingStub) -> None:
-    del tiling
-    jit = Jit()
-    kernel = stretto.triton.pipeline(tune="model", configs=[{"BLOCK_K": 7}])(jit)
+    jit = Jit(tiling)
+    kernel = tuned(tune="model", configs=[{"BLOCK_K": 7}])(jit)
     a, b, c = matrices()
     with pytest.warns(PipelineWarning) as told:
-        made = [kernel[(n,)](a, b, c, 128, 128, 128) for n in (1, 2)]
-    assert made == ["stock"] * 2
+        _ = [kernel[(n,)](a, b, c, 128, 128, 128) for n in (1, 2)]
+    assert jit.launched == [(1, 1, 1), (2, 1, 1)]
     (warning,) = told
     assert "no configuration can be emitted: BLOCK_K=7: " in str(warning.message)
     assert warning.filename == __file__
 
 
 def test_a_choice_that_was_damaged_is_made_anew(tiling: TilingStub, tmp_path: Path) -> None:
-    del tiling
     for text in ("{", "[]", '{"chosen": {"config": 9, "consumers": 1, "depth": 2}}'):
-        kernel = stretto.triton.pipeline(tune="model", configs=OPEN[:1], depth=2)(Jit())
+        kernel = tuned(tune="model", configs=OPEN[:1], depth=2)(Jit(tiling))
         kernel[(1, 1)](*matrices(), 128, 128, 128)
         (file,) = tmp_path.rglob("tuned/*.json")
         assert json.loads(file.read_text())["schema"] == "stretto.tuned/1"

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu/predicted.py [results/sweep-….jsonl] [-o ROWS.jsonl]    (needs Triton)
     python benchmarks/gpu/predicted.py --rows ROWS.jsonl --plot predicted.svg     (does not)
-    python benchmarks/gpu/predicted.py --rows ROWS.jsonl --tables     (those of docs/hardware.md)
+    python benchmarks/gpu/predicted.py --rows ROWS.jsonl --tables     (those of docs/measured.md)
 
 Each kernel is emitted anew, the very one that was measured is predicted at the clock that it ran
 at, and a line is printed: cycles an iteration of its first loop, and time. Then how far off each

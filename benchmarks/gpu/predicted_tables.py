@@ -1,4 +1,4 @@
-"""The tables of docs/hardware.md that set predictions beside what was measured, from rows.
+"""The tables of docs/measured.md that set predictions beside what was measured, from rows.
 
 python benchmarks/gpu/predicted.py --rows ROWS.jsonl --tables
 """

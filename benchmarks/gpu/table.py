@@ -1,4 +1,4 @@
-"""The table of docs/hardware.md from a file of results: `python benchmarks/gpu/table.py FILE`."""
+"""The table of docs/measured.md from a file of results: `python benchmarks/gpu/table.py FILE`."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 else:
     ModuleType = type(sys)
 
-__version__ = "0.3.0"
+__version__ = "0.4.0.dev0"
 
 _HOMES = {
     "stretto.api.bounding": ("BoundsResult", "bounds"),

@@ -9,6 +9,9 @@ from stretto.cli.batch import OPTIONS
 from stretto.cli.commands import Reply
 from stretto.files import write_text
 
+QUICK = 5.0
+"""Seconds that a loop has at most with --quick."""
+
 
 def run(arguments: argparse.Namespace) -> Reply:
     """Measure; exit code 1 where a loop failed, or something is worse than in the other run."""
@@ -19,6 +22,9 @@ def run(arguments: argparse.Namespace) -> Reply:
     options["without"] = tuple(sorted(options["without"]))
     options["fuse"] = not arguments.no_fuse
     loops = generate_loops(arguments.random or 0, seed=arguments.seed)
+    if arguments.quick:
+        options["effort"] = "quick"
+        arguments.repeat, arguments.time_limit = 1, min(arguments.time_limit, QUICK)
     found = bench(
         [*arguments.paths, *loops],
         arguments.machine,
@@ -32,4 +38,4 @@ def run(arguments: argparse.Namespace) -> Reply:
     )
     if arguments.html is not None:
         write_text(arguments.html, found.to_html())
-    return Reply(found.to_json, found.to_text, success=found.success)
+    return Reply(found.to_json, found.to_text, success=found.success, stopped=found.stopped)

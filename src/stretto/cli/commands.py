@@ -125,13 +125,13 @@ def _watched(
     if arguments.quiet:
         return nullcontext()
     most: float | None = getattr(arguments, "time_limit", None)
-    if most is None and getattr(arguments, "prove", False):
-        most = arguments.work_limit
+    # A time limit is one of the whole command, so its time is counted from the beginning.
+    began = monotonic() if most is None else arguments.began
     if not arguments.verbose and not sys.stderr.isatty():
-        return nullcontext(_Patient(loop, most))
+        return nullcontext(_Patient(loop, most, began))
     from stretto.cli.progress import ProgressLine
 
-    return ProgressLine(loop, arguments.verbose, most)
+    return ProgressLine(loop, arguments.verbose, most, began=began)
 
 
 @dataclass(slots=True)
@@ -140,13 +140,16 @@ class _Patient:
 
     loop: str
     most: float | None
-    began: float = field(default_factory=monotonic)
+    began: float
+    """From when the time is counted."""
+    since: float = field(default_factory=monotonic)
+    """When work on this loop began."""
     line: ProgressLine | None = None
 
     def __call__(self, what: Refusal | int | Event) -> None:
         """An II was refused or found, or the solver came a step further."""
         if self.line is None:
-            if monotonic() - self.began < SILENCE:
+            if monotonic() - self.since < SILENCE:
                 return
             from stretto.cli.progress import ProgressLine
 

@@ -16,6 +16,8 @@ stretto compare A [B]             two schedules side by side
 stretto view INPUT                look at schedules in a browser, and change them
 stretto machines [NAME]           what a machine has
 stretto completion SHELL          completion for bash, zsh or fish
+
+What values options take is in `values`, how all of it is shown in `help`.
 """
 
 from __future__ import annotations
@@ -24,15 +26,49 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from math import inf
+from collections.abc import Callable, Sequence
+from copy import copy
+from time import monotonic
 from typing import Any, NoReturn
 
 from stretto import __version__
-from stretto.errors import StrettoError, UsageError, nearest
-from stretto.exact import OBJECTIVE, PATIENCE, SEED, WORK, WORKERS
+from stretto.cli.help import (
+    EXAMPLES,
+    Formatter,
+    first_clause,
+    group_of,
+    in_order,
+    name_of,
+    overview,
+    usual,
+)
+from stretto.cli.values import (
+    Generators,
+    Objectives,
+    agents,
+    amount,
+    axis,
+    blocks,
+    given,
+    grid,
+    interval,
+    launched,
+    names,
+    natural,
+    part,
+    pins,
+    port,
+    positive,
+    seed,
+    setting,
+    swept_grid,
+    typed,
+    values,
+    workers,
+)
+from stretto.errors import UsageError, nearest
+from stretto.exact import OBJECTIVE, PATIENCE, WORK
 from stretto.files import STANDARD, write_out
-from stretto.limits import ITERATION_CYCLES, NUMBER_DIGITS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
@@ -43,20 +79,76 @@ content."""
 
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)", re.DOTALL)
-_UNKNOWN = re.compile(r"unrecognized arguments: (-[\w-]*)")
+_UNKNOWN = re.compile(r"unrecognized arguments:.*?(?<!\S)(-[\w-]+)")
 
 
 class Parser(argparse.ArgumentParser):
     """argparse that raises instead of leaving, so that --json can answer too."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
-        super().__init__(*words, **options)
+        super().__init__(*words, **options, formatter_class=Formatter, add_help=False)
         self.commands: dict[str, Parser] = {}
+        self.name = ""
+        """The command's; empty of the whole command line."""
+        self.add_argument(
+            "-h", "--help", action=_Help, nargs=0, whole=False, help="show the usual options"
+        )
+        self.add_argument(
+            "--help-all", action=_Help, nargs=0, whole=True, help="show all options, and end"
+        )
 
     @property
     def arguments(self) -> list[argparse.Action]:
         """What it takes."""
         return list(self._actions)
+
+    def format_help(self) -> str:
+        """The usual options, on a screen."""
+        if not self.name:
+            return "\n".join(overview(self.commands)) + "\n"
+        shown = usual(self.name, self._told)
+        arguments = [action for action in self._told if not action.option_strings]
+        formatter = self._begun()
+        for title, actions in (("arguments", arguments), ("usual options", shown)):
+            formatter.start_section(title)
+            formatter.add_arguments([_shortened(action) for action in actions])
+            formatter.end_section()
+        left = sum(1 for action in self._told if action.option_strings) - len(shown)
+        more = [f"{left} more options: {self.prog} --help-all"] if left else []
+        example = [f"example: {EXAMPLES[self.name]}"] if self.name in EXAMPLES else []
+        return formatter.format_help() + "".join(f"{line}\n" for line in [*more, *example])
+
+    def format_whole_help(self) -> str:
+        """Everything, in groups."""
+        if not self.name:
+            lines = [*overview(self.commands), "", "options:"]
+            lines += [f"  {words:<12}  {told}" for words, told in TOP_OPTIONS.items()]
+            return "\n".join([*lines, "", EPILOG]) + "\n"
+        formatter = self._begun()
+        sections: dict[str, list[argparse.Action]] = {"arguments": []}
+        for action in in_order(self._told):
+            title = group_of(name_of(action)) if action.option_strings else "arguments"
+            sections.setdefault(title, []).append(action)
+        for title, actions in sections.items():
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        return formatter.format_help()
+
+    @property
+    def _told(self) -> list[argparse.Action]:
+        """What help has to tell of."""
+        return [
+            action
+            for action in self._actions
+            if action.help != argparse.SUPPRESS and not isinstance(action, _Help)
+        ]
+
+    def _begun(self) -> argparse.HelpFormatter:
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        return formatter
 
     def error(self, message: str) -> NoReturn:
         """Raise the usage error, with what was meant where that can be guessed."""
@@ -71,10 +163,19 @@ class Parser(argparse.ArgumentParser):
             hint = nearest(choice[1], re.findall(r"[\w.-]+", choice[2]))
         elif unknown is not None:
             options = [word for action in self._actions for word in action.option_strings]
-            hint = nearest(unknown[1], options)
+            hint = self._elsewhere(unknown[1]) or nearest(unknown[1], options)
         else:
             hint = ""
         return f"; {hint}" if hint else ""
+
+    def _elsewhere(self, option: str) -> str:
+        """The commands that have an option, where this one has none of that name."""
+        having = [
+            name
+            for name, parser in self.commands.items()
+            if any(option in action.option_strings for action in parser.arguments)
+        ]
+        return f"it is an option of {', '.join(having)}" if having else ""
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Help and version, which argparse would lose where standard output fails."""
@@ -82,221 +183,58 @@ class Parser(argparse.ArgumentParser):
             sys.stderr.write(message) if file is sys.stderr else write_out(message)
 
 
-def positive(text: str) -> int:
-    """An option that counts."""
-    if not (text.isascii() and text.isdecimal() and text.strip("0")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    if len(text) > NUMBER_DIGITS:
-        raise argparse.ArgumentTypeError("the number is too long")
-    return int(text)
+TOP_OPTION_WORDS = ("--help", "--help-all", "--version")
+TOP_OPTIONS = {
+    "-h, --help": "this list of commands",
+    "--help-all": "this, exit codes, and what an INPUT may be",
+    "--version": "the version, and whether the compiled core is there",
+}
 
 
-def interval(text: str) -> int:
-    """An initiation interval."""
-    return _no_more(positive(text), ITERATION_CYCLES)
+class _Help(argparse.Action):
+    """Shows help, short or whole, and ends."""
+
+    def __init__(self, *words: Any, whole: bool, **options: Any) -> None:
+        super().__init__(*words, **{**options, "dest": argparse.SUPPRESS})
+        self.whole = whole
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        assert isinstance(parser, Parser)
+        write_out(parser.format_whole_help() if self.whole else parser.format_help())
+        parser.exit()
 
 
-def natural(text: str) -> int:
-    """An option that counts, from 0."""
-    if text and not text.strip("0"):
-        return 0
-    try:
-        return positive(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(str(error).replace("at least 1", "at least 0")) from None
+class _Version(argparse.Action):
+    """Says the version, and whether the compiled core is there."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from stretto.generate.kernel import Compiled
+
+        core = "compiled core" if Compiled else "no compiled core: the search runs in Python"
+        write_out(f"stretto {__version__} ({core})\n")
+        parser.exit()
 
 
-def seed(text: str) -> int:
-    """A seed, as the solver takes them."""
-    return _no_more(natural(text), SEED)
-
-
-def workers(text: str) -> int:
-    """Threads, of which the solver takes so many at most."""
-    return _no_more(positive(text), WORKERS)
-
-
-def _no_more(number: int, most: int) -> int:
-    if number > most:
-        raise argparse.ArgumentTypeError(f"'{number}' is more than {most}")
-    return number
-
-
-def amount(text: str) -> float:
-    """An option that is a time or an amount of work."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
-
-
-def grid(text: str) -> tuple[int, ...]:
-    """Blocks along up to three axes."""
-    found = tuple(positive(part) for part in text.split(","))
-    if len(found) > 3:
-        raise argparse.ArgumentTypeError(f"{text!r} has more than three axes")
-    return found
-
-
-def swept_grid(text: str) -> str:
-    """The same, where each may be a formula of the configuration."""
-    if "=" in text:
-        told = "is how many blocks run, X[,Y[,Z]]; values of an argument are given with"
-        raise argparse.ArgumentTypeError(f"{told} --axis {text}")
-    return text
-
-
-def blocks(text: str) -> str:
-    """What is spelled otherwise by now."""
-    raise argparse.ArgumentTypeError(f"is now --grid: --grid '{text}', along up to three axes")
-
-
-def launched(text: str) -> tuple[str, int | float | tuple[int, ...]]:
-    """A number or a shape, by name."""
-    name, equals, value = text.partition("=")
-    if not (equals and name):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
-    try:
-        if "x" in value:
-            return name, tuple(positive(part) for part in value.split("x"))
-        number = int(value) if value.lstrip("-").isdecimal() else float(value)
-        if not -inf < number < inf:
-            raise ValueError(number)
-    except (ValueError, argparse.ArgumentTypeError):
-        told = f"{value!r} is neither a number nor a shape such as 4096x128"
-        raise argparse.ArgumentTypeError(told) from None
-    return name, number
-
-
-def agents(text: str) -> list[tuple[str, str]]:
-    """Operations, each with the agent that issues it."""
-    found = [tuple(pair.strip() for pair in part.split("=")) for part in text.split(",")]
-    if any(len(pair) != 2 or not all(pair) for pair in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not OP=AGENT, or several with commas")
-    return [(pair[0], pair[1]) for pair in found]
-
-
-def given(text: str) -> str:
-    """A file or a machine."""
-    if not text:
-        raise argparse.ArgumentTypeError("is empty")
-    return text
-
-
-def pins(text: str) -> list[str]:
-    """Where an operation is to stand; of a file, a line each."""
-    from stretto.loop.pins import parse_pin
-
-    try:
-        asked = _lines(text[1:]) if text.startswith("@") else [text]
-        for each in asked:
-            parse_pin(each)
-    except StrettoError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return asked
-
-
-def _lines(file: str) -> list[str]:
-    from stretto.files import read_text
-
-    lines = [line.strip() for line in read_text(file)[1].splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def port(text: str) -> int:
-    """Where a server listens; 0: anywhere."""
-    return _no_more(natural(text), 65535)
-
-
-def setting(text: str) -> str:
-    """A value of a machine's file that is to be another."""
-    from stretto.machine.settings import parse_setting
-
-    try:
-        parse_setting(text)
-    except StrettoError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
-def axis(text: str) -> tuple[str, tuple[Any, ...]]:
-    """A name and the values that it may have."""
-    from stretto.many.grids import parse_axis
-
-    try:
-        return parse_axis(text)
-    except StrettoError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def values(text: str) -> tuple[Any, ...]:
-    """Values that something may have."""
-    from stretto.many.grids import parse_values
-
-    try:
-        return parse_values(text)
-    except StrettoError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(part.strip() for part in text.split(","))
-
-
-def typed(text: str) -> tuple[str, str]:
-    """A name and its type."""
-    name, equals, type = text.partition("=")
-    if not (name and equals and type):
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=TYPE")
-    return name, type
-
-
-def part(text: str) -> str:
-    """A rung or an arm of the cost-based generator."""
-    # Known only to the generator, which is not loaded unless asked about.
-    from stretto.solve import PARTS
-
-    if text not in PARTS:
-        hint = nearest(text, PARTS, f"known: {', '.join(PARTS)}")
-        raise argparse.ArgumentTypeError(f"no part {text!r}; {hint}")
-    return text
-
-
-class Objectives:
-    """The names of the objectives: each has a file, loaded where somebody asks for the names."""
-
-    def __iter__(self) -> Iterator[str]:
-        from stretto.exact.objectives import NAMES
-
-        return iter(NAMES)
-
-
-class Generators:
-    """Who can make schedules: ours, and those of installed packages, which are asked last."""
-
-    OURS = ("auto", "serial", "cost-based", "exact")
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.OURS or name in tuple(self)
-
-    def __iter__(self) -> Iterator[str]:
-        from stretto.generate.outside import outside_names
-
-        return iter((*self.OURS, *outside_names()))
+def _shortened(action: argparse.Action) -> argparse.Action:
+    """The same option, with the first clause of its help."""
+    short = copy(action)
+    short.help = first_clause(action.help or "")
+    return short
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; UsageError, with the usage of the command meant, where they make no sense."""
-    arguments, unknown = make_parser().parse_known_args(_joined(argv))
+    whole = make_parser()
+    arguments, unknown = whole.parse_known_args(_joined(argv))
     parser: Parser = arguments.parser
+    arguments.began = monotonic()
     arguments.json = arguments.format == "json"
     if unknown and argv[0] == unknown[0]:
-        parser.error(f"`{unknown[0]}` is no option of stretto itself: give it after the command")
+        own = nearest(unknown[0], TOP_OPTION_WORDS) if len(unknown[0]) > 2 else ""
+        hint = own or "give it after the command"
+        parser.error(f"`{unknown[0]}` is no option of stretto itself: {hint}")
     if unknown:
+        parser.commands = whole.commands
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     _check_files(arguments, parser)
     _check_options(arguments, parser)
@@ -354,12 +292,13 @@ def make_parser() -> Parser:
     """The whole command line."""
     parser = Parser(
         prog="stretto",
+        usage="%(prog)s COMMAND ...",
         description="Software pipelining for GPU tile loops.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"stretto {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser.add_argument("--version", action=_Version, nargs=0)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, prog="stretto"
+    )
     for name, (told, options) in COMMANDS.items():
         command = commands.add_parser(name, help=told, description=told)
         command.set_defaults(parser=command, output=None, format="text")
@@ -374,8 +313,20 @@ def make_parser() -> Parser:
             command.set_defaults(generator=None)
         if name == "explain":
             command.set_defaults(time_limit=PATIENCE)
+        command.name = name
+        places = " ".join(map(_place, command.arguments)).split()
+        command.usage = " ".join(["%(prog)s", "[OPTIONS]", *places])
         parser.commands[name] = command
     return parser
+
+
+def _place(action: argparse.Action) -> str:
+    """How the usage line shows an argument; nothing for an option that may be left out."""
+    name = str(action.metavar or action.dest).upper()
+    if action.option_strings:
+        return f"{action.option_strings[-1]} {name}" if action.required else ""
+    shown = f"{name} ..." if action.nargs in ("+", "*") else name
+    return f"[{shown}]" if action.nargs in ("?", "*") else shown
 
 
 def _add_format(command: Parser, name: str) -> None:
@@ -446,7 +397,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "bench": (
         "How good and how fast schedules are, suite by suite, and what is worse than it was.",
-        f"paths --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
+        f"paths --quick --random --machine {_BENCH} --executor loop-limit {_ASKED} --json --output",
     ),
     "sweep": (
         "Schedules every configuration of a kernel or a machine: the front, and the fastest.",
@@ -516,7 +467,7 @@ def _flag(help: str) -> dict[str, Any]:
 _OPTIONS: dict[str, dict[str, Any]] = {
     "input": _takes(given, "INPUT", "a kernel, MLIR, a loop or a dump, or - for stdin"),
     "shell": {"choices": ("bash", "zsh", "fish"), "help": "the shell that is to run the script"},
-    "--quiet": _flag("say nothing but the answer and errors: no notes, no progress"),
+    "--quiet": _flag("print only the answer and errors: no notes, no progress"),
     "other": _takes(given, "B", "the other input or schedule (default: the same)", nargs="?"),
     "--a": _takes(str, "OPTIONS", "options of `stretto schedule` for the first", default=""),
     "--b": _takes(str, "OPTIONS", "and for the second", default=""),
@@ -539,9 +490,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--trust-schedule": _flag(
         "run a schedule that the machine model refuses: it has to keep dependences and storages"
     ),
-    "--toml": _flag("print its file, whole, which loads back equal"),
+    "--toml": _flag("print the whole machine as a TOML file"),
     "--loop": _takes(str, "NAME", "only this loop of the input"),
-    "--max-stages": _takes(positive, "N", "allow at most N stages"),
+    "--max-stages": _takes(positive, "N", "the most stages allowed"),
     "--generator": {
         "choices": Generators(),
         "metavar": "NAME",
@@ -576,7 +527,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "threads of the solver (default: 1); the same number gives the same answer",
         default=1,
     ),
-    "--seed": _takes(seed, "N", "of the solver (default: 0)", default=0),
+    "--seed": _takes(seed, "N", "the seed of the solver (default: 0)", default=0),
     "--max-ii": _takes(interval, "N", "the last II tried (default: that of the serial schedule)"),
     "--serial-threshold": _takes(
         positive, "N", "loops of fewer operations are scheduled serially (default: 2)", default=2
@@ -586,8 +537,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--pin": _takes(
         pins,
         "OP=WHAT:N|@FILE",
-        "tell an operation where to stand: start:N, stage:N or cycle:N, or before:OP; "
-        "of a file, a line each",
+        "place an operation: OP=start:N, stage:N, cycle:N or before:OP; of a file, a line each",
         action="extend",
         default=[],
     ),
@@ -638,31 +588,33 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "emitted": {
         "choices": ("specialized", "unspecialized"),
-        "help": "groups of warps that copy and that compute, or one that does everything "
+        "help": "warpgroups that copy and others that compute, or one that does everything "
         "(default: specialized, where there is a product)",
     },
-    "--trace": _flag("have the kernel read clocks at each wait and issue, into an argument more"),
+    "--trace": _flag("have the kernel record clocks at each wait and issue, in one more argument"),
     "--consumers": _takes(
-        positive, "N", "groups of warps that compute, each on its rows (default: the smaller II)"
+        positive,
+        "N",
+        "consumer warpgroups, each with its part of the rows (default: 1 or 2, the smaller II)",
     ),
     "--agents": _takes(
         agents,
         "OP=AGENT,...",
-        "which agent issues an operation of a loop, where it is not to be the machine's choice "
-        "(k=compute: the group that computes issues that copy)",
+        "which agent issues an operation, instead of the machine's choice "
+        "(k=compute: the computing warpgroup issues the copy k)",
         action="append",
         default=[],
     ),
     "--depth": _takes(
-        positive, "N", "give rings at most N slots (default: all that shared memory has room for)"
+        positive, "N", "slots of a ring, at most (default: as many as shared memory has room for)"
     ),
     "kernels": _takes(
-        given, "KERNEL", "kernels (.ttir or .tileirbc): with several, all are ranked", nargs="+"
+        given, "KERNEL", "a kernel, .ttir or .tileirbc; several are ranked", nargs="+"
     ),
     "--grids": _takes(
         grid,
         "X[,Y[,Z]]",
-        "how many blocks run; given again, those of the next kernel",
+        "how many blocks run; give it again for the next kernel",
         action="append",
         required=True,
         dest="grids",
@@ -674,16 +626,16 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         action="append",
         default=[],
     ),
-    "--clock": _takes(amount, "MHZ", "of the SMs (default: what the machine says)"),
-    "--what-if": _flag("rank other ring depths and numbers of consumers beside"),
+    "--clock": _takes(amount, "MHZ", "the clock of the SMs (default: what the machine states)"),
+    "--what-if": _flag("rank other ring depths and numbers of consumers as well"),
     "--assembled": _flag(
-        "have Triton compile it, without a GPU, and tell its loops by machine code; "
+        "have Triton compile it, without a GPU, and predict its loops by machine code; "
         "of a ranking, the first few"
     ),
     "--measured": _takes(
         given,
         "TRACE.json",
-        "set beside it what a kernel of `emit --trace` wrote down of its waits on a GPU",
+        "compare with what a kernel of `emit --trace` measured of its waits on a GPU",
     ),
     "--calibrate": _takes(
         given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
@@ -729,12 +681,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "paths": _takes(
         given, "PATH", "a file, a folder or a pattern; folders below a folder are suites", nargs="*"
     ),
+    "--quick": _flag("a quick look: each loop once, with --effort quick, at most 5 seconds each"),
     "--random": _takes(positive, "N", "N random loops too, of --seed"),
     "--compare": _takes(given, "OLD.json", "a run before: list what is worse (exit code 1)"),
     "--slower": _takes(
         amount,
         "F",
-        "with --compare, call a median F times what it was worse (default: 1.5)",
+        "with --compare: a median above F times the old one is worse (default: 1.5)",
         default=1.5,
     ),
     "--repeat": _takes(
@@ -769,11 +722,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         dest="settings",
     ),
     "--ring": _takes(
-        axis, "NAME=VALUES", "depths of a ring (*: of all)", action="append", default=[]
+        axis,
+        "NAME=VALUES",
+        "depths of a ring, such as k_tile=2..4 (*: of all)",
+        action="append",
+        default=[],
     ),
-    "stages": _takes(values, "VALUES", "most stages that are allowed", default=(), dest="stages"),
+    "stages": _takes(values, "VALUES", "the most stages allowed", default=(), dest="stages"),
     "several": _takes(
-        values, "VALUES", "replicas that share the rows of a kernel", default=(), dest="split"
+        values,
+        "VALUES",
+        "numbers of consumer warpgroups that share the rows of a kernel",
+        default=(),
+        dest="split",
     ),
     "--trips": _takes(
         given,
@@ -784,8 +745,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "swept-grid": _takes(
         swept_grid,
         "X[,Y[,Z]]",
-        "how many blocks run, as of predict; each may be a formula such as 'ceil(8192 / rows)' "
-        "(default: 1)",
+        "how many blocks run; each may be a formula such as 'ceil(8192 / rows)' (default: 1)",
     ),
     "--blocks": _takes(blocks, "FORMULA", argparse.SUPPRESS),
     "--sms": _takes(
@@ -794,13 +754,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--front": _takes(
         names,
         "FIGURES",
-        "of what the front is: ii,stages,smem,registers (default; cycles instead of ii where trips "
-        "or blocks depend on the grid), tmem",
+        "figures of the Pareto front (default: ii,stages,smem,registers; cycles instead of ii "
+        "where trips or blocks depend on the grid); tmem is known too",
     ),
     "--measure": _takes(
-        given, "FILE.py:NAME", "a function that measures a configuration: asked about the fastest"
+        given,
+        "FILE.py:NAME",
+        "a function that measures a configuration; it is called for the fastest",
     ),
-    "--top": _takes(positive, "N", "how many are measured (default: 5)", default=5),
+    "--top": _takes(positive, "N", "how many configurations are measured (default: 5)", default=5),
     "--signature": _takes(
         typed,
         "NAME=TYPE",
@@ -814,7 +776,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         amount, "S", "end the work on a configuration after S seconds (default: 20)", default=20.0
     ),
     "--memory-limit": _takes(positive, "MB", "megabytes that each process may take"),
-    "progress": _flag("tell on stderr how far it is, also where that is no terminal"),
+    "progress": _flag("report progress on stderr, also where that is no terminal"),
     "--output": _takes(given, "FILE", "write to FILE instead of stdout (-: stdout)"),
-    "--verbose": _flag("tell on stderr of every II tried"),
+    "--verbose": _flag("report every II tried on stderr"),
 }

@@ -62,8 +62,11 @@ class ProgressLine:
     def _time(self, now: float) -> str:
         """How long it has taken, and what it takes at most."""
         taken = now - self.began
-        most = "" if self.most is None else f" of {self.most:g} s at most"
-        return f"; {taken:.0f} s{most}" if taken >= 1 else ""
+        if self.most is None:
+            return f"; {taken:.0f} s" if taken >= 1 else ""
+        if taken > self.most:
+            return f"; the limit of {self.most:g} s is over, finishing"
+        return f"; {taken:.0f} s of {self.most:g} s at most" if taken >= 1 else ""
 
     def _solving(self, event: Event) -> str:
         """What the solver works on, with bound and best."""

@@ -170,7 +170,7 @@ class _Analysis:
         axis = operation.integer("axis")
         count = self._grid[axis] if axis < len(self._grid) else None
         if operation.name.endswith("count"):
-            if count is not None:
+            if count is not None and not operation.name.endswith("tile_count"):
                 return _number(operation.result.type, count)
             return replace(nothing_known(operation.result.type), lower=1)
         upper = (1 << 31) - 2 if count is None else count - 1
@@ -276,7 +276,7 @@ class _Analysis:
             self.define(value, replace(axis, divisibility=more))
 
 
-_GRID = ("tile.block_index", "tile.block_count")
+_GRID = ("tile.block_index", "tile.block_count", "tile.tile_count")
 _LOWERED = "nv_tileas."
 
 

@@ -460,6 +460,7 @@ _RULES: dict[str, Callable[[Operation], None]] = {
     "arith.constant": _constant,
     "tile.block_index": _grid,
     "tile.block_count": _grid,
+    "tile.tile_count": _grid,
     "tile.splat": _splat,
     "tile.range": _range,
     "tile.broadcast": _broadcast,

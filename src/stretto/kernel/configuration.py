@@ -6,6 +6,11 @@ Configuration(consumers=2)   ──►   lower(kernel, machine, configuration)  
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Blocks = Literal["given", "longest", "persistent"]
+"""Which blocks a launch has: those that are asked for, in the order of their numbers; the same,
+those that have most to do first; or one for each SM, which goes over several tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +19,8 @@ class Configuration:
 
     consumers: int = 1
     """Between how many replicas of the agent that computes its rows are split."""
+    blocks: Blocks = "longest"
+    """Its blocks, where they are independent."""
 
 
 DEFAULT = Configuration()

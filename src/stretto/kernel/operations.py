@@ -84,6 +84,7 @@ OPERATIONS: dict[str, Signature] = {
     # The grid.
     "tile.block_index": _row(0, 0, 1, "of this block along `axis`", "axis"),
     "tile.block_count": _row(0, 0, 1, "of blocks along `axis`", "axis"),
+    "tile.tile_count": _row(0, 0, 1, "of tiles along `axis` that a launch asks for, where `blocks` blocks at most go over them", "axis", "blocks"),
     # Tiles.
     "tile.splat": _row(1, 1, 1, "a scalar everywhere"),
     "tile.range": _row(0, 0, 1, "start, start + 1, ... below end", "start", "end"),

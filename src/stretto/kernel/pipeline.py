@@ -3,7 +3,9 @@
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
         zeros outside ─ reshapes last ─ contracted sums    for machines that say who issues what
         partition                                          rows split between consumers
-        whole views ─ counted offsets ─ straightened       for all
+        whole views ─ counted offsets                      for all
+        longest first                                      order of blocks, for machines as above
+        straightened                                       for all
         in nv_tileas                                       buffers, copies, products, waits
     async.tiled_tma_load, async.wgmma, ...
 
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.lowering import in_nv_tileas
@@ -25,6 +28,7 @@ from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
+from stretto.kernel.persistence import with_work_tiles
 from stretto.kernel.reshaping import with_reshapes_last
 from stretto.kernel.tree import Kernel, Lowered
 from stretto.machine import Machine
@@ -44,6 +48,13 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
         yield partial(partition, agents=machine.replicas_of_products(configuration.consumers))
     yield with_whole_views
     yield with_counted_offsets
+    if machine.agents:
+        (cache,) = machine.timing("l2") or (None,)
+        if configuration.blocks == "longest":
+            yield partial(with_longest_first, cache=cache)
+        elif configuration.blocks == "persistent":
+            (units,) = machine.timing("sms") or (1,)
+            yield partial(with_work_tiles, blocks=units, cache=cache)
     yield straightened
     yield partial(in_nv_tileas, machine=machine)
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from stretto.api.emitting import EmitMode
 from stretto.caching import package_sum
 from stretto.errors import StrettoError
-from stretto.launching.compiling import compiler_name
+from stretto.launching.compiler import compiler_name
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import TARGETS
+
+if TYPE_CHECKING:  # what emits takes long to load, and a launch seldom needs it
+    from stretto.api.emitting import EmitMode
 
 FORMAT = 2
 """Of what is kept on disk; another number, and what others wrote is not looked at."""

@@ -16,14 +16,14 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
-from stretto.caching import version_of
 from stretto.emit import Emitted
 from stretto.emit.gluon.expressions import DTYPES
+from stretto.launching.compiler import ARCHITECTURE, can_compile, own_ptxas
 from stretto.predict.code.listing import read_listing
 from stretto.predict.code.overwriting import overwritten
 
-ARCHITECTURE = 90
 WARP = 32
+__all__ = ["ARCHITECTURE", "Compiled", "can_compile", "compile_emitted", "spilled_by"]
 HELD = ".load(gl.DotOperandLayout(0"
 """How the text reads a factor that all steps of a loop take."""
 
@@ -51,34 +51,6 @@ class Compiled:
         return not self.spilled and not self.remarks and not self.overwritten
 
 
-def can_compile() -> bool:
-    """Whether there is a Triton that compiles for such GPUs."""
-    found = util.find_spec("triton")
-    return found is not None and found.origin is not None and _ptxas(Path(found.origin)).exists()
-
-
-def compiler_name() -> str:
-    """Which Triton and which assembler candidates are compiled by, and all that those go by."""
-    if not can_compile():
-        return ""
-    compiler: Any = import_module("triton.compiler.compiler")
-    nvidia: Any = import_module("triton.backends.nvidia.compiler")
-    variables = getattr(compiler, "get_cache_invalidating_env_vars", dict[str, str])()
-    version = nvidia.get_ptxas(ARCHITECTURE).version
-    return f"triton {version_of('triton')}, ptxas {version}, {sorted(variables.items())}"
-
-
-def _ptxas(triton: Path) -> Path:
-    """The assembler that Triton brings along."""
-    return triton.parent / "backends" / "nvidia" / "bin" / "ptxas"
-
-
-def _own_ptxas() -> Path:
-    """The assembler that Triton itself takes for such GPUs: newer versions bring two."""
-    compiler: Any = import_module("triton.backends.nvidia.compiler")
-    return Path(compiler.get_ptxas(ARCHITECTURE).path)
-
-
 def compile_emitted(emitted: Emitted) -> Compiled:
     """Compile to a cubin for sm_90; needs Triton, and no GPU. What Triton raises goes through."""
     gl: Any = import_module("triton.experimental.gluon.language")
@@ -104,7 +76,7 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         kernel = triton.compile(source, target=target, options=options)
         ptx = Path(scratch) / "emitted.ptx"
         ptx.write_text(kernel.asm["ptx"])
-        said = _assembled(ptx, _own_ptxas())
+        said = _assembled(ptx, own_ptxas())
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
@@ -118,7 +90,7 @@ def spilled_by(ptx: str) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "kernel.ptx"
         file.write_text(ptx)
-        return _spilled(_assembled(file, _own_ptxas()))
+        return _spilled(_assembled(file, own_ptxas()))
 
 
 def _spilled(said: str) -> int:
@@ -159,7 +131,7 @@ def _assembled(ptx: Path, ptxas: Path) -> str:
 
 def disassembled(cubin: bytes) -> str:
     """Machine code as nvdisasm prints it, or nothing where a Triton does not bring that along."""
-    nvdisasm = _own_ptxas().with_name("nvdisasm")
+    nvdisasm = own_ptxas().with_name("nvdisasm")
     if not nvdisasm.exists():
         return ""
     with tempfile.TemporaryDirectory() as scratch:

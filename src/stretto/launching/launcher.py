@@ -15,6 +15,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from stretto.errors import StrettoError
@@ -22,8 +23,10 @@ from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
 from stretto.launching.loading import Bound, Loaded, load
 from stretto.launching.making import make
-from stretto.launching.reporting import report_refused
+from stretto.launching.reporting import report, report_refused
 
+INSIDE = ("stretto.", "triton.")
+"""Modules whose frames are no user's."""
 READY = 1024
 """Launches that are kept ready; beyond, all are forgotten and made anew as they come."""
 
@@ -37,6 +40,28 @@ class Refused:
     """Why a launch is not ours."""
 
     reason: str
+
+
+class Teller:
+    """Says once a kernel and reason why a launch is not ours."""
+
+    def __init__(self, name: str, strict: bool, instead: str, quiet: bool = False) -> None:
+        self._name, self._strict, self._instead = name, strict, instead
+        self._quiet = quiet
+        self._told: set[str] = set()
+
+    def refuse(self, error: Exception) -> Refused:
+        """A reason, told once; where the kernel is strict, the error itself."""
+        if self._strict:
+            raise error
+        said = " ".join(str(error).split()) or "no message"
+        # Errors of our own are sentences; others need their kind to be understood.
+        reason = said if isinstance(error, StrettoError) else f"{type(error).__name__}: {said}"
+        if reason not in self._told and not self._quiet:
+            self._told.add(reason)
+            told = f"{self._name} runs as {self._instead} compiles it: {reason}"
+            warnings.warn(told, PipelineWarning, stacklevel=outside()[0])
+        return Refused(reason)
 
 
 @dataclass(slots=True)
@@ -58,11 +83,10 @@ class Launcher:
     def __init__(self, name: str, asked: Asked, strict: bool, instead: str) -> None:
         self._name = name
         self._asked = asked
-        self._strict = strict
         self._instead = instead
+        self.refuse = Teller(name, strict, instead).refuse
         self._variants: dict[object, _Variant | Refused] = {}
         self._ready: dict[object, Bound | Refused] = {}
-        self._told: set[str] = set()
 
     def ready(self, exact: object) -> Bound | Refused | None:
         """What an earlier launch with the same addresses and numbers came to."""
@@ -104,6 +128,7 @@ class Launcher:
             asked = asked.on(target)
             key = asked.key(self._name, content)
             entry = make(self._name, key, kernel, asked)
+            report(self._name, key, entry)
             return _Variant(load(entry, key), key, asked, entry.document.get("spilled", 0))
         except Exception as error:  # whatever it is, the user's kernel runs
             refused = self.refuse(error)
@@ -127,24 +152,11 @@ class Launcher:
         known.checked = True
         return bound
 
-    def refuse(self, error: Exception) -> Refused:
-        """A reason, told once; where the kernel is strict, the error itself."""
-        if self._strict:
-            raise error
-        said = " ".join(str(error).split()) or "no message"
-        # Errors of our own are sentences; others need their kind to be understood.
-        reason = said if isinstance(error, StrettoError) else f"{type(error).__name__}: {said}"
-        if reason not in self._told:
-            self._told.add(reason)
-            told = f"{self._name} runs as {self._instead} compiles it: {reason}"
-            warnings.warn(told, PipelineWarning, stacklevel=_outside())
-        return Refused(reason)
 
-
-def _outside() -> int:
-    """How many frames up the user's launch is."""
+def outside() -> tuple[int, FrameType | None]:
+    """How many frames up the user's launch is, and its frame."""
     depth, frame = 1, inspect.currentframe()
     frame = frame.f_back if frame is not None else None
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("stretto."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(INSIDE):
         depth, frame = depth + 1, frame.f_back
-    return depth
+    return depth, frame

@@ -16,7 +16,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -69,6 +69,34 @@ def held(value: Any) -> Any:
             raise StrettoError(f"a descriptor is padded with {value.padding}, not with zeros")
         return TensorView(held(value.base), tuple(value.shape), tuple(value.strides))
     return value
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """A type of elements, as Triton asks for it: what the framework's own says, without that."""
+
+    name: str
+    itemsize: int
+    is_floating_point: bool
+
+    def __str__(self) -> str:
+        return f"torch.{self.name}"
+
+
+def sent(value: Any) -> Any:
+    """A value without the memory behind it and without its framework, for another process."""
+    kept = held(value)
+    if isinstance(kept, Tensor):
+        return replace(kept, dtype=_dtype(kept.dtype))
+    if isinstance(kept, TensorView):
+        return replace(kept, base=replace(kept.base, dtype=_dtype(kept.base.dtype)))
+    return kept
+
+
+def _dtype(dtype: Any) -> Dtype:
+    name = str(dtype).rpartition(".")[2]
+    size = getattr(dtype, "itemsize", 1)
+    return Dtype(name, size, bool(getattr(dtype, "is_floating_point", "float" in name)))
 
 
 @dataclass(frozen=True, slots=True)

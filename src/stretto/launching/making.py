@@ -1,15 +1,26 @@
-"""From the content of a kernel to its source on disk, where it does not lie there already."""
+"""From the content of a kernel to its source on disk, where it does not lie there already.
+
+Request ──► in the store? ──► Entry
+               │ no
+               └──► read, scheduled, emitted; spills held against the framework's own ──► Entry
+                                                                                  or Declined
+serve()     the same in a process of its own, one request after the other
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
-from stretto.api.emitting import emit
+from stretto.errors import StrettoError
 from stretto.kernel import Kernel
-from stretto.kernel.lowering.conflicts import written
 from stretto.launching.asked import Asked
-from stretto.launching.compiling import can_compile, compile_emitted
-from stretto.launching.reporting import described, report
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
 
@@ -18,6 +29,12 @@ def make(
     name: str, key: str, read: Callable[[], Kernel], asked: Asked, store: Store | None = None
 ) -> Entry:
     """The entry of a key: found, or scheduled and emitted; StrettoError where it cannot be."""
+    # What a launch of a kernel that is known already need not load.
+    from stretto.api.emitting import emit  # noqa: PLC0415
+    from stretto.kernel.lowering.conflicts import written  # noqa: PLC0415
+    from stretto.launching.compiling import can_compile, compile_emitted  # noqa: PLC0415
+    from stretto.launching.reporting import described  # noqa: PLC0415
+
     keep = store or Store()
     entry = keep.get(key, name)
     if entry is None:
@@ -33,5 +50,96 @@ def make(
             assemble=compile_emitted if can_compile() else None,
         )
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
-    report(name, key, entry)
     return entry
+
+
+# In another process -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kernel that is to be made."""
+
+    name: str
+    key: str
+    read: Callable[[], Kernel]
+    """How it is read; something that can be pickled."""
+    asked: Asked
+    target: str
+    """Of Triton's, such as ``cuda:90``."""
+    stock: str = field(default="", repr=False)
+    """PTX of the framework's own kernel, where there is one to hold ours against."""
+    given: Mapping[str, Any] | None = None
+    """The arguments of the launch, without memory: what Triton then compiles for is compiled."""
+
+
+@dataclass(frozen=True)
+class Declined:
+    """Why there is no kernel of ours."""
+
+    reason: str
+    lasting: bool = True
+    """Whether another try would end alike."""
+
+
+def answer(request: Request) -> Entry | Declined:
+    """The entry of a request, or why there is none; never an exception."""
+    from stretto.launching.compiling import can_compile, spilled_by  # noqa: PLC0415
+
+    try:
+        entry = make(request.name, request.key, request.read, request.asked)
+        spilled = entry.document.get("spilled", 0)
+        if spilled and request.stock and can_compile():
+            theirs = spilled_by(request.stock)
+            if spilled > theirs:
+                told = f"it spills {spilled:,} bytes of registers at least"
+                return Declined(f"{told}, Triton's own kernel {theirs:,}")
+    except Exception as error:  # whatever it is, the user's kernel runs
+        said = " ".join(str(error).split()) or "no message"
+        # Errors of our own are sentences; others need their kind to be understood.
+        ours = isinstance(error, StrettoError)
+        return Declined(said if ours else f"{type(error).__name__}: {said}", ours)
+    return entry
+
+
+def serve() -> None:
+    """Answer requests from stdin on stdout, until it is closed: a maker's whole life."""
+    from stretto.launching.ahead import compile_ahead  # noqa: PLC0415 - for a process of its own
+
+    _limit()
+    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    requests: list[Any] = []
+    there = threading.Semaphore(0)
+
+    def read() -> None:
+        try:
+            while True:
+                requests.append(pickle.load(asked))
+                there.release()
+        except Exception:  # the process that asks has ended
+            os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        there.acquire()
+        request: Request = requests.pop(0)
+        found = answer(request)
+        if isinstance(found, Entry) and request.given is not None:
+            with suppress(Exception):  # the launch then compiles, or says why it cannot
+                compile_ahead(found, request.key, request.given, request.target)
+        pickle.dump(found, told)
+        told.flush()
+
+
+def _limit() -> None:
+    """Take little of the machine: behind others, and not all of its memory."""
+    with suppress(AttributeError, OSError):
+        os.nice(10)
+    if sys.platform == "win32":
+        return
+    with suppress(ImportError, ValueError, OSError):
+        import resource  # noqa: PLC0415 - not everywhere
+
+        room = int(float(os.environ.get("STRETTO_MAKER_MEMORY", "16")) * 2**30)
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))

@@ -14,16 +14,20 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stretto.api.emitting import EmittedKernel
 from stretto.files import reason
 from stretto.launching.asked import Asked
 from stretto.launching.storing import Entry
+from stretto.launching.verdicts import Verdict
 from stretto.machine import Machine
+
+if TYPE_CHECKING:  # what emits takes long to load
+    from stretto.api.emitting import EmittedKernel
 
 VARIABLE = "STRETTO_REPORT"
 SCHEMA = "stretto.pipeline/1"
+VERDICTS = "stretto.verdicts/1"
 DIGITS = 12
 """Of a key in the name of a file."""
 
@@ -77,6 +81,12 @@ def report_refused(name: str, key: str, asked: Asked, why: str) -> None:
         "reason": why,
     }
     _report(name, key, {".txt": f"{name} is not pipelined: {why}\n", ".json": _text(document)})
+
+
+def report_verdicts(name: str, key: str, decided: Sequence[Verdict]) -> None:
+    """Write which kernel won, for each kind of launch."""
+    document = {"schema": VERDICTS, "kernel": name, "verdicts": [one.to_json() for one in decided]}
+    _report(name, key, {".verdicts.json": _text(document)})
 
 
 def report_tuned(name: str, key: str, text: str, document: Mapping[str, Any]) -> None:

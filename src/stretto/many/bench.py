@@ -68,7 +68,7 @@ def bench(
     somebody published for them. With `compare`, the document of a run before, what is worse than
     it was is listed, and `success` is false. `options` are those of `schedule`: a `generator` of
     your own is measured as ours are. Times are true where nothing else runs, so one process works
-    unless `jobs` says otherwise.
+    unless `jobs` says otherwise. Ctrl-C ends it with a report of what was measured (`stopped`).
     """
     if repeat < 1:
         raise StrettoError(f"repeat is {repeat}; at least 1 is needed")
@@ -79,14 +79,22 @@ def bench(
     limit = None if time_limit is None else repeat * (time_limit + LATEST) + 60.0
     tasks = list(_tasks(inputs))
     rows: dict[int, list[BenchRow]] = {}
-    for done in run_tasks(measure, tasks, executor, jobs=jobs, limit=limit):
-        task = done.task
-        failed = BenchRow(task.suite, task.name, "", False, error=done.error)
-        rows[task.unit.number] = done.value or [failed]
+    stopped = False
+    try:
+        for done in run_tasks(measure, tasks, executor, jobs=jobs, limit=limit):
+            task = done.task
+            failed = BenchRow(task.suite, task.name, "", False, error=done.error)
+            rows[task.unit.number] = done.value or [failed]
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        stopped = True
     found = [row for number in sorted(rows) for row in rows[number]]
     if not found:
         raise StrettoError("there is no loop in what was given")
     peers, notes = _published(tasks, found)
+    if stopped:
+        notes = [*notes, f"stopped: {len(rows)} of {len(tasks)} inputs were measured"]
     found = [replace(row, peer=peers.get(row.key)) for row in found]
     asked: dict[str, Any] = {
         "machine": None if target is None else target.name,
@@ -94,7 +102,7 @@ def bench(
         "time_limit": time_limit,
         **options,
     }
-    report = BenchReport(tuple(found), None, tuple(notes), asked)
+    report = BenchReport(tuple(found), None, tuple(notes), asked, stopped)
     if before is None:
         return report
     assert compare is not None

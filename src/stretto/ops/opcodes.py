@@ -148,6 +148,7 @@ OPCODES: dict[str, Opcode] = {
         (
             "block_index",
             "block_count",
+            "tile_count",
             "range",
             "tensor_view",
             "offset",

@@ -134,6 +134,8 @@ class BenchReport:
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict[str, Any])
     """Options that figures depend on."""
+    stopped: bool = False
+    """Whether Ctrl-C ended it, so that loops are missing; a note has their number."""
 
     @property
     def suites(self) -> tuple[Suite, ...]:

@@ -9,8 +9,10 @@ matmul[grid](a, b, c, M, N, K) ──► of BLOCK_M × … × depth × consumers
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -19,7 +21,7 @@ from stretto.api.predicting import Given, KernelRanking
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.launching import Asked, current_device, exactly
-from stretto.launching.launcher import READY
+from stretto.launching.launcher import READY, Teller
 from stretto.launching.tuning import (
     OPTIONS,
     SETTLED,
@@ -32,9 +34,11 @@ from stretto.launching.tuning import (
     resolved,
 )
 from stretto.machine import Machine
-from stretto.triton.pipelining import Pipelined
-from stretto.triton.reading import read
-from stretto.triton.specializing import Specialized
+from stretto.triton.dispatch import Settings
+from stretto.triton.hooks import hook
+from stretto.triton.pipelining import jitted
+from stretto.triton.reading import found_triton, read, ttir_kernel
+from stretto.triton.specializing import Specialized, Specializer
 
 Bench = Callable[[Callable[[], Any]], float]
 """Milliseconds of a call."""
@@ -83,21 +87,37 @@ class Tuning:
     do_bench: Bench | None
 
 
-class Tuned(Pipelined):
+class Tuned:
     """A `@triton.jit` function whose launches are in the configuration that was chosen for them."""
 
-    def __init__(self, kernel: Any, asked: Asked, strict: bool, tuning: Tuning) -> None:
+    def __init__(self, kernel: Any, settings: Settings, tuning: Tuning) -> None:
         self._measured = measured_of(tuning.tune)
-        super().__init__(kernel, asked, strict)
-        self._asked, self._strict, self._tuning = asked, strict, tuning
+        self.fn = jitted(kernel)
+        self.__name__: str = kernel.__name__
+        self.__doc__ = kernel.__doc__
+        self._settings, self._tuning = settings, tuning
+        self._names: tuple[str, ...] = tuple(self.fn.signature.parameters)
+        self._defaults = {
+            name: parameter.default
+            for name, parameter in self.fn.signature.parameters.items()
+            if parameter.default is not parameter.empty
+        }
         self._configs = configurations(tuning.configs, self._names)
         unknown = [name for name in tuning.key if name not in self._names]
         if unknown:
             told = f"key has `{unknown[0]}`, which is no parameter of the kernel"
             raise StrettoError(f"{told}; it has {', '.join(self._names)}")
-        self._chosen: dict[object, tuple[int, Pipelined | None]] = {}
-        self._known: dict[object, tuple[int, Pipelined | None]] = {}
-        self._made: dict[Asked, Pipelined] = {}
+        self._specializers: dict[tuple[str, int], Specializer] = {}
+        self._told = Teller(self.__name__, settings.strict, "Triton")
+        self._chosen: dict[object, tuple[int, Any]] = {}
+        self._known: dict[object, tuple[int, Any]] = {}
+        self._made: dict[Asked, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fn, name)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return partial(self.run, grid=grid)
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """A launch without its configuration; warming up is Triton's, in the first."""
@@ -116,9 +136,21 @@ class Tuned(Pipelined):
                 if len(self._known) >= READY:
                     self._known.clear()
                 self._known[exact] = found
-        number, pipelined = found
-        launched = self.fn if pipelined is None else pipelined
-        return launched.run(*args, grid=grid, warmup=False, **kwargs, **self._configs[number])
+        number, kernel = found
+        return kernel.run(*args, grid=grid, warmup=False, **kwargs, **self._configs[number])
+
+    def _grid(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+        if callable(grid):
+            named = dict(zip(self._names, args, strict=False))
+            grid = grid({**self._defaults, **named, **kwargs})
+        return tuple(grid)
+
+    def _specialized(
+        self, target: tuple[str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Specialized:
+        if target not in self._specializers:
+            self._specializers[target] = Specializer(self.fn, target)
+        return self._specializers[target](args, kwargs)
 
     def _found(
         self,
@@ -127,21 +159,21 @@ class Tuned(Pipelined):
         grid: Any,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-    ) -> tuple[int, Pipelined | None]:
-        """The configuration for a kind of arguments, and who launches it; None: Triton."""
+    ) -> tuple[int, Any]:
+        """The configuration for a kind of arguments, and what is launched."""
         try:
             special = self._specialized(target, args, {**kwargs, **self._configs[0]})
         except Exception as error:  # Triton's own launch then says what is wrong, if it is
-            self._launcher.refuse(error)
-            return 0, None
+            self._told.refuse(error)
+            return 0, self.fn
         picked = repr([special.given.get(name) for name in self._tuning.key])
         signature = (device, target, special.key, picked)
         if signature not in self._chosen:
             try:
                 self._chosen[signature] = self._choice(target, grid, args, kwargs, special)
             except Exception as error:  # whatever it is, the user's kernel runs
-                self._launcher.refuse(error)
-                self._chosen[signature] = 0, None
+                self._told.refuse(error)
+                self._chosen[signature] = 0, self.fn
         return self._chosen[signature]
 
     def _choice(
@@ -151,19 +183,21 @@ class Tuned(Pipelined):
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         first: Specialized,
-    ) -> tuple[int, Pipelined | None]:
-        asked = self._asked.on(f"{target[0]}:{target[1]}")
+    ) -> tuple[int, Any]:
+        asked = self._settings.asked.on(f"{target[0]}:{target[1]}")
         full = [{**kwargs, **config} for config in self._configs]
         grids = [self._grid(grid, args, one) for one in full]
         given = _numbers(first.given)
 
         def one(number: int) -> tuple[Kernel, Sequence[int]]:
             special = self._specialized(target, args, full[number])
-            return self._read(special, target)[1](), grids[number]
+            module = found_triton().ttir(self.fn, special.what, target)
+            return ttir_kernel(self.__name__, module), grids[number]
 
         def measure(choice: Choice) -> float:
-            by = Pipelined(self.fn, resolved(asked, choice), strict=True)
-            call = partial(by.run, *args, grid=grid, **full[choice.config])
+            by = copied(self.fn)
+            hook(by, Settings(resolved(asked, choice), strict=True, trial=False))
+            call = partial(by.run, *args, grid=grid, warmup=False, **full[choice.config])
             bench = self._tuning.do_bench or import_module("triton.testing").do_bench
             return float(bench(call))
 
@@ -178,8 +212,17 @@ class Tuned(Pipelined):
         choice = choose(self.__name__, key, self._measured, ranking, self._configs, measure)
         chosen = resolved(asked, choice)
         if chosen not in self._made:
-            self._made[chosen] = Pipelined(self.fn, chosen, self._strict)
+            self._made[chosen] = copied(self.fn)
+            hook(self._made[chosen], replace(self._settings, asked=chosen))
         return choice.config, self._made[chosen]
+
+
+def copied(kernel: Any) -> Any:
+    """A `@triton.jit` function of its own, which has compiled nothing yet."""
+    found = copy(kernel)
+    if hasattr(found, "device_caches"):
+        found.device_caches = defaultdict(found.create_binder)
+    return found
 
 
 def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:

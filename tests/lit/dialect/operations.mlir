@@ -254,6 +254,8 @@ func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, 
   %index = nv_tileas.block_index {axis = 0 : i64} : i32
   // CHECK: %count = nv_tileas.block_count {axis = 2 : i64} : i32
   %count = nv_tileas.block_count {axis = 2 : i64} : i32
+  // CHECK: %tiles = nv_tileas.tile_count {axis = 0 : i64, blocks = 132 : i64} : i32
+  %tiles = nv_tileas.tile_count {axis = 0 : i64, blocks = 132 : i64} : i32
   // CHECK: %range = nv_tileas.range {start = 0 : i64, end = 16 : i64} : tensor<16xi32>
   %range = nv_tileas.range {start = 0 : i64, end = 16 : i64} : tensor<16xi32>
   // CHECK: %view = nv_tileas.tensor_view %p sizes %n, %n : i32, i32 strides %s, %s : i64, i64 {padding = "zero"} : !nv_tileas.ptr<f16> -> !nv_tileas.tensor<?x64xf16, global>

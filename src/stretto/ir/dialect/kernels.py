@@ -58,6 +58,14 @@ class _OfGrid(IRDLOperation):
 
 
 @irdl_op_definition
+class TileCountOp(_OfGrid):
+    """How many tiles a launch asks for along an axis, where so many blocks at most go over them."""
+
+    name = "nv_tileas.tile_count"
+    blocks = prop_def(base(IntegerAttr))
+
+
+@irdl_op_definition
 class RangeOp(IRDLOperation):
     """start, start + 1, and so on, below end."""
 
@@ -389,6 +397,7 @@ OPERATIONS = (
     CombinedOp,
     define(_OfGrid, "block_index", "Which block this is, along an axis of the grid."),
     define(_OfGrid, "block_count", "How many blocks there are along an axis of the grid."),
+    TileCountOp,
     RangeOp,
     TensorViewOp,
     OffsetOp,

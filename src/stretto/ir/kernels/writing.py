@@ -256,6 +256,7 @@ _ATTRIBUTES: dict[str, Callable[[tree.Operation, tree.Attribute], Attribute]] = 
     "value": _constant,
     "predicate": _predicate,
     "axis": _integer,
+    "blocks": _integer,
     "reverse": _integer,
     "start": _integer,
     "end": _integer,

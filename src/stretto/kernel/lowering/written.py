@@ -25,6 +25,7 @@ REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
 RENAMED = {
     "tile.block_index": "block_index",
     "tile.block_count": "block_count",
+    "tile.tile_count": "tile_count",
     "tile.range": "range",
     "tile.splat": "splat",
     "tile.broadcast": "broadcast",

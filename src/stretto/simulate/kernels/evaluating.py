@@ -28,9 +28,14 @@ class Evaluator:
     """Computes operations of one block of the grid."""
 
     def __init__(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], heap: Heap | None = None
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        heap: Heap | None = None,
+        tiles: tuple[int, int, int] | None = None,
     ) -> None:
         self._grid = grid
+        self._tiles = tiles or grid
         self._block = block
         self._heap = heap or Heap()
 
@@ -73,6 +78,10 @@ class Evaluator:
     def block_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
         """How many there are."""
         return (np.int32(self._grid[operation.integer("axis")]),)
+
+    def tile_count(self, operation: Operation, _: Sequence[Datum]) -> tuple[Datum, ...]:
+        """How many tiles a launch asks for."""
+        return (np.int32(self._tiles[operation.integer("axis")]),)
 
     def work_tile(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Where a tile of a persistent loop lies, and whether there is one."""
@@ -533,6 +542,7 @@ _SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datu
     "arith.constant": Evaluator.constant,
     "block_index": Evaluator.block_index,
     "block_count": Evaluator.block_count,
+    "tile_count": Evaluator.tile_count,
     "work_tile_info": Evaluator.work_tile,
     "range": Evaluator.range,
     **dict.fromkeys(("splat", "broadcast", "expand_dims", "transpose", "view"), Evaluator.shaped),

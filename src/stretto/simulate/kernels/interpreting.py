@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -63,12 +64,13 @@ def run_kernel(
     pipelined: Mapping[Operation, Pipelined] | None = None,
 ) -> KernelRun:
     """Run a lowered kernel; StrettoError where it cannot run, or reaches where nothing is."""
-    whole = (*grid, 1, 1, 1)[:3]
+    x, y, z = (*grid, 1, 1, 1)[:3]
+    tiles, whole = (x, y, z), launched_grid(kernel, (x, y, z))
     heap = Heap()
     bound = _bind(kernel, inputs, heap)
     runs = _Runs(pipelined or {})
     for z, y, x in product(*(range(n) for n in reversed(whole))):
-        evaluator = Evaluator((whole[0], whole[1], whole[2]), (x, y, z), heap)
+        evaluator = Evaluator(whole, (x, y, z), heap, tiles)
         _Block(evaluator, dict(bound), runs).region(kernel.body)
     arrays = {
         name: datum.array.data.reshape(np.shape(inputs[name]))
@@ -77,6 +79,15 @@ def run_kernel(
     }
     arrays |= heap.left()
     return KernelRun(arrays, tuple(runs.violations), runs.blocked, runs.iterations)
+
+
+def launched_grid(kernel: Kernel, tiles: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The blocks that run where a launch asks for so many: fewer, where each goes over several."""
+    counts = [op for op in kernel.walk() if kind_of(op).endswith("tile_count")]
+    if not counts:
+        return tiles
+    axes = {op.integer("axis") for op in counts}
+    return min(counts[0].integer("blocks"), prod(tiles[axis] for axis in axes)), 1, 1
 
 
 def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
