@@ -23,10 +23,6 @@ from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import NEVER, Deadline, OverdueError, cut_off
 from stretto.emit import EmitError, Emitted, emit_gluon
-from stretto.emit.gluon import Looped, SharedMemoryError, Worker
-from stretto.emit.gluon.expressions import ALONE
-from stretto.emit.gluon.scratch import with_scratch
-from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.generate import SERIAL
 from stretto.generate.problem import RETRIES, TIES
@@ -58,6 +54,10 @@ from stretto.ops.spaces import STAGING
 from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
+from stretto.program.builder import Looped, SharedMemoryError, Worker
+from stretto.program.builder.scratch import with_scratch
+from stretto.program.errors import ALONE
+from stretto.program.traces import Tracing
 from stretto.resources.prepare import Prepared, prepare
 from stretto.solution import counted
 from stretto.solve.scheduling import lifted

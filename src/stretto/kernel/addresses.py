@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from stretto.kernel.axes import Axis
-from stretto.kernel.operations import SAME_NUMBER
 from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number
 from stretto.kernel.tree import Kernel, Operation, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, shape_of
+from stretto.ops.operations import SAME_NUMBER
 
 HOST = frozenset(
     (
