@@ -63,8 +63,8 @@ _CASTS = (
     elementwise("arith.trunci", "i -> j ; narrower", "the lower bits", numpy="same", gluon=_EXACT, cost="integer", ttir=_CAST, tileir=("trunci",), mlir="arith.trunci nv_tileas.arith.trunci", renames=True),
     elementwise("arith.sitofp", "i -> f", "the nearest number", numpy="same", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("itof signed",), mlir="arith.sitofp nv_tileas.arith.sitofp"),
     elementwise("arith.uitofp", "i -> f", "the nearest number to one without a sign", numpy="unsigned", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("itof unsigned",), mlir="arith.uitofp nv_tileas.arith.uitofp"),
-    elementwise("arith.fptosi", "f -> i", "towards zero", numpy="trunc", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi signed",), mlir="arith.fptosi nv_tileas.arith.fptosi"),
-    elementwise("arith.fptoui", "f -> i", "towards zero, without a sign", numpy="trunc", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi unsigned",), mlir="arith.fptoui nv_tileas.arith.fptoui"),
+    elementwise("arith.fptosi", "f -> i", "towards zero", numpy="number towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi signed",), mlir="arith.fptosi nv_tileas.arith.fptosi"),
+    elementwise("arith.fptoui", "f -> i", "towards zero, without a sign", numpy="unsigned towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi unsigned",), mlir="arith.fptoui nv_tileas.arith.fptoui"),
     elementwise("arith.index_cast", "i -> j", "the same number", numpy="same", gluon=_EXACT, cost="integer", ttir=_CAST, mlir="arith.index_cast nv_tileas.arith.index_cast", renames=True),
     elementwise("arith.bitcast", "x -> y ; bits", "the same bits as another type", numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", cost="none", ttir=_CAST, tileir=("bitcast", "ptr_to_ptr")),
 )
