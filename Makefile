@@ -76,6 +76,7 @@ record-values: setup $(GPU)/.ready
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/exchanges.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 

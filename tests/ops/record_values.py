@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -150,11 +151,9 @@ class Recorder:
     """Calls the interpreter's builder and keeps what it makes."""
 
     def __init__(self) -> None:
-        import triton.language as tl  # noqa: PLC0415 - Triton is not everywhere
-        from triton.runtime import interpreter  # noqa: PLC0415
-
-        self._language, self._interpreter = tl, interpreter
-        self._builder = interpreter.InterpreterBuilder()
+        self._language: Any = import_module("triton.language")
+        self._interpreter: Any = import_module("triton.runtime.interpreter")
+        self._builder: Any = self._interpreter.InterpreterBuilder()
         self.kept: list[dict[str, Any]] = []
 
     def _handle(self, array: Any, name: str) -> Any:

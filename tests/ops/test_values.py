@@ -118,10 +118,17 @@ def test_a_truth_with_a_sign_is_minus_one(
     np.testing.assert_array_equal(made, np.array(wanted, NUMPY[after]))
 
 
-BITS = {"arith.addi": [0, 1, 1, 0], "arith.subi": [0, 1, 1, 0], "arith.muli": [0, 0, 0, 1]}
-BITS |= {"arith.maxsi": [0, 0, 0, 1], "arith.minsi": [0, 1, 1, 1]}
-BITS |= {"arith.maxui": [0, 1, 1, 1], "arith.minui": [0, 0, 0, 1]}
-BITS |= {"arith.cmpi slt": [0, 0, 1, 0], "arith.cmpi ult": [0, 1, 0, 0]}
+BITS = {
+    "arith.addi": [0, 1, 1, 0],
+    "arith.subi": [0, 1, 1, 0],
+    "arith.muli": [0, 0, 0, 1],
+    "arith.maxsi": [0, 0, 0, 1],
+    "arith.minsi": [0, 1, 1, 1],
+    "arith.maxui": [0, 1, 1, 1],
+    "arith.minui": [0, 0, 0, 1],
+    "arith.cmpi slt": [0, 0, 1, 0],
+    "arith.cmpi ult": [0, 1, 0, 0],
+}
 
 
 @pytest.mark.parametrize("row", BITS)

@@ -24,8 +24,8 @@ _FLOATS = (
     elementwise("arith.remf", _FFF, "the remainder of a / b, with the sign of a", numpy="fmod", gluon="{0} % {1}", cost="divide", ttir=_BINARY, symbols="fmodf fmod", tileir=("remf",)),
     elementwise("arith.maxnumf", _FFF, "the greater of two; of a number and none, the number", numpy="fmax", gluon="gl.maximum({0}, {1})", cost="greater", ttir=_BINARY, tileir=("maxf",), reduces="reduce.max"),
     elementwise("arith.minnumf", _FFF, "the lesser of two; of a number and none, the number", numpy="fmin", gluon="gl.minimum({0}, {1})", cost="greater", ttir=_BINARY, tileir=("minf",), reduces="reduce.min"),
-    elementwise("arith.maximumf", _FFF, "the greater of two; not a number if one is none", numpy="maximum", gluon="gl.maximum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("maxf propagate_nan",), reduces="reduce.maximum"),
-    elementwise("arith.minimumf", _FFF, "the lesser of two; not a number if one is none", numpy="minimum", gluon="gl.minimum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("minf propagate_nan",), reduces="reduce.minimum"),
+    elementwise("arith.maximumf", _FFF, "the greater of two; not a number if one is none", numpy="maximum", gluon="gl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("maxf propagate_nan",), reduces="reduce.maximum"),
+    elementwise("arith.minimumf", _FFF, "the lesser of two; not a number if one is none", numpy="minimum", gluon="gl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("minf propagate_nan",), reduces="reduce.minimum"),
     elementwise("arith.negf", _FF, "-a", numpy="negative", gluon="-{0}", cost="sign", ttir=_UNARY, tileir=("negf",)),
     elementwise("arith.cmpf", "f f -> i1", "`predicate` as MLIR spells it: oeq, olt, une ...", numpy="compare", gluon="{0} {1}", cost="compare", ttir="W:predicate , o , o B A : C", tileir=("cmpf",), mlir="arith.cmpf nv_tileas.arith.cmpf", attributes=("predicate",)),
 )

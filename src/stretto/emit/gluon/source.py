@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import DTYPES
+from stretto.emit.gluon.expressions import DTYPES, modules_of
 from stretto.emit.gluon.spelling import spelled
 from stretto.emit.gluon.statements import write
 from stretto.emit.gluon.text import Lines
@@ -15,8 +15,8 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
-from stretto.program.expressions import Expression, Held
-from stretto.program.instructions import Advance
+from stretto.program.expressions import Computed, Expression, Held
+from stretto.program.instructions import Advance, Instruction
 from stretto.program.kernel_program import (
     AgentProgram,
     Barriers,
@@ -29,15 +29,18 @@ from stretto.program.walk import expressions_in, walk
 
 _HEAD = '''"""{title}"""
 
-from triton.experimental import gluon
+{before}from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-
+{behind}
 # Two names that newer versions of Triton spell differently.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
+
+_TRITON = "from triton import language as tl\n"
+_LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
 @gluon.jit
@@ -184,11 +187,17 @@ def source(program: KernelProgram) -> str:
     """The file."""
     lines = Lines()
     sums = any(isinstance(one, TensorMemory) for one in program.memory)
-    head = _HEAD.format(title=program.title, products=_BLACKWELL if sums else _HOPPER)
+    bodies = [agent.body for agent in program.agents]
+    modules = _modules(bodies)
+    head = _HEAD.format(
+        title=program.title,
+        products=_BLACKWELL if sums else _HOPPER,
+        before=_TRITON if "tl" in modules else "",
+        behind=_LIBDEVICE if "libdevice" in modules else "",
+    )
     _text(lines, head)
     for layout in program.layouts:
         lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-    bodies = [agent.body for agent in program.agents]
     if any(isinstance(one, Advance) for body in bodies for one in walk(body)):
         _text(lines, "\n" + _NEXT)
     if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
@@ -204,6 +213,17 @@ def source(program: KernelProgram) -> str:
     if program.tracing == "marks":
         _text(lines, read_back(str(lines), len(program.agents)))
     return str(lines) + "\n"
+
+
+def _modules(bodies: Sequence[Sequence[Instruction]]) -> set[str]:
+    """Modules that expressions name beside Gluon's own."""
+    return {
+        name
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, Computed)
+        for name in modules_of(one.operation)
+    }
 
 
 def _text(lines: Lines, text: str) -> None:
