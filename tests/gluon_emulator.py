@@ -401,7 +401,9 @@ class Emulator:
 
     # What the source imports ---------------------------------------------------------------------
 
-    def _jit(self, function: Any) -> Any:
+    def _jit(self, function: Any = None, **_: Any) -> Any:
+        if function is None:
+            return self._jit
         emulator = self
 
         class Jit:

@@ -22,10 +22,11 @@ PENDING = "pending"
 NARROW = "arith.trunci"
 SELECT, AND, OR, XOR = "arith.select", "arith.andi", "arith.ori", "arith.xori"
 REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
+TILE_COUNT = "tile_count"
 RENAMED = {
     "tile.block_index": "block_index",
     "tile.block_count": "block_count",
-    "tile.tile_count": "tile_count",
+    "tile.tile_count": TILE_COUNT,
     "tile.range": "range",
     "tile.splat": "splat",
     "tile.broadcast": "broadcast",
