@@ -9,13 +9,14 @@ from __future__ import annotations
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, View
+from stretto.ops.operations import SAME_NUMBER
 from stretto.program.builder.plan import WHOLE, Plan
 from stretto.program.builder.plan import Descriptor as PlannedView
 from stretto.program.errors import EmitError
 from stretto.program.expressions import Computed, Expression, Literal
 from stretto.program.kernel_program import Argument, Descriptor
 
-WIDTHS = frozenset(f"arith.{name}" for name in ("extsi", "extui", "trunci", "index_cast"))
+WIDTHS = SAME_NUMBER - {"tile.hint"}
 """Between integers of different widths, which are one to the host."""
 
 
