@@ -23,6 +23,7 @@ from stretto.program.kernel_program import (
     Descriptor,
     SharedMemory,
     TensorMemory,
+    WorkTiles,
 )
 from stretto.program.traces import Mark, Tracing
 from stretto.program.walk import expressions_in, walk
@@ -175,6 +176,8 @@ def signatures(program: KernelProgram) -> dict[str, str]:
         found[argument.name] = element or TRITON[_scalar(type).element]
     if program.tracing is not None:
         found["trace"] = "*i64"
+    if program.tiles is not None:
+        found |= dict.fromkeys(program.tiles.arguments, "i32")
     return found
 
 
@@ -231,13 +234,15 @@ def _text(lines: Lines, text: str) -> None:
         lines.say(line)
 
 
-def _begin(lines: Lines) -> None:
+def _begin(lines: Lines, options: str = "") -> None:
     """Before a function of the device."""
-    _text(lines, "\n\n@gluon.jit")
+    _text(lines, f"\n\n@gluon.jit{options}")
 
 
 def _kernel(lines: Lines, program: KernelProgram) -> None:
-    _begin(lines)
+    # Any number of tiles is one kernel's: 1, and multiples of 16, are no kinds of their own.
+    counted = [] if program.tiles is None else list(program.tiles.arguments)
+    _begin(lines, f"(do_not_specialize={counted})" if counted else "")
     parameters = ", ".join((*signatures(program), "num_warps: gl.constexpr"))
     with lines.block(f"def {program.name}({parameters}):"):
         for one in program.memory:
@@ -320,10 +325,28 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
         taken = [d.name for d in program.descriptors]
         taken += [spelled(argument.given) for argument in program.arguments] + traced
         lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
+    if program.tiles is not None:
+        _work(lines, program.tiles)
     _text(lines, "\n\n")
     with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
         lines.say(f'"""Run `{kernel}` on the caller\'s tensors over a grid of blocks."""')
-        lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
+        if program.tiles is None:
+            lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
+            return
+        lines.say("blocks, tiles = work(grid)")
+        lines.say(f"return {program.name}[blocks](*arguments({names}), *tiles, **OPTIONS)")
+
+
+def _work(lines: Lines, tiles: WorkTiles) -> None:
+    counts = [f"grid[{axis}]" for axis in tiles.axes]
+    told = ", ".join(counts) + ("," if len(counts) == 1 else "")
+    _text(lines, "\n\n")
+    with lines.block("def work(grid):"):
+        lines.say(
+            '"""Of a grid of tiles: the blocks that go over them, and the tiles of each axis."""'
+        )
+        lines.say("grid = (*grid, 1, 1)")
+        lines.say(f"return (min({tiles.blocks}, {' * '.join(counts)}),), ({told})")
 
 
 def _descriptor(one: Descriptor) -> str:
