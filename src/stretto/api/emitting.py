@@ -18,6 +18,7 @@ from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
+from stretto.api.overlap import Overlap, overlap_of
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -36,7 +37,7 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
-from stretto.kernel.configuration import Configuration
+from stretto.kernel.configuration import DEFAULT, Blocks, Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import ONE_CONSUMER
@@ -134,6 +135,11 @@ class EmittedKernel:
         return tuple(loop.program for loop in self.looped)
 
     @property
+    def overlap(self) -> Overlap:
+        """What of it runs beside something else; nothing if empty."""
+        return overlap_of(self.looped, self.analyses, self.mode == "specialized")
+
+    @property
     def slots(self) -> int:
         """Of the longest ring in shared memory, by its schedules alone."""
         uses = [use for analysis in self.analyses for use in analysis.storages]
@@ -214,6 +220,7 @@ def emit(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    blocks: Blocks | None = None,
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     assemble: Assemble | None = None,
@@ -230,6 +237,9 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
     memory has room for.
+    `blocks` are those that a launch has (``given``), the same in an order in which those that have
+    most to do come first (``longest``, as it is left out), or one for each SM, which goes over
+    several tiles (``persistent``).
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
@@ -246,7 +256,9 @@ def emit(
     """
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
-        emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing, deadline=deadline)
+        emitter = Emitter(
+            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing, deadline=deadline
+        )
     made = emitter.candidates(consumers, depth, agents)
     return emitter.told(emitter.chosen(made, assemble))
 
@@ -268,13 +280,14 @@ class Emitter:
         machine: Machine | str | None = None,
         *,
         mode: EmitMode | None = None,
+        blocks: Blocks | None = None,
         seed: int = 0,
         tracing: Tracing | None = None,
         effort: str = "normal",
         deadline: Deadline = NEVER,
     ) -> None:
         self._kernel = kernel
-        self._given = _read(kernel, machine)
+        self._given = _read(kernel, machine, blocks or DEFAULT.blocks)
         self.machine, self.machine_why = self._given.machine, self._given.machine_why
         self.name = self._given.name
         if not self.machine.agents:
@@ -341,7 +354,7 @@ class Emitter:
         if not made and self._stopped:
             made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:
-            raise self._reason(refused)
+            return self._alone(consumers, depth, agents, stages, self._reason(refused))
         if self._given.has_products or agents:
             return made
         made = [self._paced(one) for one in made]
@@ -357,17 +370,39 @@ class Emitter:
             return EmitError(f"no loop of `{self.name}` has a schedule")
         told = refused[0]
         hint = told.hint if isinstance(told, EmitError | KernelError) else ""
-        others: list[Emitter] = [self] if ONE_CONSUMER in hint else []
-        if ALONE in hint:
-            others.append(Emitter(self._kernel, self.machine, mode="unspecialized"))
-        for other in others:
+        if ONE_CONSUMER in hint:
             try:
-                other._draft(1, {})
+                self._draft(1, {})
             except (EmitError, KernelError) as error:
-                told = error
-            else:
-                return refused[0]
+                return error
         return told
+
+    def _alone(
+        self,
+        consumers: int | None,
+        depth: int | None,
+        agents: Mapping[str, str] | None,
+        stages: Sequence[int],
+        why: StrettoError,
+    ) -> list[EmittedKernel]:
+        """The kernel in one group of warps, where agents cannot have it; the StrettoError that
+        says why not, where that cannot be either: that of the way which a hint names, if one."""
+        if self._asked is not None or self.mode == "unspecialized" or consumers not in (None, 1):
+            raise why
+        if agents or self._deadline.over:
+            raise why
+        alone = Emitter(
+            self._kernel, self.machine, mode="unspecialized", seed=self._seed,
+            tracing=self._tracing, effort=self._effort, deadline=self._deadline,
+        )  # fmt: skip
+        try:
+            made = alone.candidates(None, depth, None, stages)
+        except StrettoError as error:
+            hint = why.hint if isinstance(why, EmitError | KernelError) else ""
+            raise (error if ALONE in hint else why) from error
+        self._stopped = self._stopped or alone._stopped
+        note = f"in one group of warps, since agents cannot have it: {why}"
+        return [replace(one, notes=(*one.notes, note)) for one in made]
 
     @property
     def _late(self) -> bool:
@@ -465,21 +500,23 @@ class Emitter:
         self, made: Sequence[EmittedKernel], assemble: Assemble | None = None
     ) -> EmittedKernel:
         """The candidate that is emitted, and so the one that is predicted."""
-        return min(made, key=_worth) if assemble is None else self.settled(made, assemble)
+        if assemble is not None:
+            return self.settled(made, assemble)
+        best = _best_pace(made)
+        return min(made, key=lambda one: (one.over, *_worth(one, best)))
 
     def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
         """The first that fits shared memory and that the assembler keeps to, else of those that
         fit the one that spills the fewest bytes; EmitError where none fits."""
-        best = min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
+        best = _best_pace(made)
         near = [
-            self._repaced(self.assembled(one, assemble))
-            if one.pace is not None and one.pace.cycles <= NEAR * best
-            else one
+            self._repaced(self.assembled(one, assemble)) if _is_near(one, best) else one
             for one in made
         ]
+        best = _best_pace(near)
         spilling: list[tuple[int, EmittedKernel]] = []
         refused: list[EmitError] = []
-        for one in sorted(near, key=lambda one: one.order):
+        for one in sorted(near, key=lambda one: _worth(one, best)):
             known = one if one.assembled is not None else self.assembled(one, assemble)
             try:
                 assembled = self.require(known)
@@ -781,6 +818,7 @@ class _Tiles:
     kernel: Kernel
     machine: Machine
     machine_why: str
+    blocks: Blocks = DEFAULT.blocks
     schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
 
     @property
@@ -798,7 +836,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, consumers: int) -> RunnableKernel:
-        file, wanted = self.kernel.location.file, Configuration(consumers)
+        file, wanted = self.kernel.location.file, Configuration(consumers, self.blocks)
         (ready,) = runnable_kernels(file, (self.kernel,), self.machine, wanted)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
@@ -838,15 +876,17 @@ class _Lowered:
 _Given = _Tiles | _Lowered
 
 
-def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -> _Given:
+def _read(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, blocks: Blocks
+) -> _Given:
     if isinstance(kernel, Kernel):
-        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine))
+        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine), blocks)
     file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
     if is_kernel(file, text):
         found = kernels_of(file, text)
         if len(found) != 1:
             raise _several(file, len(found))
-        return _Tiles(found[0], *machine_of(file, found[0], machine))
+        return _Tiles(found[0], *machine_of(file, found[0], machine), blocks)
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
@@ -930,9 +970,20 @@ def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
     return ScheduleResult(**fields_of(found), problem=ready)
 
 
-def _worth(made: EmittedKernel) -> tuple[float, ...]:
-    """Registers that are too many, then the pace or the II."""
-    return made.over, *made.order
+def _best_pace(made: Iterable[EmittedKernel]) -> float:
+    """The smallest that is predicted of any; 0 where none is."""
+    return min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
+
+
+def _is_near(made: EmittedKernel, best: float) -> bool:
+    """Whether it is predicted to be about as fast as the best."""
+    return made.pace is not None and made.pace.cycles <= NEAR * best
+
+
+def _worth(made: EmittedKernel, best: float) -> tuple[float, ...]:
+    """What is smaller is taken: of those that are about as fast as the best, first what overlaps
+    something, since all else is what its own framework does anyway; then the pace or the II."""
+    return not (made.pace is None or (_is_near(made, best) and made.overlap)), *made.order
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine, scratch: int) -> Machine:
