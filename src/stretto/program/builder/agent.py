@@ -119,6 +119,8 @@ class AgentBuilder:
         self._scopes: list[dict[Value, Operand]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
+        self._by_threads: set[str] = set()
+        """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
         self.stores = False
@@ -249,8 +251,9 @@ class AgentBuilder:
     def _compute(self, made: Operation, value: Value) -> Operand:
         kind = kind_of(made)
         if kind == SMEM_READ:
-            layout = self.layouts.of(value)
-            return self.read(value, self.buffer(made.operands[0]), layout)
+            layout, source = self.layouts.of(value), self.buffer(made.operands[0])
+            self._by_threads.add(source.memory)
+            return self.read(value, source, layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind in ATOMIC:
@@ -671,6 +674,8 @@ class AgentBuilder:
                 continue
             if tile.name in self._read and len(self.plan.workers) > 1:
                 self._await_tile(tile)  # some branch may have read it, and this one not
+                if tile.name in self._by_threads:
+                    self.say(Fence())
                 self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                 self.say(Flip(f"{tile.name}_phase"))
@@ -744,7 +749,7 @@ class AgentBuilder:
                 self._hand_back(region)
                 self.leave()
             bodies.append(tuple(inner))
-        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None))
+        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None, operation))
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 
