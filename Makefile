@@ -12,7 +12,7 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
 
 setup: $(READY)
 
@@ -70,9 +70,13 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 	touch $@
 
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
+# What rows of operations compute, anew from Triton's interpreter: tests/ops/values.json.
+record-values: setup $(GPU)/.ready
+	PYTHONPATH=$$($(GPU)/bin/python -c 'import triton, os; print(os.path.dirname(os.path.dirname(triton.__file__)))') $(BIN)/python tests/ops/record_values.py
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/exchanges.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from stretto.errors import StrettoError
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
+from stretto.ops.operations import OPERATIONS
+from stretto.ops.reductions import GLUON
+from stretto.ops.rows import reason_of
 
 ALONE = "--mode unspecialized"
 """What helps where agents cannot share the work: one group of warps that does everything."""
@@ -34,4 +37,7 @@ class EmitError(StrettoError):
 def unwritten(operation: Operation, where: str = "") -> EmitError:
     """That an operation has no Gluon, and what to do."""
     kind = kind_of(operation)
-    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, _INSTEAD.get(kind, TRITONS))
+    row = OPERATIONS.get(kind) or OPERATIONS.get(f"tile.{kind}")
+    stated = GLUON.get(kind, "" if row is None else row.gluon)
+    hint = reason_of(stated) or _INSTEAD.get(kind, TRITONS)
+    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, hint)
