@@ -12,7 +12,7 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+.PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 
 setup: $(READY)
 
@@ -182,6 +182,17 @@ bench-gpu: build/gpu/kernels build/gpu/sweep
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup
 	$(BIN)/python benchmarks/speed_page.py
+
+# What is published, into dist/: an sdist, a pure wheel, and one with the compiled core for this Python; each is
+# built twice from a fresh folder and compared.
+WHEELS := .venv/wheels
+wheels: $(WHEELS)/.ready
+	$(WHEELS)/bin/python packaging/build.py
+
+$(WHEELS)/.ready: packaging/requirements.txt
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
 
 clean:
 	rm -rf .venv viewer/node_modules .hypothesis .pytest_cache .ruff_cache .import_linter_cache
