@@ -12,7 +12,11 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
+<<<<<<< HEAD
 .PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
+=======
+.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+>>>>>>> main
 
 setup: $(READY)
 
@@ -70,9 +74,13 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 	touch $@
 
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
+# What rows of operations compute, anew from Triton's interpreter: tests/ops/values.json.
+record-values: setup $(GPU)/.ready
+	PYTHONPATH=$$($(GPU)/bin/python -c 'import triton, os; print(os.path.dirname(os.path.dirname(triton.__file__)))') $(BIN)/python tests/ops/record_values.py
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/exchanges.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 
@@ -106,6 +114,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
+	$(BIN)/python docs/check_prose.py
 
 format: setup
 	$(BIN)/ruff format .
@@ -117,8 +126,9 @@ examples: setup
 
 # docs/api.md from signatures and docstrings, pictures from the schedule and the results that they show, a
 # viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
-# link fails, and so does a page that would load something from elsewhere.
+# link fails, and so does a page that would load something from elsewhere, or prose that breaks docs/style.toml.
 docs: setup $(DOCS)/.ready
+	$(DOCS)/bin/python docs/check_prose.py
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
 	$(BIN)/python docs/draw_attention.py

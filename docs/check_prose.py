@@ -28,7 +28,9 @@ _TAG = re.compile(r"<[^>\n]+>")
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"(!?\[[^\]]*\])\([^)]*\)")
-_END = re.compile(r"(?<=[.!?:;])(?:[*_)\"]*)\s+(?=[A-Z*_`\"(])|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\s\.\s")
+_END = re.compile(
+    r"(?<=[.!?:;])(?:[*_)\"]*)\s+(?=[A-Z*_`\"(])|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\s\.\s"
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def prose(text: str) -> str:
     text = _TAG.sub(blank, _FENCE.sub(blank, text))
     letters = itertools.cycle("bcdfghjk")  # no two pieces of code are one word twice
     text = _HEADING.sub(blank, _LINK.sub(kept, text))
-    text = _CODE.sub(lambda found: next(letters) * len(found[0]), text)
+    text = _CODE.sub(lambda found: (next(letters) * len(found[0])).capitalize(), text)
     return text.replace("|", ".")
 
 

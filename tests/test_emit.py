@@ -211,8 +211,7 @@ def pipelined_gemm() -> str:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_in_the_text_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gluon_emulator, "PATIENCE", 0.5)
+def test_a_bug_in_the_text_is_caught(bug: str) -> None:
     source = pipelined_gemm()
     changed = BUGS[bug](source)
     assert changed != source

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from stretto.kernel import Kernel
 from stretto.kernel.types import Pointer, Scalar
@@ -93,6 +93,23 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkTiles:
+    """Tiles that blocks go over, each several: how many of both there are is told at a launch."""
+
+    NAMES: ClassVar = ("tiles_x", "tiles_y", "tiles_z")
+    """What the kernel takes: how many tiles there are along an axis of the grid."""
+
+    axes: tuple[int, ...]
+    blocks: int
+    """That run at most."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of the names, those that the kernel takes."""
+        return tuple(self.NAMES[axis] for axis in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentProgram:
     """One agent: warps that run one body."""
 
@@ -141,6 +158,8 @@ class KernelProgram:
     """Orders between agents, and how many iterations lie between the two."""
     tracing: Tracing | None = None
     """Whether it reads clocks, and takes `trace` to write them to."""
+    tiles: WorkTiles | None = None
+    """Where a launch asks for tiles, not for blocks."""
 
     @property
     def name(self) -> str:

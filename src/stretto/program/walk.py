@@ -53,6 +53,11 @@ def expressions_in(body: Iterable[Instruction]) -> Iterator[Expression]:
             yield node
 
 
+def slots_in(body: Iterable[Instruction]) -> set[str]:
+    """The tiles and rings in shared or tensor memory that instructions name."""
+    return {node.memory for node in _nodes(tuple(body)) if isinstance(node, Slot)}
+
+
 def layouts_in(body: Iterable[Instruction]) -> set[Product | Rows | Lanes]:
     """All layouts that have names of their own."""
     return {root(node) for node in _nodes(tuple(body)) if isinstance(node, _LAYOUTS)}

@@ -88,17 +88,23 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         raise EmitError("an address cannot be cast", operation)
     given = dict(_forms(operation, operands, form))
     text = form.format(*operands, **given)
-    if "{u0}" in form and kind not in PREDICATES:
+    if "{u" in form and kind not in PREDICATES:
         return f"({text}).to({dtype(operation.result.type)})"
     if "{f0}" in form and _is_narrow(operation.operands[0].type):
         return f"{text}.to({dtype(operation.result.type)})"
     return text
 
 
+def modules_of(operation: Operation) -> tuple[str, ...]:
+    """Modules that its expression names, beside Gluon's own."""
+    form = _EXPRESSIONS.get(kind_of(operation), "")
+    return tuple(name for name in ("libdevice", "tl") if f"{name}." in form)
+
+
 def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
     """What a row's form asks for beside operands as they are."""
     result = operation.result.type
-    if "{u0}" in form:
+    if "{u" in form:
         yield from ((f"u{i}", text) for i, text in enumerate(_without_signs(operation, operands)))
     if "{f0}" in form:
         for i, (text, value) in enumerate(zip(operands, operation.operands, strict=True)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import DTYPES
+from stretto.emit.gluon.expressions import DTYPES, modules_of
 from stretto.emit.gluon.spelling import spelled
 from stretto.emit.gluon.statements import write
 from stretto.emit.gluon.text import Lines
@@ -15,29 +15,33 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
-from stretto.program.expressions import Expression, Held
-from stretto.program.instructions import Advance
+from stretto.program.expressions import Computed, Expression, Held
+from stretto.program.instructions import Advance, Instruction
 from stretto.program.kernel_program import (
     AgentProgram,
     Barriers,
     Descriptor,
     SharedMemory,
     TensorMemory,
+    WorkTiles,
 )
 from stretto.program.traces import Mark, Tracing
 from stretto.program.walk import expressions_in, walk
 
 _HEAD = '''"""{title}"""
 
-from triton.experimental import gluon
+{before}from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-
+{behind}
 # Two names that newer versions of Triton spell differently.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
+
+_TRITON = "from triton import language as tl\n"
+_LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
 @gluon.jit
@@ -172,6 +176,8 @@ def signatures(program: KernelProgram) -> dict[str, str]:
         found[argument.name] = element or TRITON[_scalar(type).element]
     if program.tracing is not None:
         found["trace"] = "*i64"
+    if program.tiles is not None:
+        found |= dict.fromkeys(program.tiles.arguments, "i32")
     return found
 
 
@@ -184,11 +190,17 @@ def source(program: KernelProgram) -> str:
     """The file."""
     lines = Lines()
     sums = any(isinstance(one, TensorMemory) for one in program.memory)
-    head = _HEAD.format(title=program.title, products=_BLACKWELL if sums else _HOPPER)
+    bodies = [agent.body for agent in program.agents]
+    modules = _modules(bodies)
+    head = _HEAD.format(
+        title=program.title,
+        products=_BLACKWELL if sums else _HOPPER,
+        before=_TRITON if "tl" in modules else "",
+        behind=_LIBDEVICE if "libdevice" in modules else "",
+    )
     _text(lines, head)
     for layout in program.layouts:
         lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-    bodies = [agent.body for agent in program.agents]
     if any(isinstance(one, Advance) for body in bodies for one in walk(body)):
         _text(lines, "\n" + _NEXT)
     if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
@@ -206,18 +218,31 @@ def source(program: KernelProgram) -> str:
     return str(lines) + "\n"
 
 
+def _modules(bodies: Sequence[Sequence[Instruction]]) -> set[str]:
+    """Modules that expressions name beside Gluon's own."""
+    return {
+        name
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, Computed)
+        for name in modules_of(one.operation)
+    }
+
+
 def _text(lines: Lines, text: str) -> None:
     for line in text.splitlines():
         lines.say(line)
 
 
-def _begin(lines: Lines) -> None:
+def _begin(lines: Lines, options: str = "") -> None:
     """Before a function of the device."""
-    _text(lines, "\n\n@gluon.jit")
+    _text(lines, f"\n\n@gluon.jit{options}")
 
 
 def _kernel(lines: Lines, program: KernelProgram) -> None:
-    _begin(lines)
+    # Any number of tiles is one kernel's: 1, and multiples of 16, are no kinds of their own.
+    counted = [] if program.tiles is None else list(program.tiles.arguments)
+    _begin(lines, f"(do_not_specialize={counted})" if counted else "")
     parameters = ", ".join((*signatures(program), "num_warps: gl.constexpr"))
     with lines.block(f"def {program.name}({parameters}):"):
         for one in program.memory:
@@ -300,10 +325,28 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
         taken = [d.name for d in program.descriptors]
         taken += [spelled(argument.given) for argument in program.arguments] + traced
         lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
+    if program.tiles is not None:
+        _work(lines, program.tiles)
     _text(lines, "\n\n")
     with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
         lines.say(f'"""Run `{kernel}` on the caller\'s tensors over a grid of blocks."""')
-        lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
+        if program.tiles is None:
+            lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
+            return
+        lines.say("blocks, tiles = work(grid)")
+        lines.say(f"return {program.name}[blocks](*arguments({names}), *tiles, **OPTIONS)")
+
+
+def _work(lines: Lines, tiles: WorkTiles) -> None:
+    counts = [f"grid[{axis}]" for axis in tiles.axes]
+    told = ", ".join(counts) + ("," if len(counts) == 1 else "")
+    _text(lines, "\n\n")
+    with lines.block("def work(grid):"):
+        lines.say(
+            '"""Of a grid of tiles: the blocks that go over them, and the tiles of each axis."""'
+        )
+        lines.say("grid = (*grid, 1, 1)")
+        lines.say(f"return (min({tiles.blocks}, {' * '.join(counts)}),), ({told})")
 
 
 def _descriptor(one: Descriptor) -> str:

@@ -24,6 +24,7 @@ PENDING = "pending"
 NARROW = "arith.trunci"
 SELECT, AND, OR, XOR = "arith.select", "arith.andi", "arith.ori", "arith.xori"
 REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
+TILE_COUNT = "tile_count"
 RENAMED = {
     row.name: row.mlir.removeprefix(OURS)
     for row in OPERATIONS.values()

@@ -16,6 +16,7 @@ from stretto.kernel.lowering.written import (
     COPY,
     LOAD,
     STORE,
+    TILE_COUNT,
     TMA_LOAD,
     TMA_STORE,
     WORK_TILE,
@@ -83,8 +84,10 @@ from stretto.program.instructions import (
     Wait,
     While,
 )
+from stretto.program.kernel_program import WorkTiles
 from stretto.program.layouts import Layout, factor
 from stretto.program.traces import Mark
+from stretto.program.walk import slots_in
 
 _SILENT = frozenset(
     ("assume", "assert", "token", "scf.yield", "scf.condition", "tile.return", "alloc_tensor")
@@ -112,7 +115,7 @@ class AgentBuilder:
         for one in (*shared, *plan.all_turns()):
             name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
-        outside |= {layout.name for layout in layouts.roots()}
+        outside |= {layout.name for layout in layouts.roots()} | set(WorkTiles.NAMES)
         self.names = Names(RESERVED | outside)
         self.sums = SumBuilder(self)
         """What it does with sums in tensor memory."""
@@ -253,6 +256,8 @@ class AgentBuilder:
             return self.read(value, self.buffer(made.operands[0]), layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
+        if kind == TILE_COUNT:
+            return Operand(Name(self.take(WorkTiles.NAMES[made.integer("axis")])))
         if kind in ATOMIC:
             hint = f"{ALONE} has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
@@ -664,16 +669,27 @@ class AgentBuilder:
             self.say(Assign(tuple(n for n, _ in moved), tuple(v for _, v in moved)))
 
     def _hand_back(self, region: Region) -> None:
-        """At its end: tiles that are filled each time it runs may be filled again."""
+        """Tiles that are filled each time it runs may be filled again: behind the last reader,
+        where they were waited for, else at the end."""
         for alloc in region.operations:
             tile = self.plan.tiles.get(alloc.results[0]) if alloc.results else None
             if tile is None or not (tile.repeated and tile.loaded):
                 continue
             if tile.name in self._read and len(self.plan.workers) > 1:
+                known = tile.name in self._waited[-1]
                 self._await_tile(tile)  # some branch may have read it, and this one not
                 self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
+                if known:
+                    self._move_behind(tile.name)
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                 self.say(Flip(f"{tile.name}_phase"))
+
+    def _move_behind(self, tile: str) -> None:
+        """The last instruction of the body at hand goes behind the last one that reads a tile."""
+        *before, last = self._bodies[-1]
+        readers = [n for n, one in enumerate(before) if tile in slots_in((one,))]
+        place = readers[-1] + 1 if readers else len(before)
+        self._bodies[-1][:] = [*before[:place], last, *before[place:]]
 
     def _outer(self, body: Region) -> list[Value]:
         """Numbers from outside that a loop needs: computed once, before it."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.lowering.written import TILE_COUNT
+from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
 from stretto.program.builder.agent import AgentBuilder
@@ -23,6 +25,7 @@ from stretto.program.kernel_program import (
     KernelProgram,
     SharedMemory,
     TensorMemory,
+    WorkTiles,
 )
 from stretto.program.traces import Tracing
 from stretto.program.walk import layouts_in
@@ -135,7 +138,16 @@ class _Builder:
             _registers(bodies),
             {turn.name: turn.distance for turn in plan.all_turns()},
             self.tracing,
+            self._tiles(),
         )
+
+    def _tiles(self) -> WorkTiles | None:
+        """What a launch is told of tiles; None where it asks for blocks."""
+        counts = [op for op in self.plan.kernel.walk() if kind_of(op) == TILE_COUNT]
+        if not counts:
+            return None
+        axes = sorted({op.integer("axis") for op in counts})
+        return WorkTiles(tuple(axes), counts[0].integer("blocks"))
 
     def _memory(self) -> Iterator[Declaration]:
         plan = self.plan
