@@ -117,6 +117,8 @@ class Loaded:
     """The parameters that the kernel writes through."""
     work: Work | None = None
     """Of a kernel whose blocks go over several tiles."""
+    fits: Callable[..., str] | None = None
+    """Why a launch cannot run as the kernel, of what `arguments` wants to know; empty: it can."""
 
     def bind(self, given: Mapping[str, Any]) -> Bound:
         """A launch on the user's arguments, by their names."""
@@ -125,6 +127,9 @@ class Loaded:
             raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
         values = {name: held(given[name]) for name in self.parameters}
         self._check_apart(values)
+        why = "" if self.fits is None else self.fits(*values.values())
+        if why:
+            raise StrettoError(why)
         return Bound(self, self.arguments(*values.values()))
 
     def _check_apart(self, values: Mapping[str, Any]) -> None:
@@ -187,5 +192,5 @@ def load(entry: Entry, key: str) -> Loaded:
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
     writes = frozenset[str](entry.document["writes"])
-    work = getattr(module, "work", None)
-    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, work)
+    work, fits = getattr(module, "work", None), getattr(module, "fits", None)
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, work, fits)

@@ -53,6 +53,23 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     return slot, phase
 '''
 
+_UNDESCRIBED = '''
+
+def undescribed(name, array, sizes, strides, width):
+    """Why no descriptor can be made of an array; empty where one can."""
+    if array.data_ptr() % 16:
+        return f"`{name}` does not begin at a multiple of 16 bytes"
+    for size in sizes:
+        if not 0 < size < 1 << 31:
+            told = f"`{name}` has {size} elements along a dimension"
+            return f"{told}: a descriptor takes 1 to 2^31 - 1"
+    for stride in strides[:-1]:
+        if not 0 < stride * width < 1 << 40 or stride * width % 16:
+            told = f"`{name}` has a stride of {stride * width} bytes"
+            return f"{told}: a descriptor takes multiples of 16 above 0"
+    return ""
+'''
+
 _HELD = '''
 @gluon.jit
 def held(x):
@@ -317,6 +334,7 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
         shape = f"{list(one.block)}, {DTYPES[one.element]}"
         lines.say(f"{name} = gl.NVMMASharedLayout.get_default_for({shape})")
     lines.say(f"OPTIONS = {{{told}}}")
+    asked = _fits(lines, program, names)
     _text(lines, "\n\n")
     with lines.block(f"def arguments({names}):"):
         lines.say(f'"""What {program.name} takes, of what `{kernel}` is given."""')
@@ -330,6 +348,10 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
     _text(lines, "\n\n")
     with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
         lines.say(f'"""Run `{kernel}` on the caller\'s tensors over a grid of blocks."""')
+        if asked:
+            lines.say(f"why = fits({names})")
+            with lines.block("if why:"):
+                lines.say("raise ValueError(why)")
         if program.tiles is None:
             lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
             return
@@ -347,6 +369,35 @@ def _work(lines: Lines, tiles: WorkTiles) -> None:
         )
         lines.say("grid = (*grid, 1, 1)")
         lines.say(f"return (min({tiles.blocks}, {' * '.join(counts)}),), ({told})")
+
+
+def _fits(lines: Lines, program: KernelProgram, names: str) -> bool:
+    """What a launch is asked before the kernel runs: whether there is anything."""
+    made = dict.fromkeys(
+        f'undescribed("{one.tensor}", {spelled(one.base)}, {_numbers(one.sizes)}, '
+        f"{_numbers(one.strides)}, {max(1, Scalar(one.element).bits // 8)})"
+        for one in program.descriptors
+        if one.base is not None
+    )
+    if made:
+        _text(lines, _UNDESCRIBED)
+    if not made and not program.assumed:
+        return False
+    _text(lines, "\n\n")
+    with lines.block(f"def fits({names}):"):
+        lines.say('"""Why a launch cannot run as this kernel; empty where it can."""')
+        for condition in program.assumed:
+            text = spelled(condition)
+            with lines.block(f"if not ({text}):"):
+                lines.say(f'return "`{text}` does not hold"')
+        if len(made) < 2:
+            lines.say(f"return {next(iter(made), repr(''))}")
+            return True
+        lines.say("return (")
+        for number, text in enumerate(made):
+            lines.say(f"    {'or ' if number else ''}{text}")
+        lines.say(")")
+    return True
 
 
 def _descriptor(one: Descriptor) -> str:

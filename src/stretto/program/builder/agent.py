@@ -261,6 +261,11 @@ class AgentBuilder:
         if kind in ATOMIC:
             hint = f"{ALONE} has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
+        if made in self.plan.repeatable:
+            operands, _ = self.loaded(made, self.value)
+            name = self.names.give(value.name or "value")
+            self.say(Load(name, operands, None))
+            return Operand(Name(name))
         if kind == LOAD:
             owner, name = self.plan.owner(made), value.name or "what is loaded here"
             told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"

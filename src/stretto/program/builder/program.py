@@ -11,7 +11,7 @@ from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
 from stretto.program.builder.agent import AgentBuilder
-from stretto.program.builder.host import arguments, descriptors
+from stretto.program.builder.host import arguments, assumed, descriptors
 from stretto.program.builder.layouts import Layouts
 from stretto.program.builder.loops import LoopBuilder
 from stretto.program.builder.plan import Looped, Plan, Worker, deepen, make_plan
@@ -137,6 +137,7 @@ class _Builder:
             plan.workers[0].warps,
             _registers(bodies),
             {turn.name: turn.distance for turn in plan.all_turns()},
+            assumed(plan),
             self.tracing,
             self._tiles(),
         )
