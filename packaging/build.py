@@ -102,7 +102,7 @@ def digest(path: Path) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Build twice, compare, and leave the archives; 1 where two builds differ."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Build what is published, twice, and compare.")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=KINDS, help="what to build")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "dist")
     asked = parser.parse_args(words)
