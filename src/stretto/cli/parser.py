@@ -421,7 +421,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "check": (
         "Runs a Gluon kernel without a GPU and finds races, deadlocks and stale slots in it.",
-        "checked --against gpu seeds programs stop-limit checked-strict --json --output --verbose",
+        "checked --against gpu --fences seeds programs stop-limit checked-strict --json --output "
+        "--verbose",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
@@ -657,6 +658,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "choices": ("hopper", "blackwell"),
         "default": "hopper",
         "help": "the GPU that the file's own host code sees (default: hopper)",
+    },
+    "--fences": {
+        "choices": ("written", "inserted"),
+        "default": "written",
+        "help": "whether proxy fences within a partition have to be written, or the compiler "
+        "inserts them, as newer versions of Triton do (default: written)",
     },
     "seeds": _takes(
         positive, "N", "orders of copies and partitions that are run (default: 4)", default=4
