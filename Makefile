@@ -13,7 +13,7 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 
 setup: $(READY)
 
@@ -142,6 +142,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
+	$(BIN)/python docs/check_prose.py
 
 format: setup
 	$(BIN)/ruff format .
@@ -153,8 +154,9 @@ examples: setup
 
 # docs/api.md from signatures and docstrings, pictures from the schedule and the results that they show, a
 # viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
-# link fails, and so does a page that would load something from elsewhere.
+# link fails, and so does a page that would load something from elsewhere, or prose that breaks docs/style.toml.
 docs: setup $(DOCS)/.ready
+	$(DOCS)/bin/python docs/check_prose.py
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
 	$(BIN)/python docs/draw_attention.py
@@ -218,6 +220,17 @@ bench-gpu: build/gpu/kernels build/gpu/sweep
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup
 	$(BIN)/python benchmarks/speed_page.py
+
+# What is published, into dist/: an sdist, a pure wheel, and one with the compiled core for this Python; each is
+# built twice from a fresh folder and compared.
+WHEELS := .venv/wheels
+wheels: $(WHEELS)/.ready
+	$(WHEELS)/bin/python packaging/build.py
+
+$(WHEELS)/.ready: packaging/requirements.txt
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
 
 clean:
 	rm -rf .venv viewer/node_modules .hypothesis .pytest_cache .ruff_cache .import_linter_cache
