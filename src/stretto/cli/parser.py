@@ -421,8 +421,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "check": (
         "Runs a Gluon kernel without a GPU and finds races, deadlocks and stale slots in it.",
-        "checked --against gpu --fences seeds programs stop-limit checked-strict --json --output "
-        "--verbose",
+        (
+            "checked --against gpu --fences seeds programs stop-limit checked-strict --json --output "
+            "--verbose"
+        ),
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
