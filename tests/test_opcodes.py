@@ -216,6 +216,7 @@ DEFINING = {
     "ir/dialect/transfers.py",
 }
 TABLES = {
+    "program/builder/layouts.py",  # how it is laid out
     "program/errors.py",  # what else helps where Gluon has none
     "frontends/triton/formats.py",  # what is refused
     "frontends/cutile/names.py",  # what is written for those of Tile IR that are several

@@ -617,7 +617,10 @@ class LoopBuilder:
         types = [result.type for result in operation.results]
         if not types or any(not isinstance(type, Scalar | Pointer) for type in types):
             return False
-        if not operation.name.startswith(("arith.", "math.")) and kind_of(operation) != "offset":
+        if (
+            not operation.name.startswith(("arith.", "math.", "libdevice."))
+            and kind_of(operation) != "offset"
+        ):
             return False
         for value in operation.operands:
             if value is self._body.arguments[0] or not self._inside(value):

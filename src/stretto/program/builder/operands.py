@@ -105,8 +105,7 @@ def together(
     if kind == SPLIT:
         return Halves(tiles[0]), Slice(rank - 1, home)
     axis = operation.integer("axis")
-    for value in operation.operands:
-        layouts.reduced(home, value.type, axis)
+    layouts.reduced(home, axis, *(value.type for value in operation.operands))
     made = Combined(operation, tuple(tiles), function)
     if kind == SCAN:
         return made, home
@@ -184,7 +183,7 @@ def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Opera
     """A tile with an axis less, or the number that is left of its last one."""
     result, axis = operation.result, operation.integer("axis")
     if operand.layout is not None:
-        layouts.reduced(operand.layout, operation.operands[0].type, axis)
+        layouts.reduced(operand.layout, axis, operation.operands[0].type)
     source = whole(operand, operation, 0)
     made = Computed(operation, (source.expression,))
     if not isinstance(result.type, Tile):

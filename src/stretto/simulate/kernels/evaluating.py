@@ -140,7 +140,9 @@ class Evaluator:
         """The same bits as another type."""
         (source,) = operands
         if isinstance(source, Address):
-            return (source,)
+            pointer = element_of(operation.result.type)
+            assert isinstance(pointer, Pointer)
+            return (source.taken_as(pointer.pointee),)
         before, after = element_of(operation.operands[0].type), element_of(operation.result.type)
         assert isinstance(before, Scalar)
         assert isinstance(after, Scalar)
