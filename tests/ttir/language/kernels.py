@@ -1,4 +1,4 @@
-"""Kernels of Triton's language in loops; `NAME.ttir` is what Triton 3.6 makes of `k_NAME`, B = 128."""
+"""Kernels of Triton's language in loops; `NAME.ttir` is `k_NAME` by Triton 3.6, B = 128."""
 
 import triton.language as tl
 from triton.language.extra import libdevice
@@ -136,15 +136,15 @@ def k_return(x, y, N, B: tl.constexpr):
 @triton.jit
 def k_nested(x, y, N, B: tl.constexpr):
     t = 0.0
-    m = 0
+    m = 0.0
     for i in range(0, N, B):
         acc = tl.zeros((B,), tl.float32)
         for j in range(0, i + B, B):
             acc += tl.load(x + j + tl.arange(0, B))
-            m += 1
+            m += 1.0
         t += tl.sum(acc)
     tl.store(y, t)
-    tl.store(y + 1, m.to(tl.float32))
+    tl.store(y + 1, m)
 
 
 @triton.jit
