@@ -125,8 +125,9 @@ def test_it_is_emitted_as_numpy_has_it(name: str) -> None:
 
 def test_atomics_of_every_kind_are_those_of_numpy() -> None:
     wide = 5 * B
-    given = {"x": X, "y": np.zeros(4 * B, np.float32), "c": np.zeros(8 * B, np.int32), "N": wide}
-    given["c"][2 * B : 3 * B] = -1
+    begun = np.zeros(8 * B, np.int32)
+    begun[2 * B : 3 * B] = -1
+    given = {"x": X, "y": np.zeros(4 * B, np.float32), "c": begun, "N": wide}
     n = (ROWS * 8).astype(np.int32)
     c = np.zeros((8, B), np.int32)
     c[0], c[1] = np.maximum(n.max(0), 0), np.minimum(n.min(0), 0)
