@@ -58,8 +58,15 @@ class Tensor:
         self.address = self.array.ctypes.data
         Tensor.memory[self.address] = self.array
 
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
     def data_ptr(self) -> int:
         return self.address
+
+    def is_contiguous(self) -> bool:
+        return True
 
     def stride(self, axis: int | None = None) -> Any:
         strides = tuple(s // self.array.itemsize for s in self.array.strides)
@@ -120,6 +127,8 @@ class FakeGpu:
 
 def emulated(value: Any) -> Any:
     """An argument with the memory that lies at its address."""
+    if isinstance(value, int) and value in Tensor.memory:
+        return Tensor.memory[value]
     if hasattr(value, "data_ptr"):
         return Tensor.memory[value.data_ptr()]
     if hasattr(value, "base"):

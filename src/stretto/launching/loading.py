@@ -119,7 +119,7 @@ class Loaded:
             raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
         values = {name: held(given[name]) for name in self.parameters}
         self._check_apart(values)
-        return Bound(self, self.arguments(*values.values()))
+        return Bound(self, self.arguments(*values.values()), values)
 
     def _check_apart(self, values: Mapping[str, Any]) -> None:
         """What is written overlaps nothing else: a schedule loads before earlier steps store."""
@@ -140,6 +140,8 @@ class Bound:
 
     loaded: Loaded
     taken: tuple[Any, ...]
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The user's arguments that it takes, without the memory behind them."""
     compiled: Any = field(default=None)
     """By Triton; the second launch on the same arguments asks nothing of them any more."""
 
@@ -147,6 +149,7 @@ class Bound:
         """Compile and load it; whatever Triton raises where it cannot be."""
         compiled = self.loaded.kernel.warmup(*self.taken, grid=(1,), **self.loaded.options)
         compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
+        self.compiled = compiled
 
     def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
         """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""

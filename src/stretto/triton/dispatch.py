@@ -33,6 +33,7 @@ from stretto.launching.launcher import Teller, outside
 from stretto.launching.loading import Bound, Loaded, load, sent
 from stretto.launching.makers import Job, start
 from stretto.launching.making import Declined, Request, answer
+from stretto.launching.quick import Guard, quick_launch
 from stretto.launching.reporting import report, report_refused, report_verdicts
 from stretto.launching.storing import Entry, Store
 from stretto.launching.timing import OPEN, Contest, measured, other_stream, tuned
@@ -51,9 +52,12 @@ from stretto.launching.verdicts import (
 )
 from stretto.triton.launched import Launched, launched_of
 from stretto.triton.reading import ttir_kernel
+from stretto.triton.shortcut import DISPATCH, lengthen, shorten
 
-HEAD = 9
-"""What Triton hands a launcher before the arguments: grid, stream, function and hooks."""
+HOOKS = (None,) * 6
+"""For what Triton hands a launcher between grid and arguments: stream, function, hooks."""
+HEAD = 3 + len(HOOKS)
+"""What stands before the arguments."""
 KINDS = 8
 """Kinds of launches that a kernel may try without a verdict; then new kinds are Triton's."""
 ADDRESSES = 1024
@@ -95,7 +99,7 @@ class Settings:
 
 
 _TELLERS: WeakKeyDictionary[Any, Teller] = WeakKeyDictionary()
-_last: list[Dispatch] = []
+_last: list[Dispatch | None] = [None]
 """Whose kernel of ours was launched last, with no event to tell what became of it."""
 
 
@@ -112,8 +116,6 @@ class Dispatch:
         """Launches that were tried, of kinds that have no verdict."""
         self._gone = False
         """Whether nothing of it is ours any more."""
-        self._checked = False
-        """Whether Triton compiled and loaded our kernel."""
         self._job: Job | None = None
         self._loaded: Loaded | None = None
         self._events: Events | None = None
@@ -145,6 +147,7 @@ class Dispatch:
             pick = partial(_with_shapes, pick, [HEAD + n for n in self.launched.descriptors])
         self._kind = pick
         self._kernel._run = self._run(pick)
+        setattr(self._kernel, DISPATCH, self)
 
     def _run(self, pick: Callable[[Sequence[Any]], object]) -> Launch:
         settled, undecided = self._settled.get, self._undecided
@@ -162,9 +165,25 @@ class Dispatch:
 
         return run
 
+    @property
+    def function(self) -> Any:
+        """The user's `@triton.jit` function."""
+        return self._kernel.src.fn
+
+    def settle_all(self, runs: str) -> None:
+        """Have all kinds that are settled run by ``theirs``, as if a trial had said so."""
+        assert runs == "theirs"
+        for kind in self._settled:
+            self._settled[kind] = self._stock
+
     def restore(self) -> None:
         """Triton's own launcher, as if nothing had been."""
         self._kernel._run = self._stock
+        lengthen(self.function)
+
+    def decided(self, grid: tuple[int, ...], values: tuple[Any, ...]) -> Launch | None:
+        """Who runs launches of a kind, once that is settled."""
+        return None if self._gone else self._settled.get(self._kind((*grid, *HOOKS, *values)))
 
     # What is not settled ----------------------------------------------------------------------
 
@@ -267,15 +286,14 @@ class Dispatch:
         except Exception as error:  # for these arguments alone
             self._tell(error, self.launched.name)
             return self._stock
-        if not self._checked:
-            bound.check()
-            self._checked = True
+        bound.check()
         ours = self._ours(args, bound)
         if self._settings.checks:
             self._check(args)
         if not self._settings.tries:
             self._note("trials are off", self.launched.name, "ours")
             self._settled[kind] = ours
+            shorten(self)
             return ours
         if self._events is None:
             raise StrettoError("there is no driver whose events could time it")
@@ -287,6 +305,7 @@ class Dispatch:
             note(verdict)
             report_verdicts(verdict.kernel, self._key, [verdict])
             self._settled[kind] = ours if known["runs"] == "ours" else self._stock
+            shorten(self)
             return self._settled[kind]
         self._contests[kind] = Contest(f"{self._key} {kind!r}", self._events), ours
         return None
@@ -305,7 +324,7 @@ class Dispatch:
             return self._left(error)(*args)
         try:
             found = (ours if sample.runner is Runner.OURS else self._stock)(*args)
-            _last.clear()  # the sample tells of it
+            _last[0] = None  # the sample tells of it
         except Exception as error:
             contest.drop(sample)
             failure = None if self._events is None else self._events.failure(args[3])
@@ -336,6 +355,7 @@ class Dispatch:
         report_verdicts(verdict.kernel, self._key, mine)
         del self._contests[kind]
         self._settled[kind] = ours if runs is Runner.OURS else self._stock
+        shorten(self)
         return self._settled[kind]
 
     # Our kernel -------------------------------------------------------------------------------
@@ -346,7 +366,20 @@ class Dispatch:
         return self._loaded.bind(dict(zip(self.launched.names, args[HEAD:], strict=True)))
 
     def _ours(self, args: tuple[Any, ...], bound: Bound) -> Launch:
-        """Launches of a kind by our kernel: what is bound to addresses is kept for the next."""
+        """Launches of a kind by our kernel."""
+        assert self.launched is not None
+        names = self.launched.names
+        given = dict(zip(names, args[HEAD:], strict=True))
+        guard = Guard(_last, self, self._raised)
+        return quick_launch(bound, names, given, self._slowly(args, bound), guard)
+
+    def _raised(self, error: Exception, stream: int) -> BaseException:
+        """What is raised where a launch of ours has raised."""
+        failure = None if self._events is None else self._events.failure(stream)
+        return error if failure is None else self._failed(failure)
+
+    def _slowly(self, args: tuple[Any, ...], bound: Bound) -> Launch:
+        """The same for whatever is launched: what is bound to addresses is kept for the next."""
         places, stock = self._places(), self._stock
         ready: dict[object, Bound | None] = {_addresses(args, places): bound}
 
@@ -360,14 +393,11 @@ class Dispatch:
                 bound = ready[where] = self._bound_or_not(args)
             if bound is None:
                 return stock(*args)
-            _last[:] = [self]
+            _last[0] = self
             try:
                 return bound.launch(args[:3], args[3])
             except Exception as error:
-                failure = None if self._events is None else self._events.failure(args[3])
-                if failure is not None:
-                    raise self._failed(failure) from error
-                raise
+                raise self._raised(error, args[3]) from error
 
         return launch
 
@@ -423,7 +453,7 @@ class Dispatch:
         assert self.launched is not None
         samples = [sample for contest, _ in self._contests.values() for sample in contest.pending]
         places = [sample.place for sample in samples if sample.runner is Runner.OURS]
-        suspects = [self] if places else list(_last)
+        suspects = [self] if places else [one for one in _last if one is not None]
         for one in suspects:
             assert one.launched is not None
             why = f"it failed on the GPU: {error}"
