@@ -19,12 +19,12 @@ from stretto.api.emitting import EmitMode, emit
 from stretto.api.kernels import kernels_of
 from stretto.api.read_write import read_input
 from stretto.emit import EmitError
-from stretto.emit.gluon.layouts import Layouts
 from stretto.errors import StrettoError
 from stretto.ir.kernels.running import runnable_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.partition import partition
 from stretto.machine import load_machine
+from stretto.program.builder.layouts import Layouts
 from stretto.program.layouts import Product, Rows
 
 H200 = load_machine("h200")
@@ -211,8 +211,7 @@ def pipelined_gemm() -> str:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_in_the_text_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gluon_emulator, "PATIENCE", 0.5)
+def test_a_bug_in_the_text_is_caught(bug: str) -> None:
     source = pipelined_gemm()
     changed = BUGS[bug](source)
     assert changed != source

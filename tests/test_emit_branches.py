@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gluon_emulator
 from gluon_cases import launched, near
 from stretto.api.emitting import EmitMode, emit
 from stretto.emit import EmitError
@@ -70,9 +69,8 @@ INSIDE
 @pytest.mark.parametrize("mode", ["specialized", "unspecialized"])
 @pytest.mark.parametrize("place", ["OUTSIDE", "INSIDE"])
 def test_a_tile_for_some_steps_is_waited_for_in_those(
-    place: str, mode: EmitMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, mode: EmitMode, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(gluon_emulator, "PATIENCE", 2.0)
     text = TEXT.replace(place, LOAD).replace("INSIDE\n", "").replace("OUTSIDE\n", "")
     file = tmp_path / "branched.ttir"
     file.write_text(text)

@@ -13,8 +13,8 @@ from gluon_cases import launched, near, shipped
 from gluon_emulator import EmulationError
 from stretto.api.emitting import Emitter
 from stretto.emit import EmitError
-from stretto.emit.gluon.tracing import size
-from stretto.emit.score import sizes
+from stretto.program.builder.trips import sizes
+from stretto.program.traces import size
 
 EPSILON = 1e-5
 TRIPS = [*range(1, 18), 40]

@@ -3,7 +3,7 @@
     mbarrier.wait(k_tile_full.index(slot), phase)      ──►  pass      a tile is read that may not be
                                                                       there yet: compute
 
-The emulator knows who has heard of what, so that it is no matter of timing (`happens_before.py`).
+The emulator knows who has heard of what, so that it is no matter of timing (`stretto.sanitizer`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cache
 
 import pytest
 
-import gluon_emulator
 from gluon_cases import emitted
 from gluon_emulator import EmulationError
 from test_emit import attention, gemm
@@ -76,8 +75,7 @@ def dropped(source: str) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_whatever_is_left_out_is_missed(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gluon_emulator, "POLL", 0.01)
+def test_whatever_is_left_out_is_missed(kernel: str) -> None:
     run = KERNELS[kernel][3]
     run(source_of(kernel))
     survivors: list[tuple[str, str, str, str]] = []

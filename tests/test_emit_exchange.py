@@ -12,12 +12,13 @@ import pytest
 import stretto
 from exchanging_kernels import BATCHED, NARROWED, TURNED
 from stretto.emit import EmitError
-from stretto.emit.gluon.exchange import Exchange, exchanged, holders
-from stretto.emit.gluon.layouts import Layouts
-from stretto.emit.gluon.values import Shown, in_layout
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine.settings import with_settings
+from stretto.program.builder.exchange import Exchange, exchanged, holders
+from stretto.program.builder.layouts import Layouts
+from stretto.program.builder.operands import Operand, in_layout
+from stretto.program.expressions import Converted, Expanded, Name
 from stretto.program.layouts import Factor, Layout, Product, Rows, Slice
 
 ROOM = 232_448
@@ -83,10 +84,10 @@ def exchange() -> Exchange:
 
 def test_exchanges_of_an_agent_share_what_they_take() -> None:
     found, tile = exchange(), Tile((64, 128), F32)
-    found.convert("p", MMA_128, ROWS, Tile((64, 128), F16))
+    found.convert(MMA_128, ROWS, Tile((64, 128), F16))
     assert found.bytes == 16_384
     for _ in range(2):
-        found.convert("p", MMA_128, ROWS, tile)
+        found.convert(MMA_128, ROWS, tile)
     assert found.bytes == 32_768
 
 
@@ -109,9 +110,9 @@ def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
 
 def test_a_column_is_exchanged_before_it_is_spread() -> None:
     found = exchange()
-    column = Shown("rows[:, None]", MMA_128, Tile((64, 1), F32))
-    text = in_layout(column, ROWS, Tile((64, 128), F32), found)
-    assert text == f"gl.convert_layout(rows[:, None], {ROWS})"
+    rows = Expanded(Name("rows"), 1, 2)
+    column = Operand(rows, MMA_128, Tile((64, 1), F32))
+    assert in_layout(column, ROWS, Tile((64, 128), F32), found) == Converted(rows, ROWS)
     assert found.bytes == 64 * 4
 
 

@@ -15,11 +15,11 @@ from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.iterations import one_at_a_time
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult
-from stretto.emit.gluon.steps import steps_of
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import load_machine
 from stretto.materialize.program import Issue, Position
+from stretto.program.builder.steps import steps_of
 from stretto.resources.prepare import prepare
 from stretto.verify import verify
 from test_emit import attention

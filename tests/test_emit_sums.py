@@ -13,13 +13,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gluon_emulator
 from gluon_cases import holds, launched, near, shipped
 from gluon_emulator import EmulationError
 from stretto.api.emitting import STAGES, EmitMode, EmittedKernel, emit
 from stretto.emit import EmitError
-from stretto.emit.gluon.sums import Sum, fit
 from stretto.errors import StrettoError
+from stretto.program.builder.sums import Sum, fit
 from stretto.program.layouts import Lanes
 from test_emit import GEMM, SLOW, TRIPS, gemm, instead, part, without
 
@@ -129,8 +128,7 @@ def both(source: str) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_in_the_text_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gluon_emulator, "PATIENCE", 0.5)
+def test_a_bug_in_the_text_is_caught(bug: str) -> None:
     source = made("triton/matmul_persistent", depth=DEPTH).source
     changed = BUGS[bug](source)
     assert changed != source

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gluon_emulator
 import stretto
 from gluon_cases import holds, near, shipped, traced
 from gluon_emulator import EmulationError
@@ -19,7 +18,7 @@ from stretto.api.emitting import STAGES, EmittedKernel, emit
 from stretto.emit import EmitError
 from test_emit import GEMM, SLOW, TRIPS, attention, part, without
 
-COMPUTE, OTHER, COPY = (f"partition {n}" for n in range(3))
+COMPUTE, OTHER, COPY = "compute_agent", "compute_1_agent", "copy_agent"
 
 
 class Order(NamedTuple):
@@ -173,10 +172,7 @@ def whoever_is_slow(source: str) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_in_the_text_is_caught(
-    bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gluon_emulator, "PATIENCE", 0.5)
+def test_a_bug_in_the_text_is_caught(bug: str, tmp_path: Path) -> None:
     source = made(ordered(tmp_path, GEMM, *PING_PONG)).source
     changed = BUGS[bug](source)
     assert changed != source

@@ -9,10 +9,10 @@ import stretto
 from gluon_cases import holds, shipped
 from stretto.api.emitting import Emitter
 from stretto.emit import emit_gluon
-from stretto.emit.gluon import Looped, Worker
 from stretto.loop import Dependence
 from stretto.machine import load_machine
 from stretto.materialize import materialize
+from stretto.program.builder import Looped, Worker
 
 BACKWARD = "triton/attention_backward_kv"
 

@@ -193,6 +193,19 @@ def test_the_picture_has_a_bar_for_every_hold(told: dict[str, Any]) -> None:
         assert float(bar.get("x") or 0) + float(bar.get("width") or 0) <= width + 1
 
 
+def test_the_picture_names_every_operation_and_explains_its_colours(told: dict[str, Any]) -> None:
+    (entry,) = told["loops"]
+    root = ElementTree.fromstring(cast("str", rendered(told, "svg")))
+    shown = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+    assert "iteration 0" in shown
+    assert "shaded: one interval of the steady state" in shown
+    words = set(shown.replace(",", " ").split())
+    limited = {slot["name"] for slot in entry["slots"]}
+    for op in entry["ops"]:
+        if any(use["duration"] and use["slot"] in limited for use in op["uses"]):
+            assert op["name"] in words
+
+
 def test_names_that_are_markup_are_shown_not_obeyed() -> None:
     ops = (Op("<script>\x07&", "read", uses=(Use("rd", 4),), latency=4),)
     made = stretto.schedule(Loop("<b>", ops), FUSES).to_document()

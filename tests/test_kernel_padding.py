@@ -12,11 +12,13 @@ import stretto
 from gluon_cases import near, shipped
 from stretto.api.kernels import kernels_of
 from stretto.api.read_write import read_input
-from stretto.emit.gluon.trips import known_trips, trips
+from stretto.emit.gluon.spelling import spelled
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.building import Builder
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.types import Scalar, View
+from stretto.program.builder.trips import known_trips, trips
+from stretto.program.expressions import Name, number
 
 
 def softmax() -> Kernel:
@@ -99,7 +101,8 @@ def test_bounds_a_number_apart_are_counted(
     loop = out.add("scf.for", (lower, upper, by))
     maker = {value: op for op in out.finish().operations for value in op.results}
     assert known_trips(loop, maker) == expected
-    assert trips("begin", "end", "64", known_trips(loop, maker)) == str(expected)
+    bounds = Name("begin"), Name("end"), number(64)
+    assert trips(*bounds, known_trips(loop, maker)) == number(expected)
 
 
 def test_bounds_that_the_caller_gives_are_not_known() -> None:
@@ -108,4 +111,5 @@ def test_bounds_that_the_caller_gives_are_not_known() -> None:
     loop = out.add("scf.for", (out.constant(0, I32), length, out.constant(64, I32)))
     maker = {value: op for op in out.finish().operations for value in op.results}
     assert known_trips(loop, maker) is None
-    assert trips("0", "length", "64", None) == "gl.maximum(gl.cdiv(length, 64), 0)"
+    count = trips(number(0), Name("length"), number(64), None)
+    assert spelled(count) == "gl.maximum(gl.cdiv(length, 64), 0)"

@@ -266,6 +266,7 @@ def test_what_has_no_logarithm_is_not_drawn() -> None:
 def test_ticks_are_round() -> None:
     assert ticks(0, 10, log=False) == [0, 2, 4, 6, 8, 10]
     assert ticks(0, 3.1, log=True) == [1, 10, 100, 1000]
+    assert ticks(0.4, 1.7, log=True) == [3, 10, 30]
 
 
 def test_what_was_measured_is_told_when_it_is_stopped(

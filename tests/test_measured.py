@@ -16,12 +16,14 @@ import pytest
 
 import stretto
 from stretto.api.emitting import EmittedKernel, Emitter
-from stretto.emit.gluon.tracing import MARKS, RECORD, STEPS, size, traced
+from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
 from stretto.predict.measured import predicted_clocks
 from stretto.predict.running import Subject
+from stretto.predict.score import scores_of
 from stretto.predict.whole import watch_whole
+from stretto.program.traces import MARKS, RECORD, STEPS, size
 from test_cli import Run
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +46,7 @@ def as_predicted() -> np.ndarray[Any, Any]:
     assert one.kernel is not None
     subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
     watched = watch_whole(subject, load_machine("h200"), GRID, SIZES)
-    agents = [score.agent for score in one.emitted.score]
+    agents = [score.agent for score in scores_of(one.emitted.program)]
     found = np.zeros((2, len(agents), EACH), np.int64)
     for number, agent in enumerate(agents):
         marks = one.emitted.marks[agent]["0"]
@@ -58,7 +60,7 @@ def as_predicted() -> np.ndarray[Any, Any]:
 def lengthened(agent: str, thing: str, what: str = "behind") -> tuple[np.ndarray[Any, Any], str]:
     """The same with one wait longer in each step, and all that comes behind it later."""
     trace = as_predicted().copy()
-    number = [score.agent for score in made().emitted.score].index(agent)
+    number = [score.agent for score in scores_of(made().emitted.program)].index(agent)
     marks = made().emitted.marks[agent]["0"]
     at, op = next((n, m.op) for n, m in enumerate(marks) if (m.what, m.thing) == (what, thing))
     room = trace[:, number, RECORD:].reshape(2, STEPS, MARKS)

@@ -154,26 +154,41 @@ def array(numbers: Sequence[object]) -> Array:
 
 X, Y, Z = array([[1, 4], [9, 16]]), array([[2, 2], [3, 5]]), array([[1, 0], [0, 1]])
 COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
-    "add": ((X, Y), [[3, 6], [12, 21]]),
     "broadcast": ((array([[7], [8]]),), [[7, 7], [8, 8]]),
-    "exp2": ((Y,), [[4, 4], [8, 32]]),
-    "fma": ((X, Y, Z), [[3, 8], [27, 81]]),
-    "greatest": ((X, Y), [[2, 4], [9, 16]]),
     "greatest_of_row": ((X,), [4, 16]),
-    "least": ((X, Y), [[1, 2], [3, 5]]),
     "load": ((), [[2, 2], [3, 5]]),
-    "multiply": ((X, Y), [[2, 8], [27, 80]]),
     "product": ((X, Y), [[15, 22], [66, 99]]),
     "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
-    "rsqrt": ((X,), [[1, 1 / 2], [1 / 3, 1 / 4]]),
     "same": ((X,), [[1, 4], [9, 16]]),
-    "subtract": ((X, Y), [[-1, 2], [6, 11]]),
     "sum_of_row": ((X,), [5, 25]),
     "transpose": ((X,), [[1, 9], [4, 16]]),
 }
 
 
-@pytest.mark.parametrize("kind", [kind for kind, row in OPCODES.items() if row.computes])
+STRUCTURAL = [kind for kind, row in OPCODES.items() if row.computes not in ("", "elementwise")]
+ELEMENTWISE: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
+    "arith.addf": ((X, Y), [[3, 6], [12, 21]]),
+    "arith.maxnumf": ((X, Y), [[2, 4], [9, 16]]),
+    "arith.minnumf": ((X, Y), [[1, 2], [3, 5]]),
+    "arith.mulf": ((X, Y), [[2, 8], [27, 80]]),
+    "arith.subf": ((X, Y), [[-1, 2], [6, 11]]),
+    "arith.subf of what the loop has": ((X,), [[1, 4], [9, 16]]),
+    "math.exp2": ((Y,), [[4, 4], [8, 32]]),
+    "math.fma": ((X, Y, Z), [[3, 8], [27, 81]]),
+    "math.rsqrt": ((X,), [[1, 1 / 2], [1 / 3, 1 / 4]]),
+}
+
+
+@pytest.mark.parametrize("case", ELEMENTWISE)
+def test_what_is_computed_element_by_element_is_what_its_row_says(case: str) -> None:
+    kind = case.partition(" ")[0]
+    operands, wanted = ELEMENTWISE[case]
+    call = Call(Op("op", kind), operands, TileType((2, 2), "f32"), None, lambda: Y)
+    assert OPCODES[kind].computes == "elementwise"
+    np.testing.assert_allclose(FUNCTIONS["elementwise"](call), array(wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", STRUCTURAL)
 def test_every_row_with_real_values_computes_them(kind: str) -> None:
     row = OPCODES[kind]
     operands, wanted = COMPUTED[row.computes]
@@ -190,31 +205,32 @@ def test_every_function_is_some_rows() -> None:
 
 SOURCES = Path(__file__).parent.parent / "src" / "stretto"
 DEFINING = {
+    "ops/arithmetic.py",
     "ops/opcodes.py",
+    "ops/predicates.py",
+    "ops/reductions.py",
+    "ops/tiles.py",
     "ops/spaces.py",
     "ir/dialect/compute.py",
     "ir/dialect/kernels.py",
     "ir/dialect/transfers.py",
 }
 TABLES = {
-    "emit/gluon/expressions.py",  # how Gluon writes them
-    "frontends/cutile/names.py",  # which of a kernel's operations those of Tile IR are
-    "frontends/triton/formats.py",  # how Triton spells its operations
-    "frontends/triton/translating.py",  # which of a kernel's they are
+    "program/errors.py",  # what else helps where Gluon has none
+    "frontends/triton/formats.py",  # what is refused
+    "frontends/cutile/names.py",  # what is written for those of Tile IR that are several
+    "frontends/triton/translating.py",  # what is written for those of Triton that are several
     "ir/dialect/short_form.py",  # how it is written in short
-    "kernel/operations.py",  # what each takes and makes
-    "kernel/checking.py",  # of which types
     "kernel/axes.py",  # what is known of its result
     "kernel/padding.py",  # how what lies outside of a tensor is written out
-    "kernel/lowering/combiners.py",  # what it is called as a reduction
     "kernel/lowering/written.py",  # what it is lowered to
-    "simulate/kernels/evaluating.py",  # what it computes
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
+    "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
-    "emit/gluon/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
+    "program/builder/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
     "kernel/contracting.py": {  # what is one operation together
         "arith.addf",
         "arith.mulf",
@@ -223,7 +239,7 @@ NAMING = {
         "math.fma",
     },
     "predict/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
-    "emit/gluon/trips.py": {"arith.addi"},  # an end that is its beginning and some more
+    "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row
     "report/batch.py": {"smem", "tmem"},  # columns of the table

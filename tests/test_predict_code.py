@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import stretto
 from stretto.cli.main import main
 from stretto.emit import Emitted
-from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.kernel import Value
 from stretto.kernel.types import Scalar
 from stretto.launching.compiling import Compiled
@@ -26,6 +25,7 @@ from stretto.predict.code.overwriting import overwritten
 from stretto.predict.code.pacing import paced
 from stretto.predict.code.steps import AgentCode, Issue, agents_in, issued, kind_of
 from stretto.predict.code.warps import Scheduler
+from stretto.predict.score import AgentScore, Beat, LoopScore, loops_in, scores_of
 from stretto.predict.timings import timings_of
 
 H200 = load_machine("h200")
@@ -436,7 +436,7 @@ def assembled_with(
     def assemble(emitted: Emitted) -> Compiled:
         code: list[Instruction] = []
         labels: dict[str, int] = {}
-        for place, agent in enumerate(emitted.score):
+        for place, agent in enumerate(scores_of(emitted.program)):
             for loop in loops_in(agent.parts):
                 for beats in (loop.singly, loop.kernel):
                     label = f".L_x_{len(labels)}"
@@ -498,7 +498,7 @@ def test_a_ranking_goes_by_what_the_assembler_made_of_the_first() -> None:
         """Consumers of the first, where kernels of so many agents have long steps."""
 
         def assemble(emitted: Emitted) -> Compiled:
-            return assembled_with(LONG if len(emitted.score) == slow else 1)(emitted)
+            return assembled_with(LONG if len(scores_of(emitted.program)) == slow else 1)(emitted)
 
         problems = [(MATMUL, (132,))]
         found = stretto.rank(problems, H200, arguments=SIZES, depths=(4,), assemble=assemble).found

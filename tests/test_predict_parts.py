@@ -14,7 +14,6 @@ import stretto
 from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
 from stretto.cli.main import main
-from stretto.emit.score import LoopScore
 from stretto.machine import load_machine
 from stretto.predict.blocks import LANES, Part, stretches
 from stretto.predict.copying import at_clock, loads, once, shared_rate, sources
@@ -23,6 +22,7 @@ from stretto.predict.instructions import Product, Work, both
 from stretto.predict.numbers import Numbers
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import Subject
+from stretto.predict.score import LoopScore, scores_of
 from stretto.predict.timings import timings_of
 from stretto.predict.whole import Watched, predict_whole, watch_whole
 from stretto.report import page
@@ -145,7 +145,7 @@ def test_a_product_from_registers_reads_less_of_shared_memory() -> None:
 
 def test_factors_of_sums_in_the_same_step_cost_nothing() -> None:
     costing = watched().costing
-    score = made().emitted.score[0]
+    score = scores_of(made().emitted.program)[0]
     (loop,) = [one for one in score.parts if isinstance(one, LoopScore)]
     free = costing.contracted(loop)
     kinds = {op.name: op.kind for op in costing.programs[0].loop.ops}
@@ -184,7 +184,7 @@ def sources_of(blocks: int, turns: int, different: int) -> set[str]:
     """Where the keys and values of attention come from, of so many different heads at a time."""
     one = made()
     assert one.kernel is not None
-    groups = [group for score in one.emitted.score for group in loads(score.parts)]
+    groups = [group for score in scores_of(one.emitted.program) for group in loads(score.parts)]
     copies = [(loop, beat.operation) for loop, beats in groups for beat in beats if beat.operation]
     shared = dict.fromkeys((op for _, op in copies), TIMINGS.sms / different)
 
@@ -192,8 +192,8 @@ def sources_of(blocks: int, turns: int, different: int) -> set[str]:
         raise AssertionError(f"it is said how many share, and nobody asks of block {block}")
 
     _, found = sources(
-        one.kernel, one.emitted.score, lambda _: 1e9, lambda _: turns, TIMINGS, blocks, numbers,
-        TIMINGS.memory, shared,
+        one.kernel, scores_of(one.emitted.program), lambda _: 1e9, lambda _: turns, TIMINGS,
+        blocks, numbers, TIMINGS.memory, shared,
     )  # fmt: skip
     return {found[op].partition(",")[0] for loop, op in copies if loop is not None}
 

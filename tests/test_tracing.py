@@ -11,7 +11,8 @@ import pytest
 
 from gluon_emulator import Emulator
 from stretto.api.emitting import EmitMode, EmittedKernel, emit
-from stretto.emit.gluon.tracing import MARKS, RECORD, STEPS, Tracing, size
+from stretto.predict.score import scores_of
+from stretto.program.traces import MARKS, RECORD, STEPS, Tracing, size
 
 KERNEL = Path(__file__).parents[1] / "examples/triton/matmul_descriptors.ttir"
 TRIPS = 9
@@ -29,7 +30,7 @@ def run(made: EmittedKernel, tracing: Tracing) -> tuple[Any, Any, Any]:
     a = rng.standard_normal((128, 64 * TRIPS)).astype(np.float16)
     b = rng.standard_normal((64 * TRIPS, 128)).astype(np.float16)
     c = np.full((128, 128), np.nan, np.float16)
-    agents = len(made.emitted.score)
+    agents = len(made.emitted.program.agents)
     trace = np.zeros(agents * size(tracing), np.int64)
     Emulator(made.source).launch(a, b, c, 128, 128, 64 * TRIPS, trace, grid=(1, 1))
     wanted = a.astype(np.float64) @ b.astype(np.float64)
@@ -44,7 +45,7 @@ def test_a_traced_kernel_computes_what_it_did_and_counts_its_steps(
     made = traced(tracing, mode)
     found, wanted, trace = run(made, tracing)
     assert np.allclose(found, wanted, atol=0.1)
-    for score, record in zip(made.emitted.score, trace, strict=True):
+    for score, record in zip(scores_of(made.emitted.program), trace, strict=True):
         (loop,) = [part for part in score.parts if hasattr(part, "kernel")]
         begin, end, early, late, cycles, steps = record[:6]
         assert begin < end
@@ -56,7 +57,7 @@ def test_a_traced_kernel_computes_what_it_did_and_counts_its_steps(
 def test_marks_stand_in_the_order_of_the_program_in_every_step() -> None:
     made = traced("marks")
     _, _, trace = run(made, "marks")
-    for score, record in zip(made.emitted.score, trace, strict=True):
+    for score, record in zip(scores_of(made.emitted.program), trace, strict=True):
         marks = made.emitted.marks[score.agent]["0"]
         steps = int(record[5])
         clocks = record[RECORD:].reshape(STEPS, MARKS)[:steps, : len(marks)]

@@ -127,7 +127,7 @@ _FRAME = """module {{
         ),
         (
             '%x = tt.extern_elementwise %n {symbol = "f"} : (i32) -> i32 loc("k.py":4:8)',
-            "k.py:4:9: error: `tt.extern_elementwise`, a call of a library",
+            "k.py:4:9: error: `f` of a library, whose value is not known",
         ),
         (
             '%x = tt.dot_scaled %n scale %n, %n lhs = e4m3 : i32 -> i32 loc("k.py":5:0)',

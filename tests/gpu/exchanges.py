@@ -19,8 +19,8 @@ import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from stretto.emit.gluon.exchange import exchanged, holders
 from stretto.kernel.types import Scalar, Tile
+from stretto.program.builder.exchange import exchanged, holders
 from stretto.program.layouts import Factor, Layout, Product, Rows
 
 PAIRS = 40

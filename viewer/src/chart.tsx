@@ -8,16 +8,27 @@ import { effect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Bar, Picture } from "./geometry";
 import { ticks } from "./geometry";
-import { ghost, hovered, iteration, number, select, selected, span, theme, type Span } from "./state";
+import { ghost, hovered, iteration, number, select, selected, span, theme, TINTS, type Span } from "./state";
 
 const LANE = 20;
 const GAP = 6;
 const AXIS = 34;
-const TINTS = 6;
 
 export interface Mark {
   at: number;
   label: string;
+}
+
+/** A dependence of the critical recurrence, from where a result is ready to where it is needed. */
+export interface Link {
+  from: string;
+  to: string;
+  iteration: number;
+  later: number;
+  ready: number;
+  needed: number;
+  /** Whether this recurrence is what limits the loop. */
+  limits: boolean;
 }
 
 export interface Dragging {
@@ -31,6 +42,7 @@ interface Props {
   marks: Mark[];
   end: number;
   gutter: number;
+  links?: Link[];
   dragging?: Dragging;
 }
 
@@ -41,7 +53,18 @@ interface Drag {
   moved: boolean;
 }
 
-export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) => {
+/** A label as far as there is room for enough of it to be known again; else nothing. */
+const fitting = (label: string, room: number): string => {
+  const letters = Math.floor(room / 6.6);
+  if (label.length <= letters) return label;
+  const first = label.split(" + ", 1)[0];
+  if (first.length < label.length && first.length + 2 <= letters) return `${first} +`;
+  return letters > 4 && 2 * (letters - 1) >= first.length ? `${first.slice(0, letters - 1)}…` : "";
+};
+
+const NONE: Link[] = [];
+
+export const Chart = ({ label, picture, marks, end, gutter, links = NONE, dragging }: Props) => {
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const drag = useRef<Drag | undefined>(undefined);
@@ -49,6 +72,10 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
     let top = AXIS;
     return picture.rows.map((row) => (top += row.lanes * LANE + GAP) - row.lanes * LANE - GAP);
   }, [picture]);
+  const placed = useMemo(
+    () => new Map(links.length ? picture.bars.map((bar) => [`${bar.iteration} ${bar.op}`, bar]) : []),
+    [picture, links],
+  );
   const last = picture.rows.length - 1;
   const height = last < 0 ? AXIS : tops[last] + picture.rows[last].lanes * LANE + GAP;
 
@@ -80,6 +107,8 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
     const ink = colour("--ink");
     const soft = colour("--soft");
     const accent = colour("--accent");
+    const choice = colour("--choice");
+    const onTint = colour("--on-tint");
     const { x, from, to, margin } = scale();
     Object.assign(frame.dataset, { from, to, margin });
     const scrolled = frame.scrollTop;
@@ -94,6 +123,13 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
       g.lineTo(x(at) + 0.5, tall);
       g.stroke();
     }
+    picture.rows.forEach((row, i) => {
+      if (!row.marked) return;
+      g.globalAlpha = 0.14;
+      g.fillStyle = accent;
+      g.fillRect(0, tops[i] - scrolled - 2, wide, row.lanes * LANE + 3);
+      g.globalAlpha = 1;
+    });
     g.save();
     g.beginPath();
     g.rect(margin, AXIS, wide - margin, tall - AXIS);
@@ -111,7 +147,7 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
       if (bar.done > bar.to) g.fillRect(left, y + LANE - 5, x(bar.done) - left, 2);
       g.fillRect(left, y + 1, width, LANE - 3);
       if (named(focus)) {
-        g.strokeStyle = bar.iteration === iteration.value ? accent : ink;
+        g.strokeStyle = bar.iteration === iteration.value ? choice : ink;
         g.lineWidth = bar.iteration === iteration.value ? 3 : 1.5;
         g.strokeRect(left + 0.5, y + 1.5, Math.max(1, width - 1), LANE - 4);
       } else if (named(under)) {
@@ -120,12 +156,29 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
         g.strokeRect(left + 0.5, y + 1.5, Math.max(1, width - 1), LANE - 4);
       }
       if (width > 22) {
-        g.fillStyle = colour("--on-tint");
-        const letters = Math.floor((width - 6) / 6.6);
-        const text =
-          bar.label.length <= letters ? bar.label : `${bar.label.slice(0, Math.max(1, letters - 1))}…`;
-        g.fillText(text, left + 4, y + LANE / 2);
+        g.fillStyle = onTint;
+        g.fillText(fitting(bar.label, width - 6), left + 4, y + LANE / 2);
       }
+    }
+    g.globalAlpha = 1;
+    const middle = (bar: Bar) => tops[bar.row] + bar.lane * LANE - scrolled + LANE / 2 - 1;
+    for (const link of links) {
+      const source = placed.get(`${link.iteration} ${link.from}`);
+      const target = placed.get(`${link.iteration + link.later} ${link.to}`);
+      if (!source || !target || x(link.needed) < margin || x(link.ready) > wide) continue;
+      const [x1, y1, x2, y2] = [x(source.to), middle(source), x(link.needed), middle(target)];
+      g.globalAlpha = link.iteration === iteration.value ? 1 : 0.35;
+      g.strokeStyle = link.limits ? accent : ink;
+      g.fillStyle = g.strokeStyle;
+      g.lineWidth = link.iteration === iteration.value ? 2.5 : 1.25;
+      g.beginPath();
+      g.moveTo(x1, y1);
+      g.lineTo(Math.max(x1, x(link.ready)), y1);
+      g.lineTo(x2, y2);
+      g.stroke();
+      g.beginPath();
+      g.arc(x2, y2, link.iteration === iteration.value ? 3.5 : 2, 0, 2 * Math.PI);
+      g.fill();
     }
     g.globalAlpha = 1;
     const hand = dragging ? ghost.value : null;
@@ -133,14 +186,14 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
       const y = tops[bar.row] + bar.lane * LANE - scrolled;
       const left = x(bar.from + (hand?.by ?? 0));
       g.setLineDash([4, 3]);
-      g.strokeStyle = accent;
+      g.strokeStyle = choice;
       g.lineWidth = 2;
       g.strokeRect(left, y + 1, Math.max(3, x(bar.to) - x(bar.from)), LANE - 3);
       g.setLineDash([]);
     }
     for (const mark of marks) {
       if (mark.at === 0) continue;
-      g.strokeStyle = accent;
+      g.strokeStyle = soft;
       g.lineWidth = 1.5;
       g.setLineDash([5, 4]);
       g.beginPath();
@@ -154,7 +207,10 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
     g.fillStyle = colour("--panel");
     g.fillRect(0, 0, wide, AXIS);
     g.fillStyle = soft;
-    for (const at of ticks(from, to, (wide - margin) / 90)) g.fillText(number(at), x(at) + 3, 8);
+    for (const at of ticks(from, to, (wide - margin) / 90)) {
+      const text = number(at);
+      if (x(at) + 3 + g.measureText(text).width <= wide) g.fillText(text, x(at) + 3, 8);
+    }
     g.fillStyle = ink;
     marks.forEach((mark, i) => {
       const [left, right] = [Math.max(x(mark.at), margin), x(marks[i + 1]?.at ?? to)];
@@ -316,11 +372,7 @@ export const Chart = ({ label, picture, marks, end, gutter, dragging }: Props) =
   const typed = (event: KeyboardEvent) => {
     const { from, to } = span.value;
     let taken = true;
-    if (event.altKey && dragging && selected.value && /^Arrow(Left|Right)$/.test(event.key)) {
-      const bar = picture.bars.find((b) => b.op === selected.value);
-      const by = (event.key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1);
-      if (bar) dragging.drop(bar, by);
-    } else if (event.ctrlKey || event.metaKey || event.altKey) taken = false;
+    if (event.ctrlKey || event.metaKey || event.altKey) taken = false;
     else if (event.key.startsWith("Arrow")) taken = step(event.key);
     else if (event.key === "+" || event.key === "=") zoom(1 / 1.5);
     else if (event.key === "-") zoom(1.5);

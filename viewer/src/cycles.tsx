@@ -5,7 +5,7 @@ import { cellsOf, percent, slotsOf } from "./geometry";
 import { Name } from "./name";
 import type { Loop } from "./report";
 import { Rows } from "./rows";
-import { number, opOf, selected, unit } from "./state";
+import { number, opOf, selected, tintOf, unit } from "./state";
 
 export const Cycles = ({ loop }: { loop: Loop }) => {
   const rows = useMemo(() => cellsOf(loop), [loop]);
@@ -41,7 +41,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
         <th scope="row">{to - from > 1 ? `${from} – ${to - 1}` : from}</th>
         {slots.map((slot) => {
           const there = held.get(slot.name) ?? [];
-          const tint = there.length ? `tint${(opOf(there[0])?.stage ?? 0) % 6}` : "";
+          const tint = there.length ? tintOf(loop, opOf(there[0])?.stage) : "";
           return (
             <td key={slot.name} class={tint} data-slot={slot.name}>
               {there.map((name) => (
@@ -59,7 +59,7 @@ export const Cycles = ({ loop }: { loop: Loop }) => {
   return (
     <section class="cycles" aria-labelledby="cycles-title">
       <h2 id="cycles-title">
-        Every cycle of II {number(loop.ii)} <small>colour: stage</small>
+        Every cycle of II {number(loop.ii)} <small>colour: iteration, as on the timeline in the first interval of the steady state</small>
       </h2>
       <Rows
         label="Who holds each slot in each cycle of the steady state"

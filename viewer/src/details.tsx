@@ -11,7 +11,7 @@ const Room = ({ amount, by }: { amount: number | null; by: string[] }) => (
     {by.length ? (
       <>
         {" "}
-        <small>by</small> <Names ops={by} />
+        <small>bound by</small> <Names ops={by} />
       </>
     ) : null}
   </>
@@ -21,8 +21,8 @@ const Facts = ({ op, loop, links }: { op: Op; loop: Loop; links: boolean }) => {
   const rows: [string, JSX.Element | string][] = [
     ["start", `${number(op.start)}; in iteration ${iteration.value}: ${number(op.start + loop.ii * iteration.value)}`],
     ["stage, cycle, order", `${op.stage}, ${number(op.cycle)}, ${op.order}`],
-    ["could be earlier by", <Room amount={op.slack.earlier} by={op.bound_by.earlier} />],
-    ["could be later by", <Room amount={op.slack.later} by={op.bound_by.later} />],
+    ["slack before", <Room amount={op.slack.earlier} by={op.bound_by.earlier} />],
+    ["slack after", <Room amount={op.slack.later} by={op.bound_by.later} />],
     ["holds", holdsOf(op)],
     ["result after", cycles(op.latency)],
     ["issued by", op.agent ?? "nobody"],
@@ -62,6 +62,23 @@ export const Card = ({ loop }: { loop: Loop }) => {
   );
 };
 
+/** Where to begin: the operations that set the II. */
+const Begin = ({ loop }: { loop: Loop }) => {
+  const parts = loop.bounds?.witness?.parts ?? [];
+  const ops = [...parts].sort((a, b) => b.amount - a.amount).flatMap((part) => part.ops);
+  const first = [...new Set(ops)].slice(0, 8);
+  return (
+    <>
+      <p>Select an operation in any view: it is selected in all of them.</p>
+      {first.length ? (
+        <p>
+          These set the II: <Names ops={first} />
+        </p>
+      ) : null}
+    </>
+  );
+};
+
 export const Details = ({ loop }: { loop: Loop }) => {
   const op = opOf(selected.value);
   const into = op ? loop.dependences.filter((d) => d.dst === op.name) : [];
@@ -97,7 +114,7 @@ export const Details = ({ loop }: { loop: Loop }) => {
           {list("Is waited for by", out, "dst")}
         </>
       ) : (
-        <p>Select an operation in any view: it is selected in all of them.</p>
+        <Begin loop={loop} />
       )}
     </section>
   );

@@ -1,7 +1,7 @@
 // The unrolled loop: prologue, steady state, epilogue; one row a slot or an agent.
 
 import { useComputed } from "@preact/signals";
-import { Chart, type Dragging } from "./chart";
+import { Chart, type Dragging, type Link } from "./chart";
 import { measuredBars, unrolled } from "./geometry";
 import type { Loop } from "./report";
 import { cycles, endOf, fit, iteration, lookAt, MOST_TRIPS, number, rowsBy, span, trips, unit } from "./state";
@@ -12,8 +12,27 @@ const phasesOf = (loop: Loop, count: number) => {
   return { steady, drain, end: endOf(loop, count) };
 };
 
+/** The critical recurrence in every iteration that is shown. */
+const linksOf = (loop: Loop, count: number): Link[] => {
+  const start = new Map(loop.ops.map((op) => [op.name, op.start]));
+  return loop.dependences
+    .filter((d) => d.critical)
+    .flatMap((d) =>
+      Array.from({ length: Math.max(0, count - d.distance) }, (_, i) => ({
+        from: d.src,
+        to: d.dst,
+        iteration: i,
+        later: d.distance,
+        ready: (start.get(d.src) ?? 0) + d.latency + loop.ii * i,
+        needed: (start.get(d.dst) ?? 0) + loop.ii * (i + d.distance),
+        limits: loop.bounds?.limiter === "recurrence",
+      })),
+    );
+};
+
 export const Gantt = ({ loop, dragging }: { loop: Loop; dragging?: Dragging }) => {
   const picture = useComputed(() => unrolled(loop, rowsBy.value, trips.value));
+  const links = useComputed(() => linksOf(loop, trips.value));
   const { steady, drain, end } = phasesOf(loop, trips.value);
   const marks = [
     { at: 0, label: "prologue" },
@@ -30,7 +49,14 @@ export const Gantt = ({ loop, dragging }: { loop: Loop; dragging?: Dragging }) =
   };
   return (
     <section class="gantt" aria-labelledby="gantt-title">
-      <h2 id="gantt-title">Timeline</h2>
+      <h2 id="gantt-title">
+        Timeline{" "}
+        <small>
+          colour: iteration
+          {loop.slots.some((slot) => slot.limiting) ? "; red row: what limits the loop" : ""}
+          {links.value.length ? `; ${links.value[0].limits ? "red " : ""}line: the critical recurrence` : ""}
+        </small>
+      </h2>
       <div class="tools">
         <label>
           Rows{" "}
@@ -107,6 +133,7 @@ export const Gantt = ({ loop, dragging }: { loop: Loop; dragging?: Dragging }) =
         marks={marks}
         end={most}
         gutter={150}
+        links={links.value}
         dragging={dragging}
       />
       {measured ? (

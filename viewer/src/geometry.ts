@@ -115,11 +115,14 @@ const agentRows = (loop: Loop): Row[] =>
 
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
+const sizeOf = (bytes: number): string =>
+  bytes && bytes % 1024 === 0 ? `${(bytes / 1024).toLocaleString("en-US")} KB` : `${bytes.toLocaleString("en-US")} B`;
+
 export const lifetimes = (loop: Loop, count: number): Picture => {
   const rows: Row[] = [];
   const bars: Bar[] = [];
   loop.storages.forEach((storage, row) => {
-    const note = `${storage.space}, ${storage.bytes.toLocaleString("en-US")} B × ${storage.ring_depth}`;
+    const note = `${storage.space}, ${sizeOf(storage.bytes)} × ${storage.ring_depth}`;
     rows.push({ ...rowOf(storage.name, note), lanes: storage.ring_depth });
     const begin = storage.begin ?? 0;
     for (let i = 0; i < count; i++) {

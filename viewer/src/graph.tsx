@@ -5,7 +5,7 @@ import { graphlib, layout } from "@dagrejs/dagre";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Dependence, Loop } from "./report";
-import { cycles, hovered, iteration, opOf, select, selected } from "./state";
+import { cycles, hovered, iteration, opOf, select, selected, tintOf } from "./state";
 
 const WHOLE = 120;
 const HOPS = 2;
@@ -117,6 +117,7 @@ export const Graph = ({ loop }: { loop: Loop }) => {
     frame.scrollLeft = seen.x * zoom.value - frame.clientWidth / 2;
   }, [seen, zoom.value]);
   const { nodes, edges, width, height } = laid.value;
+  const limits = loop.bounds?.limiter === "recurrence";
 
   const typed = (event: KeyboardEvent) => {
     const here = selected.value;
@@ -142,7 +143,7 @@ export const Graph = ({ loop }: { loop: Loop }) => {
   return (
     <section class="graph" aria-labelledby="graph-title">
       <h2 id="graph-title">
-        Dependences <small>dashed: to a later iteration; thick: the critical recurrence</small>
+        Dependences <small>dashed: to a later iteration; thick: the critical recurrence; colour: iteration, as in the first steady interval</small>
       </h2>
       <div class="tools">
         {large ? (
@@ -185,7 +186,7 @@ export const Graph = ({ loop }: { loop: Loop }) => {
           </defs>
           {edges.map(({ of, path, x, y }) => {
             const near = of.src === selected.value || of.dst === selected.value;
-            const kinds = [of.critical && "critical", of.distance > 0 && "carried", near && "near"];
+            const kinds = [of.critical && "critical", of.critical && limits && "limits", of.distance > 0 && "carried", near && "near"];
             const told = `${of.src} → ${of.dst}: ${of.kind}${of.via ? ` via ${of.via}` : ""}, latency ${cycles(of.latency)}, distance ${of.distance}, slack ${cycles(of.slack)}`;
             return (
               <g key={`${path}${of.distance}`} class={kinds.filter(Boolean).join(" ")} data-src={of.src} data-dst={of.dst} data-distance={of.distance}>
@@ -214,7 +215,7 @@ export const Graph = ({ loop }: { loop: Loop }) => {
                 onMouseEnter={() => (hovered.value = name)}
                 onMouseLeave={() => (hovered.value = "")}
               >
-                <rect class={`tint${(op?.stage ?? 0) % 6}`} width={node.width} height={HEIGHT} rx="5" />
+                <rect class={tintOf(loop, op?.stage)} width={node.width} height={HEIGHT} rx="5" />
                 <text x={node.width / 2} y="13">
                   {short}
                 </text>

@@ -7,7 +7,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import type { Bar } from "./geometry";
 import type { Knob, Live, Loop, Violation } from "./report";
-import { fit, ghost, loop, report, said, select, trips, usualTrips, which } from "./state";
+import { fit, ghost, loop, report, said, select, selected, trips, usualTrips, which } from "./state";
 
 export interface Change {
   settings: Record<string, number | string>;
@@ -116,6 +116,7 @@ export const apply = (edit: (now: Change) => Change): void => {
 };
 
 export const undo = (): void => {
+  if (ghost.value) return putBack();
   const at = desk.value;
   const before = at?.past.at(-1);
   if (at && before)
@@ -182,6 +183,20 @@ export const tryMove = (op: string, by: number): void => {
   ghost.value = { op, by };
   moved.value = null;
   void check(op, start + by);
+};
+
+/** Moves the selected operation on by so many cycles, from where it was moved to already. */
+export const nudge = (by: number): void => {
+  const op = selected.value;
+  if (op) tryMove(op, (ghost.value?.op === op ? ghost.value.by : 0) + by);
+};
+
+/** Alt and an arrow move what is selected, wherever in the page the keyboard is. */
+export const nudged = (event: KeyboardEvent): void => {
+  const arrow = /^Arrow(Left|Right)$/.test(event.key);
+  if (!arrow || !event.altKey || !desk.value || !alive.value || !selected.value) return;
+  event.preventDefault();
+  nudge((event.key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1));
 };
 
 export const dragging = {

@@ -13,7 +13,8 @@ import { Program } from "./program";
 import type { Document } from "./report";
 import { Source } from "./source";
 import { hovered, loop, report, said, show, theme, which } from "./state";
-import { begin, desk, dragging } from "./live";
+import { begin, desk, dragging, nudged } from "./live";
+import { Text } from "./text";
 import { WhatIf } from "./whatif";
 import { Headline, Made, Refused, Warnings, Why } from "./verdict";
 
@@ -66,7 +67,9 @@ const App = () => {
           <section aria-labelledby="failed">
             <h2 id="failed">No schedule</h2>
             {(of.errors ?? []).map((text) => (
-              <p key={text}>{text}</p>
+              <p key={text}>
+                <Text text={text} />
+              </p>
             ))}
             <Refused loop={of} />
             <Warnings loop={of} />
@@ -79,26 +82,26 @@ const App = () => {
     <>
       <Top />
       <main>
-        <Headline loop={of} />
         <Prediction loop={of} />
+        <Headline loop={of} />
         <Gantt loop={of} dragging={desk.value ? dragging : undefined} />
         <div class="views">
           <div>
             <WhatIf />
             <Details loop={of} />
             <Graph loop={of} />
-            <Why loop={of} />
             <Program loop={of} />
           </div>
           <div>
-            <Cycles loop={of} />
-            <Operations loop={of} />
+            <Why loop={of} />
+            <Memory loop={of} />
           </div>
           <div>
-            <Memory loop={of} />
             {source?.text ? <Source loop={of} file={source.file} text={source.text} /> : null}
           </div>
         </div>
+        <Cycles loop={of} />
+        <Operations loop={of} />
         <Card loop={of} />
       </main>
       <Made loop={of} />
@@ -132,6 +135,7 @@ const start = () => {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hovered.value = "";
   });
+  document.addEventListener("keydown", nudged);
   const root = document.getElementById("app");
   if (root)
     render(

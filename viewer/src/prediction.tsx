@@ -103,11 +103,11 @@ export const Prediction = ({ loop }: { loop: Loop }) => {
       <h2 id="predicted-title">
         Predicted <small>{one.kernel}, the whole kernel</small>
       </h2>
-      <dl class="facts">
-        {facts.map(([name, text]) => (
+      <dl class="headline">
+        {facts.map(([name, text], i) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{text}</dd>
+            <dd class={i ? "" : "big"}>{text}</dd>
           </div>
         ))}
       </dl>

@@ -4,6 +4,9 @@ import { Name, Names } from "./name";
 import type { Loop } from "./report";
 import { number, opOf } from "./state";
 
+/** Rows of a list from which on only those in view are laid out. */
+const LONG = 100;
+
 const later = (distance: number): string => (distance ? `${distance} later` : "");
 
 export const Program = ({ loop }: { loop: Loop }) => {
@@ -21,7 +24,7 @@ export const Program = ({ loop }: { loop: Loop }) => {
       </h2>
       <div class="agents">
         {program.agents.map((agent) => (
-          <div key={agent.name} class="agent">
+          <div key={agent.name} class={agent.ops.length > LONG ? "agent long" : "agent"}>
             <h3>
               {agent.name}{" "}
               <small>

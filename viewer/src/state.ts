@@ -80,6 +80,15 @@ export const show = (index: number): void => {
   fit();
 };
 
+/**
+ * The iteration that an operation belongs to in the first interval of the steady state. Colours tell
+ * iterations apart in every view, so that an operation has one colour in that interval everywhere.
+ */
+export const steadyIteration = (of: Loop, stage: number): number => of.stage_count - 1 - stage;
+export const TINTS = 6;
+export const tintOf = (of: Loop, stage: number | undefined): string =>
+  `tint${Math.max(0, steadyIteration(of, stage ?? 0)) % TINTS}`;
+
 export const number = (value: number): string => value.toLocaleString("en-US");
 /** What the machine's figures are: cycles of its clock, or weights. */
 export const unit = computed(() => loop.value?.unit ?? "cycles");

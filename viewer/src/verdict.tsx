@@ -3,6 +3,7 @@
 import { Names } from "./name";
 import type { Loop, Witness } from "./report";
 import { cycles, number, report, unit } from "./state";
+import { Text } from "./text";
 
 const KINDS = ["resource", "recurrence", "fine", "dependence", "group"] as const;
 
@@ -22,17 +23,68 @@ const proofOf = (loop: Loop): string => {
   return `not proved optimal; no II below ${number(proof.lower_bound)} is possible`;
 };
 
+const REMEDIES = 3;
+
 export const Headline = ({ loop }: { loop: Loop }) => {
   const { fixed, per_iteration } = loop.prediction;
+  return (
+    <section class="verdict-first" aria-label="The answer">
+      <div class="limiter">
+        <p class="label">limited by</p>
+        <p class="big limiting">{limiterOf(loop) || "nothing known"}</p>
+        <Share loop={loop} />
+      </div>
+      <Helps loop={loop} most={REMEDIES} title="What would help" />
+      <Numbers loop={loop} fixed={fixed} per={per_iteration} />
+    </section>
+  );
+};
+
+/** What the limit is made of, the largest first. */
+const Share = ({ loop }: { loop: Loop }) => {
+  const witness = loop.bounds?.witness;
+  if (!witness?.parts.length) return null;
+  const parts = [...witness.parts].sort((a, b) => b.amount - a.amount);
+  const shown = witness.kind === "cycle" ? witness.parts : parts.slice(0, 4);
+  const left = witness.parts.length - shown.length;
+  return (
+    <p class="share">
+      {shown.map((part) => (
+        <span key={part.ops.join()}>
+          <Names ops={part.ops} /> <small>{number(part.amount)}</small>
+        </span>
+      ))}
+      {left > 0 ? <small>and {left} more, below</small> : null}
+    </p>
+  );
+};
+
+const Helps = ({ loop, most, title }: { loop: Loop; most: number; title: string }) =>
+  loop.remedies.length ? (
+    <div class="helps">
+      <p class="label">{title}, easiest first</p>
+      <ol class="remedies">
+        {loop.remedies.slice(0, most).map((remedy) => (
+          <li key={remedy.change}>
+            <Text text={remedy.change} />{" "}
+            <small>
+              then II ≥ {cycles(remedy.mii)}
+              {remedy.next ? ", limited by " : ""}
+              <Text text={remedy.next} />
+            </small>
+          </li>
+        ))}
+      </ol>
+    </div>
+  ) : null;
+
+const Numbers = ({ loop, fixed, per }: { loop: Loop; fixed: number; per: number }) => {
+  const per_iteration = per;
   return (
     <dl class="headline">
       <div>
         <dt>II, {unit.value}</dt>
         <dd class="big">{number(loop.ii)}</dd>
-      </div>
-      <div>
-        <dt>limited by</dt>
-        <dd>{limiterOf(loop) || "nothing known"}</dd>
       </div>
       <div>
         <dt>proof</dt>
@@ -107,17 +159,8 @@ export const Why = ({ loop }: { loop: Loop }) => {
         </div>
       ) : null}
       <Refused loop={loop} />
-      {loop.remedies.length ? (
-        <>
-          <h3>What would help, easiest first</h3>
-          <ol class="remedies">
-            {loop.remedies.map((remedy) => (
-              <li key={remedy.change}>
-                {remedy.change} <small>then II ≥ {cycles(remedy.mii)}{remedy.next ? `, limited by ${remedy.next}` : ""}</small>
-              </li>
-            ))}
-          </ol>
-        </>
+      {loop.remedies.length > REMEDIES ? (
+        <Helps loop={loop} most={loop.remedies.length} title="All that would help" />
       ) : null}
       {loop.ties.length ? <p>No single change lowers it: {loop.ties.join(", ")} ask for it alike.</p> : null}
       <Warnings loop={loop} />
@@ -134,7 +177,7 @@ export const Refused = ({ loop }: { loop: Loop }) =>
           <li key={refusal.ii}>
             II {number(refusal.ii)}
             {refusal.through && refusal.through !== refusal.ii ? ` to ${number(refusal.through)}` : ""}:{" "}
-            {refusal.reason}
+            <Text text={refusal.reason} />
           </li>
         ))}
       </ul>
@@ -147,7 +190,9 @@ export const Warnings = ({ loop }: { loop: Loop }) =>
       <summary>Notes ({loop.warnings.length})</summary>
       <ul>
         {loop.warnings.map((text) => (
-          <li key={text}>{text}</li>
+          <li key={text}>
+            <Text text={text} />
+          </li>
         ))}
       </ul>
     </details>

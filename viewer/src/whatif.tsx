@@ -22,6 +22,7 @@ import {
 import { Name } from "./name";
 import type { Knob, Loop } from "./report";
 import { ghost, loop, number, opOf, selected, unit } from "./state";
+import { Text } from "./text";
 
 const KINDS: Record<string, string> = {
   capacity: "capacity of",
@@ -51,6 +52,31 @@ const valueOf = (now: Change, knob: Knob): number | string => {
   const part = now[partOf(knob)];
   return Object.hasOwn(part, knob.path) ? part[knob.path] : knob.value;
 };
+
+const GROUPS: [string, string[]][] = [
+  ["Units of the machine", ["capacity", "pool"]],
+  ["Memory", ["budget"]],
+  ["Tiles of the kernel", ["tile"]],
+  ["Latencies of the machine", ["latency"]],
+  ["Latencies that operations state", ["stated"]],
+  ["Holds of the machine", ["duration"]],
+];
+
+/** Knobs under a heading for what they change. */
+const Grouped = ({ knobs, now }: { knobs: Knob[]; now: Change }) => (
+  <>
+    {GROUPS.map(([title, kinds]) => {
+      const here = knobs.filter((knob) => kinds.includes(knob.kind));
+      return here.length ? (
+        <fieldset key={title} class="group">
+          <legend>{title}</legend>
+          <Knobs knobs={here} now={now} />
+        </fieldset>
+      ) : null;
+    })}
+    {knobs.length ? null : <p>No number of that name.</p>}
+  </>
+);
 
 const Knobs = ({ knobs, now }: { knobs: Knob[]; now: Change }) => (
   <div class="knobs">
@@ -122,7 +148,7 @@ const Moving = () => {
               <ul>
                 {found.violations.map((each) => (
                   <li key={each.message}>
-                    <b>{each.rule}</b>: {each.message}
+                    <b>{each.rule}</b>: <Text text={each.message} />
                   </li>
                 ))}
               </ul>
@@ -134,6 +160,19 @@ const Moving = () => {
       ) : null}
     </div>
   );
+};
+
+const COMPARED: Record<string, (of: Loop) => number> = {
+  II: (of) => of.ii,
+  bound: (of) => of.bounds?.mii ?? 0,
+  stages: (of) => of.stage_count,
+};
+
+/** Whether a figure became better or worse: less is better, and no schedule is worst. */
+const change = (name: string, first: Loop, now: Loop): string => {
+  if (!first.success || !now.success) return first.success === now.success ? "" : now.success ? "better" : "worse";
+  const of = COMPARED[name] ?? ((loop: Loop) => loop.prediction.per_iteration);
+  return of(now) < of(first) ? "better" : of(now) > of(first) ? "worse" : "";
 };
 
 const compared = (first: Loop, now: Loop): [string, string, string][] => {
@@ -154,10 +193,14 @@ export const WhatIf = () => {
   const at = desk.value;
   const of = loop.value;
   const all = useSignal(false);
+  const sought = useSignal("");
   if (!at || !of) return null;
   const changed = JSON.stringify(at.now) !== '{"settings":{},"tiles":{},"latencies":{},"pins":[]}';
-  const near = at.knobs.filter(
-    (knob) =>
+  const words = sought.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const told = (knob: Knob) =>
+    `${KINDS[knob.kind]} ${knob.label} ${knob.path} ${knob.ops.join(" ")}`.toLowerCase();
+  const near = at.knobs.filter((knob) =>
+    words.length ? words.every((word) => told(knob).includes(word)) :
       all.value ||
       valueOf(at.now, knob) !== knob.value ||
       (selected.value ? knob.ops.includes(selected.value) : ["capacity", "budget", "pool", "tile"].includes(knob.kind)),
@@ -174,7 +217,7 @@ export const WhatIf = () => {
         </p>
       )}
       <div class="tools">
-        <button type="button" disabled={!alive.value || !at.past.length} onClick={undo}>
+        <button type="button" disabled={!ghost.value && (!alive.value || !at.past.length)} onClick={undo}>
           Undo
         </button>
         <button type="button" disabled={!alive.value || !at.future.length} onClick={redo}>
@@ -206,7 +249,7 @@ export const WhatIf = () => {
               <tr key={name} data-row={name}>
                 <th scope="row">{name}</th>
                 <td>{was}</td>
-                <td class={was === is ? "" : "limiting"}>{is}</td>
+                <td class={change(name, at.first, of)}>{is}</td>
               </tr>
             ))}
           </tbody>
@@ -215,7 +258,9 @@ export const WhatIf = () => {
       {problems.value.length ? (
         <div role="alert" class="bad problems">
           {problems.value.map((text) => (
-            <p key={text}>{text}</p>
+            <p key={text}>
+              <Text text={text} />
+            </p>
           ))}
         </div>
       ) : null}
@@ -238,11 +283,22 @@ export const WhatIf = () => {
       <h3>
         Numbers {selected.value && !all.value ? <small>of {selected.value}</small> : null}
       </h3>
-      <label class="all">
-        <input type="checkbox" checked={all.value} onChange={(e) => (all.value = e.currentTarget.checked)} /> show
-        all {at.knobs.length}
-      </label>
-      <Knobs knobs={near} now={at.now} />
+      <div class="tools">
+        <label>
+          Find{" "}
+          <input
+            id="find-number"
+            type="search"
+            value={sought.value}
+            onInput={(e) => (sought.value = e.currentTarget.value)}
+          />
+        </label>
+        <label class="all">
+          <input type="checkbox" checked={all.value} onChange={(e) => (all.value = e.currentTarget.checked)} /> show
+          all {at.knobs.length}
+        </label>
+      </div>
+      <Grouped knobs={near} now={at.now} />
     </section>
   );
 };

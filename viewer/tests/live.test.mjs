@@ -121,8 +121,9 @@ test("an operation dragged too far shows the rule that refuses", async () => {
   const told = await verdict.innerText();
   assert.match(told, /Refused at/);
   assert.match(told, /dependence: .*load_s.*qk/);
-  await page.getByRole("button", { name: "Put back" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
   assert.equal(await verdict.count(), 0);
+  assert.equal(await page.getByRole("button", { name: "Undo" }).isDisabled(), true);
   assert.deepEqual(complaints, []);
   await context.close();
 });
@@ -132,8 +133,7 @@ test("the keyboard moves an operation too, and a pin has the rest solved anew", 
   const [loop] = (await documentOf(page)).loops;
   const op = loop.ops.find((each) => each.name === "load_v");
   await page.locator('.operations [data-op="load_v"]').first().click();
-  await page.locator(".gantt .chart").first().focus();
-  await page.keyboard.press("Alt+Shift+ArrowRight");
+  for (let i = 0; i < 10; i++) await page.keyboard.press("Alt+ArrowRight"); // the table has the focus
   await page.locator(".verdict").waitFor();
   assert.match(await page.locator(".verdict").innerText(), /Legal at/);
   await page.getByRole("button", { name: /^Pin at/ }).click();
@@ -148,6 +148,21 @@ test("the keyboard moves an operation too, and a pin has the rest solved anew", 
   await settled(page);
   assert.equal(await page.locator(".pins").count(), 0);
   assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("numbers stand in groups and are found by name; what became better is not red", async () => {
+  const { page, context } = await open();
+  assert.ok((await page.locator(".whatif legend").allInnerTexts()).includes("Units of the machine"));
+  await page.locator("#find-number").fill("mma lat");
+  const found = await page.locator(".knobs input").evaluateAll((all) => all.map((n) => n.dataset.path));
+  assert.deepEqual(found, ["encodings.mma.latency"]);
+  await page.locator("#find-number").fill("");
+  await turn(page, "encodings.mma.latency", 300);
+  const cell = page.locator('.compared tr[data-row="II"] td').nth(1);
+  assert.equal(await cell.getAttribute("class"), "better");
+  await turn(page, "encodings.mma.latency", 2000);
+  assert.equal(await cell.getAttribute("class"), "worse");
   await context.close();
 });
 

@@ -345,6 +345,37 @@ test("a thousand operations are smooth", async (t) => {
   await context.close();
 });
 
+test("the limiter comes first, and what would help stands above the fold", async () => {
+  for (const width of [390, 1440, 2560]) {
+    const { page, context } = await open("attention_forward", { viewport: { width, height: 900 } });
+    const [loop] = (await documentOf(page)).loops;
+    const limiter = page.locator(".limiter .limiting");
+    for (const op of loop.bounds.witness.parts.flatMap((part) => part.ops))
+      assert.ok((await limiter.innerText()).includes(op));
+    const helps = page.locator(".helps");
+    const box = await helps.boundingBox();
+    assert.ok(box.y + box.height < 900, `${box.y + box.height} at ${width}`);
+    const told = loop.remedies[0].change;
+    assert.equal((await helps.locator("li").first().innerText()).startsWith(told.replaceAll("`", "")), true);
+    assert.equal(await helps.locator("code").count() > 0, told.includes("`"));
+    await context.close();
+  }
+});
+
+test("an operation has one colour in all views", async () => {
+  const { page, context } = await open("attention_forward");
+  const [loop] = (await documentOf(page)).loops;
+  for (const name of ["qk", "pv"]) {
+    const op = loop.ops.find((each) => each.name === name);
+    const tint = `tint${(loop.stage_count - 1 - op.stage) % 6}`;
+    await page.locator(`.graph .node[data-op="${name}"]`).click();
+    assert.equal(await page.locator(`.graph .node.chosen rect`).getAttribute("class"), tint);
+    const cell = page.locator(`.cycles td:has([data-op="${name}"][aria-pressed="true"])`).first();
+    assert.equal(await cell.getAttribute("class"), tint);
+  }
+  await context.close();
+});
+
 test("what was measured stands beside the prediction", async () => {
   const { page, context } = await open("measured");
   assert.equal(await page.locator(".gantt .chart").count(), 2);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike, fspath
 from typing import Any, ClassVar, cast
 
@@ -21,9 +22,18 @@ from stretto.frontends import Source
 from stretto.kinds import checked
 from stretto.loop import Loop, Note, Place
 from stretto.machine import Machine
+from stretto.problem import apply, compile_loop
 from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import SCHEMA, ScheduleAnalysis, counted
+from stretto.resources.table import ConflictError
+from stretto.solution import (
+    SCHEMA,
+    LateTable,
+    Schedule,
+    ScheduleAnalysis,
+    TableRow,
+    counted,
+)
 from stretto.solution.json import parse_schedules, read_schedule
 from stretto.solution.views import analyse
 from stretto.verify import TRUSTED, Violation
@@ -147,7 +157,20 @@ def legal(
         generator=found.generator,
         rule=found.rule,
         warnings=notes,
+        table=LateTable(partial(_table, ready, found.schedule)),
     )
+
+
+def _table(ready: Prepared, schedule: Schedule) -> tuple[TableRow, ...]:
+    """What a schedule populates; nothing where it is trusted and does not fit."""
+    compiled = compile_loop(ready.loop, ready.machine)
+    index = {name: i for i, name in enumerate(compiled.names)}
+    starts = [schedule.starts[name] for name in compiled.names]
+    groups = [[index[name] for name in group] for group in schedule.fused]
+    try:
+        return apply(compiled, schedule.ii, starts, groups).steps()
+    except ConflictError:
+        return ()
 
 
 def found_one(made: ScheduleResult) -> ScheduleResult:

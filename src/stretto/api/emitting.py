@@ -23,10 +23,6 @@ from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import NEVER, Deadline, OverdueError, cut_off
 from stretto.emit import EmitError, Emitted, emit_gluon
-from stretto.emit.gluon import Looped, SharedMemoryError, Worker
-from stretto.emit.gluon.expressions import ALONE
-from stretto.emit.gluon.scratch import with_scratch
-from stretto.emit.gluon.tracing import Tracing
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.generate import SERIAL
 from stretto.generate.problem import RETRIES, TIES
@@ -40,7 +36,7 @@ from stretto.ir.kernels.running import (
 )
 from stretto.ir.passes.published import PublishedLoop
 from stretto.kernel import Kernel, Operation, Value
-from stretto.kernel.configuration import Configuration
+from stretto.kernel.configuration import DEFAULT, Blocks, Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import ONE_CONSUMER
@@ -58,6 +54,10 @@ from stretto.ops.spaces import STAGING
 from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
+from stretto.program.builder import Looped, SharedMemoryError, Worker
+from stretto.program.builder.scratch import with_scratch
+from stretto.program.errors import ALONE
+from stretto.program.traces import Tracing
 from stretto.resources.prepare import Prepared, prepare
 from stretto.solution import counted
 from stretto.solve.scheduling import lifted
@@ -214,6 +214,7 @@ def emit(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    blocks: Blocks | None = None,
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     assemble: Assemble | None = None,
@@ -230,6 +231,9 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
     memory has room for.
+    `blocks` are those that a launch has (``given``), the same in an order in which those that have
+    most to do come first (``longest``, as it is left out), or one for each SM, which goes over
+    several tiles (``persistent``).
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
@@ -246,7 +250,9 @@ def emit(
     """
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
-        emitter = Emitter(kernel, machine, mode=mode, seed=seed, tracing=tracing, deadline=deadline)
+        emitter = Emitter(
+            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing, deadline=deadline
+        )
     made = emitter.candidates(consumers, depth, agents)
     return emitter.told(emitter.chosen(made, assemble))
 
@@ -268,13 +274,14 @@ class Emitter:
         machine: Machine | str | None = None,
         *,
         mode: EmitMode | None = None,
+        blocks: Blocks | None = None,
         seed: int = 0,
         tracing: Tracing | None = None,
         effort: str = "normal",
         deadline: Deadline = NEVER,
     ) -> None:
         self._kernel = kernel
-        self._given = _read(kernel, machine)
+        self._given = _read(kernel, machine, blocks or DEFAULT.blocks)
         self.machine, self.machine_why = self._given.machine, self._given.machine_why
         self.name = self._given.name
         if not self.machine.agents:
@@ -781,6 +788,7 @@ class _Tiles:
     kernel: Kernel
     machine: Machine
     machine_why: str
+    blocks: Blocks = DEFAULT.blocks
     schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
 
     @property
@@ -798,7 +806,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, consumers: int) -> RunnableKernel:
-        file, wanted = self.kernel.location.file, Configuration(consumers)
+        file, wanted = self.kernel.location.file, Configuration(consumers, self.blocks)
         (ready,) = runnable_kernels(file, (self.kernel,), self.machine, wanted)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
@@ -838,15 +846,17 @@ class _Lowered:
 _Given = _Tiles | _Lowered
 
 
-def _read(kernel: str | PathLike[str] | Kernel, machine: Machine | str | None) -> _Given:
+def _read(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, blocks: Blocks
+) -> _Given:
     if isinstance(kernel, Kernel):
-        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine))
+        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine), blocks)
     file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
     if is_kernel(file, text):
         found = kernels_of(file, text)
         if len(found) != 1:
             raise _several(file, len(found))
-        return _Tiles(found[0], *machine_of(file, found[0], machine))
+        return _Tiles(found[0], *machine_of(file, found[0], machine), blocks)
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)

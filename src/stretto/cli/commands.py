@@ -58,6 +58,8 @@ class Reply:
     """Whether the user stopped it, so that a result is not the best that was to be had."""
     text: str = ""
     """What was read, for views that show it."""
+    others: Mapping[str, Callable[[], str]] = field(default_factory=dict[str, Callable[[], str]])
+    """How it is told in other formats, by their names."""
 
 
 def _each_loop(
@@ -547,6 +549,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "import": import_kernel,
     "emit": emit,
     "predict": elsewhere("predict"),
+    "check": elsewhere("check"),
     "convert": elsewhere("convert"),
     "batch": elsewhere("batch"),
     "bench": elsewhere("bench"),

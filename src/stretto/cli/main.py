@@ -103,6 +103,8 @@ def _render(reply: Reply, format: str, target: str) -> str | bytes:
     if format == "text":
         lines = _shown(reply) if target == STANDARD and on_terminal() else reply.lines()
         return "".join(line + "\n" for line in lines)
+    if format in reply.others:
+        return reply.others[format]()
     from stretto.report.formats import rendered
 
     document = reply.document()

@@ -419,11 +419,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Says how fast a kernel will be on a grid, what it is bound by, and what would be faster.",
         f"kernels --grids --argument target {_EMITTED} {_PREDICTED}",
     ),
+    "check": (
+        "Runs a Gluon kernel without a GPU and finds races, deadlocks and stale slots in it.",
+        "checked --against gpu seeds programs stop-limit checked-strict --json --output --verbose",
+    ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
-FORMS = {"schedule": ("csv", "html", "trace", "svg"), "predict": ("html",)}
+FORMS = {"schedule": ("csv", "html", "trace", "svg"), "predict": ("html",), "check": ("sarif",)}
 """How a command can answer besides text and JSON."""
 
 _NAMES = {
@@ -449,6 +453,12 @@ _NAMES = {
     "several": ("--consumers",),
     "config-limit": ("--time-limit",),
     "whole": ("input",),
+    "checked": ("checked",),
+    "gpu": ("--target",),
+    "seeds": ("--seeds",),
+    "programs": ("--programs",),
+    "stop-limit": ("--time-limit",),
+    "checked-strict": ("--strict",),
     "split": ("--consumers",),
 }
 
@@ -637,6 +647,25 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "TRACE.json",
         "compare with what a kernel of `emit --trace` measured of its waits on a GPU",
     ),
+    "checked": _takes(given, "FILE.py[:KERNEL]", "a file of Gluon kernels, or one kernel of it"),
+    "--against": _takes(
+        given,
+        "REFERENCE.py",
+        "compare results with what this file's function of the kernel's name does to NumPy arrays",
+    ),
+    "gpu": {
+        "choices": ("hopper", "blackwell"),
+        "default": "hopper",
+        "help": "the GPU that the file's own host code sees (default: hopper)",
+    },
+    "seeds": _takes(
+        positive, "N", "orders of copies and partitions that are run (default: 4)", default=4
+    ),
+    "programs": _takes(
+        natural, "N", "programs of each grid that are run; 0: all (default: 4)", default=4
+    ),
+    "stop-limit": _takes(amount, "S", "end after S seconds, with what was found (exit code 3)"),
+    "checked-strict": _flag("fail for notes too: proxy fences that hardware may do without"),
     "--calibrate": _takes(
         given, "RESULTS", "write a machine from what benchmarks/gpu/micro.py measured on a GPU"
     ),

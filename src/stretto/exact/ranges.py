@@ -23,7 +23,7 @@ keeps, once its recurrences (strong components of the dependences) are moved by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from ortools.sat.python import cp_model
@@ -88,7 +88,8 @@ class _Range:
         """
         holds = {h.op for _, held in self.held for h in held}
         leads: list[tuple[int, int]] = []
-        for members, rows in _parts(self.case):
+        every = [(src, dst, d.latency, d.distance) for src, dst, d in self.case.edges]
+        for members, rows in parts_of(self.case.size, every):
             lead = next((i for i in members if i in holds), None)
             if lead is None:
                 continue
@@ -151,18 +152,19 @@ class _Range:
             when(self.cp.add((k + 1) * self.ii - ahead >= y.duration), way)
 
 
-def _parts(case: Case) -> Iterator[tuple[list[int], list[Row]]]:
+def parts_of(size: int, rows: Iterable[Row]) -> list[tuple[list[int], list[Row]]]:
     """Recurrences, with the dependences inside of each; whatever is in none is one of its own."""
-    succs: list[list[int]] = [[] for _ in range(case.size)]
-    for src, dst, _ in case.edges:
+    rows = list(rows)
+    succs: list[list[int]] = [[] for _ in range(size)]
+    for src, dst, _, _ in rows:
         succs[src].append(dst)
     parts = list(strong_components(succs))
     home = {i: k for k, members in enumerate(parts) for i in members}
-    rows: list[list[Row]] = [[] for _ in parts]
-    for src, dst, d in case.edges:
-        if src != dst and home[src] == home[dst]:
-            rows[home[src]].append((src, dst, d.latency, d.distance))
-    yield from zip(parts, rows, strict=True)
+    inside: list[list[Row]] = [[] for _ in parts]
+    for row in rows:
+        if row[0] != row[1] and home[row[0]] == home[row[1]]:
+            inside[home[row[0]]].append(row)
+    return list(zip(parts, inside, strict=True))
 
 
 def _excluding(limit: int, x: Hold, y: Hold) -> bool:

@@ -19,6 +19,7 @@ from stretto.exact import II, Event, Limits, Progress
 from stretto.exact.case import Case, Solution
 from stretto.exact.conflict import find_conflict, still_refuted
 from stretto.exact.goal import SHARE, Goal, Parts
+from stretto.exact.instants import ask
 from stretto.exact.model import Model
 from stretto.exact.objectives import GOALS
 from stretto.exact.ranges import exclusive, first_possible
@@ -211,9 +212,14 @@ class _Search:
         self.progress(Event(II, ii, self.lower, best))
         if self._refuted_again(ii):
             return False
+        by_instants = ask(self.case, ii, self.clock, SHARE)
+        if by_instants.refuted:
+            self._refute(ii, "refuted by recurrences and holds, start by start")
+            return False
         model = Model(self.case, ii, contracted=self.case.contractible)
-        if self.likely is not None and self.likely.ii == ii:
-            model.hint(self.likely)
+        likely = by_instants.hint or self.likely
+        if likely is not None and likely.ii == ii:
+            model.hint(likely)
         outcome = solve(model, self.clock, SHARE)
         if outcome.solution is not None:
             self.best = outcome.solution

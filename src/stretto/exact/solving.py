@@ -138,9 +138,17 @@ def _unknotted(model: Model, clock: Clock, share: float) -> Outcome:
 
 
 def run(
-    model: cp_model.CpModel, clock: Clock, share: float = 1.0, watcher: _Watcher | None = None
+    model: cp_model.CpModel,
+    clock: Clock,
+    share: float = 1.0,
+    watcher: _Watcher | None = None,
+    *,
+    linear: bool = False,
 ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
-    """One run of the solver; the work it took is gone from the clock."""
+    """One run of the solver; the work it took is gone from the clock.
+
+    `linear` has its linear relaxation look at every row.
+    """
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.num_workers = clock.limits.workers
@@ -149,6 +157,8 @@ def run(
     parameters.max_deterministic_time = clock.left * share
     parameters.cp_model_probing_level = 0  # costs more than it finds on these models
     parameters.catch_sigint_signal = False
+    if linear:
+        parameters.linearization_level = 2
     if clock.seconds_left is not None:
         parameters.max_time_in_seconds = clock.seconds_left * share
     try:

@@ -11,7 +11,6 @@ alone, and asks nobody what language the kernel came from.
 from stretto.kernel.building import Builder
 from stretto.kernel.checking import check_kernel
 from stretto.kernel.errors import KernelError
-from stretto.kernel.operations import OPERATIONS
 from stretto.kernel.tree import (
     Attribute,
     Kernel,
@@ -22,6 +21,7 @@ from stretto.kernel.tree import (
     Value,
 )
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
+from stretto.ops.operations import OPERATIONS
 
 __all__ = [
     "OPERATIONS",

@@ -195,10 +195,22 @@ def section_of(
     if bytes is None:
         return None
     bytes = out.op("arith.maxsi", (bytes, one), NUMBER)
-    room = out.constant(cache // _HALF, NUMBER)
+    room, rows = out.constant(cache // _HALF, NUMBER), others(out, order, counts)
     section = out.op("arith.divsi", (room, bytes), NUMBER)
     section = out.op("arith.maxsi", (section, one if least is None else least), NUMBER)
-    return out.op("arith.minsi", (section, others(out, order, counts)), NUMBER, "section")
+    section = out.op("arith.minsi", (section, rows), NUMBER, "section")
+    return _alike(out, rows, section)
+
+
+def _alike(out: Builder, rows: Value, section: Value) -> Value:
+    """Sections of one length, where the last would be less than three quarters of the others."""
+    many = out.op("arith.ceildivsi", (rows, section), NUMBER)
+    even = out.op("arith.ceildivsi", (rows, many), NUMBER)
+    whole = out.op("arith.muli", (many, section), NUMBER)
+    missing = out.op("arith.subi", (whole, rows), NUMBER)
+    four = out.op("arith.muli", (missing, out.constant(4, NUMBER)), NUMBER)
+    short = out.op("arith.cmpi", (four, section), Scalar("i1"), predicate="sgt")
+    return out.op("arith.select", (short, even, section), NUMBER, "section")
 
 
 def _loaded(loop: Operation) -> int:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from stretto.kernel.errors import KernelError
-from stretto.kernel.operations import OPERATIONS
 from stretto.kernel.tree import Kernel, Operation, Region
 from stretto.kernel.types import (
     Pointer,
@@ -24,10 +23,11 @@ from stretto.kernel.types import (
     like,
     shape_of,
 )
+from stretto.ops.operations import OPERATIONS
+from stretto.ops.predicates import PREDICATES
+from stretto.ops.rows import NONE
 
 _FALSE = Scalar("i1")
-_COMPARED = ("arith.cmpi", "arith.cmpf")
-_INTEGER = "an integer"
 _TERMINATORS = ("scf.yield", "scf.condition", "tile.return", "tile.yield")
 
 
@@ -37,9 +37,11 @@ def check_kernel(kernel: Kernel) -> None:
     for operation in kernel.walk():
         _signature(operation)
     for operation in kernel.walk():
-        rule = _RULES.get(operation.name)
-        if rule is not None:
-            rule(operation)
+        row = OPERATIONS[operation.name]
+        if row.elementwise:
+            _elementwise(operation)
+        elif row.types != NONE:
+            RULES[row.types](operation)
 
 
 def _region(region: Region, ends: str) -> None:
@@ -101,62 +103,55 @@ def _numbers(type: Type) -> bool:
 # Rules --------------------------------------------------------------------------------------
 
 
+_FLOATS = "fg"
+_INTEGERS = "ij"
+_LETTERS = "fgijpxy"
+_SPOKEN = {"f": "floats", "g": "floats", "i": "integers", "j": "integers", "p": "addresses"}
+
+
+def _fits(letter: str, element: Scalar | Pointer) -> bool:
+    """Whether a letter of a row's types may be an element."""
+    if letter in _FLOATS or letter in _INTEGERS:
+        return isinstance(element, Scalar) and element.is_integer == (letter in _INTEGERS)
+    return letter != "p" or isinstance(element, Pointer)
+
+
 def _elementwise(operation: Operation) -> None:
-    types = {value.type for value in (*operation.operands, *operation.results)}
-    _want(operation, len(types) == 1, "they are to be of one type")
-    wanted = not (operation.name.endswith("f") or operation.name.startswith("math."))
-    wanted = wanted or operation.name == "math.absi"
-    _want(
-        operation,
-        _is(operation.result.type, wanted),
-        f"it takes {_INTEGER if wanted else 'floats'}",
-    )
+    """Types as its row says: of one shape, of one type where the letter is one."""
+    row = OPERATIONS[operation.name]
+    pattern, _, relation = row.types.partition(" ; ")
+    taken, _, made = pattern.partition(" -> ")
+    letters = (*taken.split(), made)
+    types = [value.type for value in (*operation.operands, *operation.results)]
+    shape = shape_of(types[-1])
+    known: dict[str, Scalar | Pointer] = {}
+    for letter, type in zip(letters, types, strict=True):
+        element = element_of(type)
+        if element is None:
+            raise _refuse(operation)
+        if letter == "c":
+            _want(operation, type in (_FALSE, like(types[-1], _FALSE)), "the condition is i1")
+            continue
+        _want(operation, shape_of(type) == shape, "they are to be of one shape")
+        if letter not in _LETTERS:
+            _want(operation, str(element) == letter, f"it wants {letter}")
+            continue
+        _want(operation, _fits(letter, element), f"it takes {_SPOKEN.get(letter, 'numbers')}")
+        _want(operation, known.setdefault(letter, element) == element, "they are to be of one type")
+    if relation:
+        told = "of one width" if relation == "bits" else f"the result is to be {relation}"
+        _want(operation, _related(relation, known[letters[0]], known[made]), told)
+    predicates = PREDICATES.get(operation.name)
+    if predicates is not None and operation.text("predicate") not in predicates:
+        raise _wrong(operation, f"has no predicate `{operation.text('predicate')}`")
 
 
-def _compare(operation: Operation) -> None:
-    a, b = (value.type for value in operation.operands)
-    _want(operation, a == b and _is(a, operation.name == "arith.cmpi"), "both sides of one type")
-    _want(operation, operation.result.type == like(a, _FALSE))
-
-
-def _select(operation: Operation) -> None:
-    condition, a, b = (value.type for value in operation.operands)
-    _want(operation, a == b == operation.result.type, "both sides of one type")
-    _want(operation, condition in (_FALSE, like(a, _FALSE)), "the condition is i1")
-
-
-_CASTS: dict[str, tuple[bool | None, bool | None]] = {
-    "arith.extf": (False, False),
-    "arith.truncf": (False, False),
-    "arith.extsi": (True, True),
-    "arith.extui": (True, True),
-    "arith.trunci": (True, True),
-    "arith.sitofp": (True, False),
-    "arith.uitofp": (True, False),
-    "arith.fptosi": (False, True),
-    "arith.fptoui": (False, True),
-    "arith.index_cast": (True, True),
-}
-
-
-def _cast(operation: Operation) -> None:
-    (source,), target = (v.type for v in operation.operands), operation.result.type
-    before, after = _CASTS[operation.name]
-    _want(operation, shape_of(source) == shape_of(target), "of one shape")
-    _want(operation, _is(source, bool(before)) and _is(target, bool(after)))
-    a, b = element_of(source), element_of(target)
-    if isinstance(a, Scalar) and isinstance(b, Scalar) and before == after:
-        wider = {"ext": a.bits <= b.bits, "tru": a.bits >= b.bits}
-        _want(operation, wider.get(operation.name.removeprefix("arith.")[:3], True))
-
-
-def _bitcast(operation: Operation) -> None:
-    (source,), target = (v.type for v in operation.operands), operation.result.type
-    a, b = element_of(source), element_of(target)
-    _want(operation, a is not None and b is not None and shape_of(source) == shape_of(target))
-    if a is not None and b is not None:
-        pointers = isinstance(a, Pointer) == isinstance(b, Pointer)
-        _want(operation, pointers and a.bits == b.bits, "of one width")
+def _related(relation: str, before: Scalar | Pointer, after: Scalar | Pointer) -> bool:
+    """Whether the element of the result is to that of the operand as a row says."""
+    if relation == "bits":
+        same = isinstance(before, Pointer) == isinstance(after, Pointer)
+        return same and before.bits == after.bits
+    return before.bits < after.bits if relation == "wider" else before.bits > after.bits
 
 
 def _constant(operation: Operation) -> None:
@@ -445,51 +440,33 @@ def _token(operation: Operation) -> None:
     )
 
 
-_RULES: dict[str, Callable[[Operation], None]] = {
-    **{
-        name: _elementwise
-        for name, row in OPERATIONS.items()
-        if name.startswith(("arith.", "math."))
-        and name not in (*_COMPARED, *_CASTS, "arith.select", "arith.bitcast", "arith.constant")
-        and row.regions == 0
-    },
-    **dict.fromkeys(_COMPARED, _compare),
-    **dict.fromkeys(_CASTS, _cast),
-    "arith.select": _select,
-    "arith.bitcast": _bitcast,
-    "arith.constant": _constant,
-    "tile.block_index": _grid,
-    "tile.block_count": _grid,
-    "tile.tile_count": _grid,
-    "tile.splat": _splat,
-    "tile.range": _range,
-    "tile.broadcast": _broadcast,
-    "tile.expand_dims": _expand,
-    "tile.reshape": _reshape,
-    "tile.transpose": _transpose,
-    "tile.join": _join,
-    "tile.split": _split,
-    "tile.cat": _cat,
-    "tile.offset": _offset,
-    "tile.load": _load,
-    "tile.store": _store,
-    "tile.atomic_rmw": _atomic,
-    "tile.atomic_cas": _atomic,
-    "tile.view": _view,
-    "tile.view_load": _through,
-    "tile.view_store": _through,
-    "tile.view_reduce": _through,
-    "tile.view_gather": _rows,
-    "tile.view_scatter": _rows,
-    "tile.gather": _gather,
-    "tile.dot": _dot,
-    "tile.reduce": _reduce,
-    "tile.scan": _reduce,
-    "tile.assume": _condition,
-    "tile.assert": _condition,
-    "tile.hint": _hint,
-    "tile.token": _token,
-    "scf.for": _for,
-    "scf.if": _if,
-    "scf.while": _while,
+RULES: dict[str, Callable[[Operation], None]] = {
+    "atomic": _atomic,
+    "broadcast": _broadcast,
+    "cat": _cat,
+    "condition": _condition,
+    "constant": _constant,
+    "dot": _dot,
+    "expand_dims": _expand,
+    "for": _for,
+    "gather": _gather,
+    "grid": _grid,
+    "hint": _hint,
+    "if": _if,
+    "join": _join,
+    "load": _load,
+    "offset": _offset,
+    "range": _range,
+    "reduce": _reduce,
+    "reshape": _reshape,
+    "rows": _rows,
+    "splat": _splat,
+    "split": _split,
+    "store": _store,
+    "through": _through,
+    "token": _token,
+    "transpose": _transpose,
+    "view": _view,
+    "while": _while,
 }
+"""What rows name that are not computed element by element."""

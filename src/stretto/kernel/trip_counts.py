@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stretto.kernel.operations import SAME_NUMBER
 from stretto.kernel.tree import Kernel, Operation, Region, Value
 from stretto.kernel.types import Scalar
+from stretto.ops.operations import SAME_NUMBER
 
 _LOOPS = ("scf.for", "scf.while")
 _QUOTIENTS = ("arith.divsi", "arith.ceildivsi", "arith.floordivsi", "arith.divui")

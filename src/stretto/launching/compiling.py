@@ -63,10 +63,12 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         signature["num_warps"] = "constexpr"
         names: list[str] = function.arg_names
         fixed = {(names.index("num_warps"),): emitted.warps}
+        tiles = emitted.program.tiles
+        counted = () if tiles is None else tiles.arguments
         even = {
             (names.index(name),): [["tt.divisibility", 16]]
             for name, type in signature.items()
-            if type.startswith(("i", "*"))
+            if type.startswith(("i", "*")) and name not in counted
         }
         source = runtime.GluonASTSource(function, signature, fixed, even)
         options: dict[str, int] = {"num_warps": emitted.warps}

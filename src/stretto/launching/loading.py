@@ -99,6 +99,10 @@ def _dtype(dtype: Any) -> Dtype:
     return Dtype(name, size, bool(getattr(dtype, "is_floating_point", "float" in name)))
 
 
+Work = Callable[[tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+"""Of a grid that a launch asks for: the blocks that run, and the tiles along each axis."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The parts of an emitted module."""
@@ -111,6 +115,8 @@ class Loaded:
     options: Mapping[str, int]
     written: frozenset[str]
     """The parameters that the kernel writes through."""
+    work: Work | None = None
+    """Of a kernel whose blocks go over several tiles."""
 
     def bind(self, given: Mapping[str, Any]) -> Bound:
         """A launch on the user's arguments, by their names."""
@@ -147,21 +153,29 @@ class Bound:
 
     def check(self) -> None:
         """Compile and load it; whatever Triton raises where it cannot be."""
-        compiled = self.loaded.kernel.warmup(*self.taken, grid=(1,), **self.loaded.options)
+        _, tiles = self._work((1, 1, 1))
+        taken = (*self.taken, *tiles)
+        compiled = self.loaded.kernel.warmup(*taken, grid=(1,), **self.loaded.options)
         compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
         self.compiled = compiled
 
     def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
         """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""
+        blocks, tiles = self._work(grid)
+        taken = (*self.taken, *tiles)
         if self.compiled is None:
             kernel, options = self.loaded.kernel, self.loaded.options
             if stream is None:
-                self.compiled = kernel[grid](*self.taken, **options)
+                self.compiled = kernel[blocks](*taken, **options)
                 return self.compiled
-            self.compiled = kernel.warmup(*self.taken, grid=grid, **options)
-        run, warps = self.compiled[(*grid, 1, 1)[:3]], self.loaded.options["num_warps"]
-        run(*self.taken, warps) if stream is None else run(*self.taken, warps, stream=stream)
+            self.compiled = kernel.warmup(*taken, grid=blocks, **options)
+        run, warps = self.compiled[(*blocks, 1, 1)[:3]], self.loaded.options["num_warps"]
+        run(*taken, warps) if stream is None else run(*taken, warps, stream=stream)
         return self.compiled
+
+    def _work(self, grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The blocks that run, and what the kernel is told of its tiles."""
+        return (grid, ()) if self.loaded.work is None else self.loaded.work(grid)
 
 
 def load(entry: Entry, key: str) -> Loaded:
@@ -176,4 +190,5 @@ def load(entry: Entry, key: str) -> Loaded:
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
     writes = frozenset[str](entry.document["writes"])
-    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes)
+    work = getattr(module, "work", None)
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, work)

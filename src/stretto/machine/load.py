@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
 from time import time_ns
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from stretto.document import Cursor, each, one_of, parse_toml
 from stretto.errors import MachineError, nearest
@@ -45,6 +45,7 @@ from stretto.machine.machine import (
     UseCost,
 )
 from stretto.ops.opcodes import ISSUERS
+from stretto.ops.operations import OF_COST
 from stretto.ops.spaces import SPACES
 
 T = TypeVar("T")
@@ -376,9 +377,10 @@ class _Known:
 
     def encoding(self, name: str, row: Cursor) -> Encoding:
         return row.record(
-            partial(Encoding, name),
-            "opcodes uses latency",
+            partial(_encoding, name),
+            "uses latency" if row.has("classes") else "opcodes uses latency",
             needs=each(_need),
+            classes=each(one_of(*OF_COST)),
             opcodes=each(Cursor.text),
             uses=each(self.use),
             latency=_cost,
@@ -430,6 +432,14 @@ class _Known:
         )
         row.done()
         return use
+
+
+def _encoding(
+    name: str, *, classes: tuple[str, ...] = (), opcodes: tuple[str, ...] = (), **said: Any
+) -> Encoding:
+    """An encoding of opcodes, and of all that cost as much as others of a class."""
+    known = [opcode for one in classes for opcode in OF_COST[one]]
+    return Encoding(name, (*known, *opcodes), **said)
 
 
 def _need(row: Cursor) -> Need:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from stretto.ops.operations import OPERATIONS, REDUCTIONS
+from stretto.ops.rows import NONE, Row
 from stretto.ops.spaces import Space
 
 Issuer = Literal["tma", "mma", "simt"]
@@ -49,6 +51,8 @@ class Opcode(NamedTuple):
     """Whether it waits for its first operand, made by hardware on its own: the same registers."""
     computes: str = ""
     """Its function on real values, by its name in `simulate/real.py`; none if empty."""
+    value: str = ""
+    """The method of `simulate/kernels/evaluating.py` that carries it out; none if empty."""
 
     @property
     def view(self) -> bool:
@@ -71,30 +75,38 @@ _BUFFER_VIEW = Opcode("simt", memory=False, renames_buffers=True)
 _REGISTER_VIEW = Opcode("simt", memory=False, renames_registers=True)
 _VIEW = Opcode("simt", memory=False, renames_buffers=True, renames_registers=True)
 
-OPCODES: dict[str, Opcode] = {
+
+def _is_plain(row: Row) -> bool:
+    """Whether what is computed may be computed on floating point, rounded to nearest."""
+    letters = row.types.partition(";")[0].split()
+    floating = set(letters) <= {"f", "g", "->"} or row.numpy in ("add", "subtract", "multiply")
+    return floating and " " not in row.numpy
+
+
+_ROWS: dict[str, Opcode] = {
     # Between global memory and the chip.
     "async.tiled_tma_load": _TMA._replace(destination=2, computes="load"),
     "async.tiled_tma_store": _TMA._replace(computes="same"),
     "async.tma_gather": _TMA._replace(destination=3),
     "async.tma_scatter": _TMA,
-    "async.cp_async": _FAR._replace(destination=2),
+    "async.cp_async": _FAR._replace(destination=2, value="tma_load"),
     "async.gnic_read": _FAR,
     "async.gnic_write": _FAR,
-    "load": _FAR,
-    "store": _FAR,
+    "load": _FAR._replace(value="tma_load"),
+    "store": _FAR._replace(value="tma_store"),
     # Products, and what the tensor core copies.
     "async.wgmma": _PRODUCT,
     "async.tcgen05_mma": _PRODUCT,
     "async.dot": _PRODUCT,
-    "async.wgmma_wait": Opcode("mma", memory=False, awaits=True, computes="same"),
-    "async.tmem_copy": Opcode("mma", destination=1),
+    "async.wgmma_wait": Opcode("mma", memory=False, awaits=True, computes="same", value="wait"),
+    "async.tmem_copy": Opcode("mma", destination=1, value="moved"),
     # Between memories of the chip, by threads. `mma_copy` changes the layout of registers.
-    "async.copy": Opcode("simt", destination=1),
+    "async.copy": Opcode("simt", destination=1, value="moved"),
     "async.mma_copy": _MOVES,
-    "async.smem_read": _SAME._replace(banked=True),
-    "async.smem_write": Opcode("simt", destination=1, computes="same"),
-    "async.tmem_load": _SAME,
-    "async.tmem_store": Opcode("simt", destination=1, computes="same"),
+    "async.smem_read": _SAME._replace(banked=True, value="moved"),
+    "async.smem_write": Opcode("simt", destination=1, computes="same", value="moved"),
+    "async.tmem_load": _SAME._replace(value="moved"),
+    "async.tmem_store": Opcode("simt", destination=1, computes="same", value="moved"),
     # Orders and pipelines.
     "async.mbarrier_arrive": _MOVES,
     "async.mbarrier_wait": _MOVES,
@@ -130,13 +142,13 @@ OPCODES: dict[str, Opcode] = {
     "barrier": _COMPUTES,
     "broadcast": _REGISTER_VIEW._replace(computes="broadcast"),
     "constant": _COMPUTES,
-    "convert_layout": _COMPUTES,
+    "convert_layout": _COMPUTES._replace(value="moved"),
     "expand_dims": _REGISTER_VIEW._replace(computes="reshape"),
     "slice": _VIEW,
     "splat": _REGISTER_VIEW,
     "transpose": _VIEW._replace(computes="transpose"),
     "view": _VIEW,
-    "work_tile_info": _COMPUTES,
+    "work_tile_info": _COMPUTES._replace(value="work_tile"),
     "generic": UNKNOWN,  # the text of one names the opcode that is meant
     # Around loops, and by address.
     "async.pointer_copy": _FAR._replace(destination=2),
@@ -164,105 +176,19 @@ OPCODES: dict[str, Opcode] = {
             "token",
             "scan",
             "combined",
+            "view_size",
         ),
         _COMPUTES,
     ),
     # Arithmetic.
-    **dict.fromkeys(
-        (
-            f"reduce.{name}"
-            for name in (
-                "maximum",
-                "min",
-                "minimum",
-                "umax",
-                "umin",
-                "prod",
-                "and",
-                "or",
-                "xor",
-                "with",
-            )
-        ),
-        _COMPUTES,
-    ),
-    "reduce.max": _COMPUTES._replace(computes="greatest_of_row"),
-    "reduce.sum": _COMPUTES._replace(computes="sum_of_row"),
+    **dict.fromkeys(REDUCTIONS.values(), _COMPUTES._replace(value="reduce")),
+    "reduce.with": _COMPUTES,
+    "reduce.max": _COMPUTES._replace(computes="greatest_of_row", value="reduce"),
+    "reduce.sum": _COMPUTES._replace(computes="sum_of_row", value="reduce"),
     **{
-        f"arith.{name}": _COMPUTES._replace(computes=function)
-        for name, function in {
-            "addf": "add",
-            "addi": "add",
-            "andi": "",
-            "bitcast": "",
-            "ceildivsi": "",
-            "ceildivui": "",
-            "cmpf": "",
-            "cmpi": "",
-            "divf": "",
-            "divsi": "",
-            "divui": "",
-            "extf": "same",
-            "extsi": "",
-            "extui": "",
-            "floordivsi": "",
-            "fptosi": "",
-            "fptoui": "",
-            "index_cast": "",
-            "maximumf": "",
-            "maxnumf": "greatest",
-            "maxsi": "",
-            "maxui": "",
-            "minimumf": "",
-            "minnumf": "least",
-            "minsi": "",
-            "minui": "",
-            "mulf": "multiply",
-            "mulhisi": "",
-            "mulhiui": "",
-            "muli": "multiply",
-            "negf": "",
-            "ori": "",
-            "remf": "",
-            "remsi": "",
-            "remui": "",
-            "select": "",
-            "shli": "",
-            "shrsi": "",
-            "shrui": "",
-            "sitofp": "",
-            "subf": "subtract",
-            "subi": "",
-            "truncf": "same",
-            "trunci": "",
-            "uitofp": "",
-            "xori": "",
-        }.items()
-    },
-    **{
-        f"math.{name}": _COMPUTES._replace(computes=function)
-        for name, function in {
-            "absf": "",
-            "absi": "",
-            "ceil": "",
-            "cos": "",
-            "cosh": "",
-            "erf": "",
-            "exp": "",
-            "exp2": "exp2",
-            "floor": "",
-            "fma": "fma",
-            "log": "",
-            "log2": "",
-            "powf": "",
-            "roundeven": "",
-            "rsqrt": "rsqrt",
-            "sin": "",
-            "sinh": "",
-            "sqrt": "",
-            "tan": "",
-            "tanh": "",
-        }.items()
+        row.name: _COMPUTES._replace(computes="elementwise" if _is_plain(row) else "")
+        for row in OPERATIONS.values()
+        if row.elementwise
     },
     # Triton's, as dependence-graph dumps name them.
     "tt.descriptor_gather": _TMA._replace(lands="smem"),
@@ -303,6 +229,20 @@ OPCODES: dict[str, Opcode] = {
     "test.simt": _COMPUTES,
     "unknown": UNKNOWN,
 }
+
+_LOWERED = {
+    kind.removeprefix("nv_tileas."): row.numpy
+    for row in OPERATIONS.values()
+    if not row.elementwise and row.numpy != NONE
+    for kind in row.mlir.split()
+}
+"""By what operations of a kernel are lowered to: how those are carried out."""
+
+OPCODES: dict[str, Opcode] = {
+    kind: row if row.value or kind not in _LOWERED else row._replace(value=_LOWERED[kind])
+    for kind, row in _ROWS.items()
+}
+"""By name, without the dialect's."""
 
 
 def opcode(kind: str) -> Opcode:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stretto.emit.score import AgentScore, LoopScore
 from stretto.predict.flow import Costing
 from stretto.predict.running import loops_of
+from stretto.predict.score import AgentScore, LoopScore
 
 FULL = 0.95
 """Part of the time from which on a unit counts as always busy."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Kernel, Operation
 from stretto.kernel.types import Buffer, Scalar
 from stretto.predict.instructions import Costs
 from stretto.predict.numbers import Number, Numbers
+from stretto.predict.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.predict.timings import MANY, Timings
 
 WAVES = 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
@@ -33,6 +32,7 @@ from stretto.predict.instructions import (
     Step,
     Work,
 )
+from stretto.predict.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.predict.timings import Timings
 from stretto.resources.prepare import resolve
 

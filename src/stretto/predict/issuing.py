@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stretto.emit.score import Beat, LoopScore
 from stretto.kernel import Operation
 from stretto.kernel.types import Scalar, Tile
 from stretto.predict.memory import Memory
+from stretto.predict.score import Beat, LoopScore
 from stretto.predict.touching import Access
 
 WARP = 32

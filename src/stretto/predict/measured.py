@@ -16,15 +16,16 @@ from itertools import pairwise
 from statistics import median
 
 from stretto.document import Cursor, parse_json, unknown_schema
-from stretto.emit.gluon.tracing import MARKS, RECORD, SCHEMA, STEPS, Mark, size
-from stretto.emit.score import LoopScore
+from stretto.emit.gluon.tracing import SCHEMA
 from stretto.errors import StrettoError
 from stretto.files import read_text
 from stretto.predict.engine import Span
 from stretto.predict.flow import Costing
 from stretto.predict.instructions import Copy, Free, Full, Instruction, Product, Settle, Step
 from stretto.predict.running import Subject, loops_of
+from stretto.predict.score import LoopScore
 from stretto.predict.whole import FIRST, Watched
+from stretto.program.traces import MARKS, RECORD, STEPS, Mark, size
 
 Clocks = Sequence[Sequence[float]]
 """Of each step, the clocks of its marks."""
@@ -112,7 +113,7 @@ def read_trace(file: str) -> Trace:
 
 def beside(trace: Trace, subject: Subject, watched: Watched) -> Measured:
     """A trace of a kernel beside what was predicted of its first block."""
-    agents = [score.agent for score in subject.emitted.score]
+    agents = [score.agent for score in subject.score]
     each = size("marks")
     blocks, rest = divmod(len(trace.clocks), each * len(agents))
     if rest or not blocks:
@@ -241,7 +242,7 @@ class _Rows:
         """Their names, as the machine's file has them."""
         costs = self._costing.timings.costs
         kind, _, ring = mark.thing.partition(" ")
-        warps = next(s.warps for s in self._subject.emitted.score if s.agent == agent)
+        warps = next(s.warps for s in self._subject.score if s.agent == agent)
         least = costs.wait + costs.wait_warp * (warps - 4)
         match kind:
             case "full" | "free" if predicted <= least + NOTICED:
@@ -260,7 +261,7 @@ class _Rows:
                 return ("expect", "copy_issue")
 
     def _copies(self, ring: str) -> tuple[str, ...]:
-        for score in self._subject.emitted.score:
+        for score in self._subject.score:
             for loop in loops_of(score.parts):
                 for beat in loop.kernel if isinstance(loop, LoopScore) else ():
                     if beat.kind == "copy" and beat.thing == ring and beat.operation is not None:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from stretto.emit import Emitted
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.materialize import Program
 from stretto.predict import engine
 from stretto.predict.flow import Costing, Flow
 from stretto.predict.instructions import Instruction
+from stretto.predict.score import AgentScore, Around, Beat, LoopScore, Part, scores_of
 
 TRIPS = 32
 """Trips of a loop that are run; more are told from the last of them."""
@@ -80,6 +81,11 @@ class Subject:
     mode: str = "specialized"
     """How it was emitted: even a specialized kernel may have one agent, where none copies."""
 
+    @cached_property
+    def score(self) -> tuple[AgentScore, ...]:
+        """What its agents do, as far as it takes time."""
+        return scores_of(self.emitted.program)
+
 
 def run(
     subject: Subject, costing: Costing, trips: Callable[[LoopScore | Around], int], resident: int
@@ -105,10 +111,10 @@ def watch(
     rings: dict[str, engine.Ring] = {}
     for number in range(resident):
         prefix = f"{number}:" if resident > 1 else ""
-        for score in subject.emitted.score:
+        for score in subject.score:
             flow = Flow(costing, score, trips, prefix)
             programs[prefix + score.agent] = (score.warps, flow.instructions())
-        for name, count in _readers(subject.emitted.score).items():
+        for name, count in _readers(subject.score).items():
             depth = subject.emitted.turns.get(name, subject.depths.get(name, 1))
             rings[prefix + name] = engine.Ring(depth, count)
     outcome = engine.run(programs, rings, costing.timings.costs, watched=watched)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stretto.emit.score import AgentScore, Around, LoopScore, Part, loops_in
 from stretto.kernel import Operation
 from stretto.machine import Machine
 from stretto.materialize import Program
@@ -25,6 +24,7 @@ from stretto.predict.engine import Outcome
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.issuing import MEETING, START, Issuing, makes_data
 from stretto.predict.memory import Memory
+from stretto.predict.score import AgentScore, Around, LoopScore, Part, loops_in
 from stretto.predict.timeline import WAITING, Block, Crowd, Latency, Timeline
 from stretto.predict.touching import Access
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stretto.emit.score import AgentScore, Around, Beat, LoopScore, Part
 from stretto.kernel import Operation
 from stretto.machine import Machine
 from stretto.materialize import Program
@@ -22,6 +21,7 @@ from stretto.predict.engine import Outcome, between_marks
 from stretto.predict.flow import tensor_cycles
 from stretto.predict.issuing import START, Issuing, makes_data
 from stretto.predict.memory import Memory
+from stretto.predict.score import AgentScore, Around, Beat, LoopScore, Part
 
 Spent = dict[str, float]
 WAITING = "wait for loads"

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from math import ceil
 
-from stretto.emit.score import Around, LoopScore
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
@@ -34,6 +33,7 @@ from stretto.predict.memory import memory_of
 from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
+from stretto.predict.score import Around, LoopScore
 from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timeline import REDUCES
 from stretto.predict.timings import clock_of, timings_of
@@ -148,7 +148,7 @@ class _Whole:
         self._maker: dict[Value, Operation] = {
             result: op for op in subject.kernel.walk() for result in op.results
         }
-        self._loops = loops_of(subject.emitted.score[0].parts)
+        self._loops = loops_of(subject.score[0].parts)
         if assumed is None:
             self._require_trips(given)
         self._runs: dict[Trips, tuple[Outcome, float]] = {}
@@ -158,7 +158,7 @@ class _Whole:
         self._threads = self._loading()
         costs, copies = sources(
             subject.kernel,
-            subject.emitted.score,
+            subject.score,
             lambda loop: products_of(subject.programs[loop].loop, machine),
             self._turns,
             self._timings,
@@ -179,7 +179,7 @@ class _Whole:
             return {}
         listing = read_listing(subject.assembled.listing)
         found: dict[int, float] = {}
-        score = subject.emitted.score
+        score = subject.score
         for loop in self._loops:
             if isinstance(loop, LoopScore):
                 moves = moving(listing, score, loop.number, costs, self._resident)
@@ -200,7 +200,7 @@ class _Whole:
         coded, tiles = self._coded.get(loop), pace(outcome, loop)
         if coded is None:
             return tiles
-        alone = self._resident == 1 and len(self._subject.emitted.score) <= COPIES_AND_ONE
+        alone = self._resident == 1 and len(self._subject.score) <= COPIES_AND_ONE
         return coded if alone else (coded + tiles + self._moving[loop]) / 2
 
     def _require_trips(self, given: Mapping[str, object]) -> None:
@@ -224,8 +224,8 @@ class _Whole:
     def _residents(self) -> int:
         """Blocks that an SM has room for, and the grid has for it."""
         emitted = self._subject.emitted
-        warps = sum(score.warps for score in emitted.score)
-        if len(emitted.score) > 1:
+        warps = sum(score.warps for score in self._subject.score)
+        if len(self._subject.score) > 1:
             warps = -(-warps // 4) * 4
         limits = [self._timings.threads // (warps * WARP), BLOCKS]
         budget = self._machine.budget(STAGING)
@@ -243,17 +243,16 @@ class _Whole:
     @property
     def _registers(self) -> int:
         """Of a thread of a kernel of one agent: the assembler's, or by our count."""
-        emitted = self._subject.emitted
         if self._subject.registers is not None:
             return self._subject.registers
-        if self._memory is None or len(emitted.score) != 1:
+        if self._memory is None or len(self._subject.score) != 1:
             return 0
-        (score,) = emitted.score
+        (score,) = self._subject.score
         return ceil(registers_of(score, self._subject.programs, self._memory))
 
     def _loading(self) -> Threads | None:
         """The kernel as one whose threads load, if it is such, and its machine tells of those."""
-        scores = self._subject.emitted.score
+        scores = self._subject.score
         if len(scores) != 1 or self._memory is None:
             return None
         (score,) = scores
@@ -357,7 +356,7 @@ class _Whole:
         together = min(self._resident, TOGETHER)
         outcome, programs = watch(self._subject, self._costing, often, together)
         steps: dict[str, int] = {}
-        for score in self._subject.emitted.score:
+        for score in self._subject.score:
             for loop in loops_of(score.parts):
                 if isinstance(loop, LoopScore) and loop.number == FIRST:
                     steps[score.agent] = by_number[FIRST] + loop.ahead - loop.first
@@ -476,7 +475,7 @@ class _Whole:
             for agent, loops in outcome.parts.items()
             if step and loop.number in loops
         }
-        units = units_of(loop.number, self._subject.emitted.score, self._costing)
+        units = units_of(loop.number, self._subject.score, self._costing)
         agent, kinds = kinds_of(spent)
         return LoopTime(
             program.loop.name, program.ii, program.stage_count, cycles, trips, units, spent,

@@ -13,9 +13,10 @@ round) has expressions of its own, so that nobody has to read text. Nothing here
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal as OneOf
 
 from stretto.kernel import Attribute, Operation
-from stretto.kernel.types import Scalar, Tile, Type
+from stretto.kernel.types import Scalar, Tile, Type, element_of
 from stretto.program.layouts import Layout
 
 INDEX = Scalar("i32")
@@ -173,14 +174,28 @@ class Trips:
     step: Expression
 
 
+Sign = OneOf["+", "-", "*", "//", "%", "^", "<", ">="]
+"""Of arithmetic."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Integer arithmetic of the pipeline itself; `//` of numbers that are not negative."""
+    """Arithmetic of the pipeline itself, of integers as a rule; `//` of what is not negative."""
 
-    sign: str
-    """One of + - * // % ^ <."""
+    sign: Sign
     left: Expression
     right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the host has: a parameter of the kernel, or a size or stride of one."""
+
+    parameter: str
+    part: OneOf["", "shape", "strides"] = ""
+    axis: int = 0
+    pointer: bool = False
+    """Of a stride: whether its array was handed over as an address, not as a descriptor."""
 
 
 Expression = (
@@ -202,6 +217,7 @@ Expression = (
     | Counter
     | Trips
     | Arithmetic
+    | Given
 )
 
 
@@ -222,6 +238,9 @@ class InShape:
     shape: tuple[int, ...]
 
 
+SlotView = Transposed | InShape
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A tile in shared or tensor memory, as it is seen."""
@@ -230,7 +249,7 @@ class Slot:
     """What was declared."""
     index: str | None = None
     """The variable that says which of a ring's; None: there is one."""
-    views: tuple[Transposed | InShape, ...] = ()
+    views: tuple[SlotView, ...] = ()
     """The first is made of the tile itself, each further one of the one before."""
 
 
@@ -247,6 +266,14 @@ class Barrier:
 def number(value: int) -> Literal:
     """A number that the pipeline counts with."""
     return Literal(value)
+
+
+def is_true(expression: Expression) -> bool:
+    """Whether an expression is the literal `True`, whoever looks at it."""
+    if not isinstance(expression, Literal):
+        return False
+    truth = isinstance(expression.value, bool) or element_of(expression.type) == Scalar("i1")
+    return truth and bool(expression.value)
 
 
 def is_number(expression: Expression, value: int) -> bool:

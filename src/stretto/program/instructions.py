@@ -77,6 +77,11 @@ class _Instruction:
     reason: str = ""
     """Why it is there, where only a compiler asks for it."""
 
+    @property
+    def silent(self) -> bool:
+        """Whether it stands for what an earlier one did, and no line of source does."""
+        return False
+
 
 # Names -------------------------------------------------------------------------------------------
 
@@ -269,6 +274,11 @@ class Settle(_Instruction):
     names: tuple[Kept, ...]
     """Targets of the products that are done, and registers of their left factors."""
 
+    @property
+    def silent(self) -> bool:
+        """Whether an earlier one has waited for all that is asked for."""
+        return not self.names
+
 
 @dataclass(frozen=True, slots=True)
 class ProductInit(_Instruction):
@@ -409,6 +419,8 @@ class Pipelined(_Instruction):
     lower: Value
     upper: Value
     step: Value
+    known: int | None
+    """How often it goes round, where that is a number."""
     first: int
     """The steady part runs `first` .. trips + `ahead` - 1."""
     ahead: int

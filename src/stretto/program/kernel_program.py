@@ -10,15 +10,17 @@ KernelProgram ── memory        k_tile × 3, q_tile, total (tensor memory): d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from stretto.kernel import Kernel
 from stretto.kernel.types import Pointer, Scalar
-from stretto.program.expressions import Expression
+from stretto.program.expressions import Expression, Given
 from stretto.program.instructions import Instruction
 from stretto.program.layouts import Lanes, Rows
 from stretto.program.layouts import Product as ProductLayout
+from stretto.program.traces import Mark, Tracing
 
 BarrierRole = Literal["full", "free", "turn"]
 """A slot is full, or free; an agent's turn in an order between agents."""
@@ -67,17 +69,6 @@ Declaration = SharedMemory | TensorMemory | Barriers
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What the host has: a parameter of the kernel, or a size or stride of one."""
-
-    parameter: str
-    part: Literal["", "shape", "strides"] = ""
-    axis: int = 0
-    pointer: bool = False
-    """Of a stride: whether its array was handed over as an address, not as a descriptor."""
-
-
-@dataclass(frozen=True, slots=True)
 class Descriptor:
     """A view of a tensor by tiles of one shape, which the host makes at a launch."""
 
@@ -102,6 +93,23 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkTiles:
+    """Tiles that blocks go over, each several: how many of both there are is told at a launch."""
+
+    NAMES: ClassVar = ("tiles_x", "tiles_y", "tiles_z")
+    """What the kernel takes: how many tiles there are along an axis of the grid."""
+
+    axes: tuple[int, ...]
+    blocks: int
+    """That run at most."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of the names, those that the kernel takes."""
+        return tuple(self.NAMES[axis] for axis in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentProgram:
     """One agent: warps that run one body."""
 
@@ -112,6 +120,8 @@ class AgentProgram:
     takes: tuple[str, ...]
     """What the kernel hands to it: arguments, descriptors, memory, barriers."""
     body: tuple[Instruction, ...]
+    marks: Mapping[str, tuple[Mark, ...]] = field(default_factory=dict[str, "tuple[Mark, ...]"])
+    """Where it reads clocks: of each loop, by its number, the marks of a step."""
 
     @property
     def function(self) -> str:
@@ -125,6 +135,8 @@ class KernelProgram:
 
     kernel: Kernel
     machine: str
+    title: str
+    """What it is, for who reads the source."""
     memory: tuple[Declaration, ...]
     """In the order in which it is declared."""
     descriptors: tuple[Descriptor, ...]
@@ -138,7 +150,27 @@ class KernelProgram:
     """Shared memory in all."""
     scratch: int
     """Of those: what the compiler takes beside what is declared."""
+    warps: int
+    """With which it is launched; others are started beside them."""
     maxnreg: int | None
     """Registers a thread begins with, where agents share them out anew."""
-    traced: bool = False
+    turns: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Orders between agents, and how many iterations lie between the two."""
+    tracing: Tracing | None = None
     """Whether it reads clocks, and takes `trace` to write them to."""
+    tiles: WorkTiles | None = None
+    """Where a launch asks for tiles, not for blocks."""
+
+    @property
+    def name(self) -> str:
+        """What the Gluon kernel is called."""
+        return f"{self.kernel.name}_kernel"
+
+    @property
+    def rings(self) -> dict[str, int]:
+        """Slots of each ring in shared memory."""
+        return {
+            one.name: one.depth
+            for one in self.memory
+            if isinstance(one, SharedMemory) and one.depth is not None
+        }

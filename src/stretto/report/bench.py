@@ -18,7 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 from stretto.report import columns, cut, machines_assumed, wrapped
-from stretto.report.leaflet import folded, leaflet, paragraphs, table
+from stretto.report.leaflet import folded, leaflet, paragraphs, pictures, table
 from stretto.report.plots import Axis, Plot, Point, power_law
 
 SCHEMA = "stretto.bench/1"
@@ -236,7 +236,7 @@ class BenchReport:
         ]
         marks = ["" if r.success and r.verified else "bad" for r in ordered]
         suites = table(HEAD, [figures_told(suite) for suite in self.suites])
-        sections = [("suites", suites), ("plots", "".join(p.to_svg() for p in self.plots()))]
+        sections = [("suites", suites), ("plots", pictures(p.to_svg() for p in self.plots()))]
         if self.comparison is not None:
             sections.append(("compared", paragraphs(self._compared())))
         sections.append(("loops", folded(f"{len(rows)} loops", table(head, rows, marks))))

@@ -14,9 +14,18 @@ from dataclasses import dataclass
 from html import escape
 
 COLOURS = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#6b7280")
-WIDTH, HEIGHT = 640, 380
-LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 46
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 16, 48, 46
+LETTER = 6.6
+"""The width of a letter of the legend."""
 TICKS = 6
+STYLE = (
+    ".plot{background:#fff;color:#111827}.plot text{fill:currentColor}.plot .grid{stroke:#e5e7eb}"
+    ".plot .stair{stroke:currentColor}.plot .trend{stroke:#9ca3af}"
+    "@media(prefers-color-scheme:dark){.plot{background:#16191d;color:#eceff2}"
+    ".plot .grid{stroke:#31373e}}"
+)
+"""Light and dark, as the system says."""
 COLUMNS, ROWS = 64, 16
 """Of a plot as text."""
 
@@ -84,8 +93,8 @@ class Plot:
         font = 'font-family="sans-serif" font-size="11"'
         large, title = 'font-size="13" font-weight="bold"', escape(self.title)
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>',
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" {size} {font}>',
+            f"<title>{title}</title><style>{STYLE}</style>",
             f'<text x="{LEFT}" y="18" {large}>{title}</text>',
         ]
         if not self.drawn:
@@ -110,11 +119,22 @@ class Plot:
             parts.append(
                 f'<circle cx="{cx}" cy="{cy}" {look}><title>{escape(p.label)}</title></circle>'
             )
-        for i, name in enumerate(self.series):
-            y, colour = TOP + 12 + 14 * i, COLOURS[i % len(COLOURS)]
-            parts.append(f'<circle cx="{WIDTH - 150}" cy="{y - 4}" r="4" fill="{colour}"/>')
-            parts.append(f'<text x="{WIDTH - 142}" y="{y}">{escape(name)}</text>')
+        parts += self._legend()
         return "".join([*parts, "</svg>\n"])
+
+    def _legend(self) -> list[str]:
+        """The series in a line above the axes, where no point is; as many as there is room for."""
+        parts: list[str] = []
+        x = WIDTH - RIGHT - sum(LETTER * len(name) + 22 for name in self.series)
+        x = max(float(LEFT + LETTER * len(self.up.name) + 24), x)
+        for i, name in enumerate(self.series):
+            colour, width = COLOURS[i % len(COLOURS)], LETTER * len(name) + 22
+            if x + width > WIDTH:
+                break
+            parts.append(f'<circle cx="{x + 4:.0f}" cy="34" r="4" fill="{colour}"/>')
+            parts.append(f'<text x="{x + 12:.0f}" y="38">{escape(name)}</text>')
+            x += width
+        return parts
 
     def _grid(
         self,
@@ -124,23 +144,25 @@ class Plot:
     ) -> list[str]:
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         parts: list[str] = []
+        free = 0.0  # up to where there are labels already
         for value in ticks(*across, self.across.log):
             x, _ = place(value, 10 ** up[0] if self.up.log else up[0])
-            parts.append(f'<path d="M{x} {TOP}V{bottom}" stroke="#e5e7eb"/>')
+            parts.append(f'<path d="M{x} {TOP}V{bottom}" class="grid"/>')
             told = shown(value)
-            parts.append(f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{told}</text>')
+            half = LETTER * len(told) / 2
+            if x - half > free and x + half < WIDTH:
+                parts.append(f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{told}</text>')
+                free = x + half + LETTER
         for value in ticks(*up, self.up.log):
             _, y = place(10 ** across[0] if self.across.log else across[0], value)
-            parts.append(f'<path d="M{LEFT} {y}H{right}" stroke="#e5e7eb"/>')
+            parts.append(f'<path d="M{LEFT} {y}H{right}" class="grid"/>')
             parts.append(
                 f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{shown(value)}</text>'
             )
         middle = (LEFT + right) / 2
         told = escape(self.across.name)
         parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{told}</text>')
-        told, half = escape(self.up.name), (TOP + bottom) / 2
-        turn = f'transform="rotate(-90 14 {half})"'
-        parts.append(f'<text x="14" y="{half}" text-anchor="middle" {turn}>{told}</text>')
+        parts.append(f'<text x="{LEFT}" y="{TOP - 10}">{escape(self.up.name)}</text>')
         return parts
 
     def _stair(self, place: _Place) -> str:
@@ -156,7 +178,7 @@ class Plot:
         for step in stair[1:]:
             x, y = place(*step)
             way += f"H{x}V{y}"
-        return f'<path d="{way}" fill="none" stroke="#111827" stroke-dasharray="4 3"/>'
+        return f'<path d="{way}" fill="none" class="stair" stroke-dasharray="4 3"/>'
 
     def _line(self, place: _Place, across: tuple[float, float], up: tuple[float, float]) -> str:
         assert self.trend is not None
@@ -166,7 +188,7 @@ class Plot:
             value = math.log10(factor) + exponent * end
             x, y = place(10**end, 10 ** min(max(value, up[0]), up[1]))
             ends.append(f"{x} {y}")
-        return f'<path d="M{ends[0]}L{ends[1]}" stroke="#9ca3af" stroke-dasharray="2 3"/>'
+        return f'<path d="M{ends[0]}L{ends[1]}" class="trend" stroke-dasharray="2 3"/>'
 
     # As text ------------------------------------------------------------------------------
 
@@ -203,9 +225,12 @@ def _roomy(values: Sequence[float]) -> tuple[float, float]:
 def ticks(low: float, high: float, log: bool) -> list[float]:
     """Round values in a range; on a logarithmic axis the range is one of exponents."""
     if log:
-        found = [10.0**e for e in range(math.ceil(low), math.floor(high) + 1)]
-        if len(found) >= 2:
-            return found
+        for steps in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
+            every = range(math.floor(low) - 1, math.ceil(high) + 1)
+            found = [s * 10.0**e for e in every for s in steps]
+            found = [value for value in found if low <= math.log10(value) <= high]
+            if len(found) >= 3:
+                return found
         return [10 ** (low + (high - low) * i / 4) for i in range(1, 4)]
     step = 10.0 ** math.floor(math.log10((high - low) / TICKS))
     step *= next((s for s in (1, 2, 5) if (high - low) / (step * s) <= TICKS), 10)

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 from stretto.report.unrolled import Span, holds, iterations_of, lanes
 
 WIDTH, LEFT, RIGHT, ROW, GAP, HEAD, FOOT = 960, 120, 16, 18, 6, 34, 30
+LINE = 15
 TICKS = 8
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Of Okabe and Ito: told apart by all eyes."""
@@ -94,7 +95,55 @@ def _loop(entry: dict[str, Any], top: float) -> tuple[list[str], float]:
     )
     head = f'<text class="h" x="4" y="{top + 16:g}">{_text(_title(entry))}</text>'
     axis = _axis(last, scale, top + HEAD - 4, y, entry["unit"])
-    return [head, shade, *axis, *rows], y - top + FOOT
+    legend, low = _legend(entry, count, y + FOOT + LINE)
+    return [head, shade, *axis, *rows, *legend], low - top
+
+
+def _legend(entry: dict[str, Any], count: int, y: float) -> tuple[list[str], float]:
+    """What colours mean, and in which order each slot is held in an interval, by name."""
+    parts: list[str] = []
+    x = float(LEFT)
+    for i in range(min(count, len(COLOURS))):
+        told = f"iteration {i}" if i == 0 else str(i)
+        parts.append(
+            f'<path d="M{x:g} {y - 9:g}h10v10h-10z" fill="{COLOURS[i]}"/>'
+            f'<text x="{x + 14:g}" y="{y:g}">{told}</text>'
+        )
+        x += 26 + _LETTER * len(told)
+    told = f"shaded: one interval of the steady state, II {entry['ii']:,} {entry['unit']}"
+    if any(slot["limiting"] for slot in entry["slots"]):
+        told += "; orange: what limits the loop"
+    parts.append(f'<text x="{x + 8:g}" y="{y:g}">{_text(told)}</text>')
+    for slot in entry["slots"]:
+        names = _holders(entry, slot["name"])
+        for part in _broken(", ".join(names), int((WIDTH - LEFT - RIGHT) / _LETTER)):
+            y += LINE
+            head = slot["name"] if names else ""
+            parts.append(f'<text x="4" y="{y:g}">{_text(head)}</text>')
+            parts.append(f'<text x="{LEFT}" y="{y:g}">{_text(part)}</text>')
+            names = []
+    return parts, y + LINE
+
+
+def _holders(entry: dict[str, Any], slot: str) -> list[str]:
+    """The operations that hold a slot, by where in the interval they begin to."""
+    found = [
+        ((op["start"] + use["offset"]) % entry["ii"], op["name"])
+        for op in entry["ops"]
+        for use in op["uses"]
+        if use["slot"] == slot and use["duration"]
+    ]
+    return list(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def _broken(text: str, most: int) -> list[str]:
+    """Lines of at most so many letters, broken behind commas."""
+    lines = [""]
+    for word in text.split(", "):
+        if lines[-1] and len(lines[-1]) + len(word) + 2 > most:
+            lines.append("")
+        lines[-1] += f", {word}" if lines[-1] else word
+    return lines
 
 
 def _bar(span: Span, y: float, scale: float, ii: int) -> str:

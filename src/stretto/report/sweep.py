@@ -19,7 +19,7 @@ from typing import Any
 
 from stretto.machine.machine import CYCLES
 from stretto.report import assumption, columns, wrapped
-from stretto.report.leaflet import folded, leaflet, paragraphs, table
+from stretto.report.leaflet import folded, leaflet, paragraphs, pictures, table
 from stretto.report.plots import Axis, Plot, Point
 from stretto.report.sheet import record
 from stretto.solution import counted
@@ -306,7 +306,7 @@ class SweepReport:
         every = self._table(self.ranked)
         sections = [
             ("summary", paragraphs([*lines, *self._measured_text()[1:], *self.notes])),
-            ("plots", "".join(plot.to_svg() for plot in self.plots())),
+            ("plots", pictures(plot.to_svg() for plot in self.plots())),
             (f"front: {counted(len(front), 'configuration')}", table(head, rows, marks)),
             ("all", folded("every configuration, the fastest first", table(every[0], every[1:]))),
         ]

@@ -2,7 +2,7 @@
 
     Real(loop, live_ins={"k": lambda i: i}, loads={"load_a": lambda i: a[i], ...})
 
-    ops/opcodes.py   "arith.mulf" ... "multiply"   ──►   FUNCTIONS["multiply"](call)
+    ops/opcodes.py   "reduce.max" ... "greatest_of_row"   ──►   FUNCTIONS["greatest_of_row"](call)
 
 Arrays are kept in float32 and rounded to the element type of their value. NumPy is loaded with this
 module, which nothing else imports.
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from stretto.errors import StrettoError
 from stretto.loop import Loop, Op, TileType
 from stretto.ops.opcodes import opcode
+from stretto.ops.operations import OPERATIONS
 from stretto.simulate.domains import Datum
+from stretto.simulate.values import value_of
 
 Array = NDArray[np.float32]
 
@@ -64,33 +66,21 @@ def _broadcast(call: Call) -> Array:
     return np.broadcast_to(array, shape)
 
 
-def _folded(combine: Callable[[Any, Any], Any]) -> Function:
-    """All operands, from the left; constants that the loop leaves out do not matter."""
-
-    def function(call: Call) -> Array:
-        result = call.operands[0]
-        for operand in call.operands[1:]:
-            result = combine(result, operand)
-        return result
-
-    return function
+def _elementwise(call: Call) -> Array:
+    """As the operation's row says; constants that the loop leaves out do not matter."""
+    wanted = OPERATIONS[call.op.kind].operands[0]
+    given = call.operands
+    return np.asarray(value_of(call.op.kind)(*given)) if len(given) == wanted else given[0]
 
 
 FUNCTIONS: dict[str, Function] = {
-    "add": _folded(np.add),
     "broadcast": _broadcast,
-    "exp2": lambda call: np.exp2(call.operands[0]),
-    "fma": lambda call: call.operands[0] * call.operands[1] + call.operands[2],
-    "greatest": _folded(np.maximum),
+    "elementwise": _elementwise,
     "greatest_of_row": _reduce(np.max),
-    "least": _folded(np.minimum),
     "load": lambda call: call.load(),
-    "multiply": _folded(np.multiply),
     "product": _product,
     "reshape": _shaped,
-    "rsqrt": lambda call: np.float32(1) / np.sqrt(call.operands[0]),
     "same": lambda call: call.operands[0],
-    "subtract": _folded(np.subtract),
     "sum_of_row": _reduce(np.sum),
     "transpose": lambda call: np.swapaxes(call.operands[0], -1, -2),
 }

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from stretto.errors import StrettoError
 from stretto.kernel import Attribute, Operation
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Pointer, Scalar, Tile, Type
+from stretto.kernel.types import Pointer, Scalar, Tile, Type, element_of
+from stretto.ops.operations import OPERATIONS
+from stretto.ops.predicates import PREDICATES
+from stretto.ops.reductions import GLUON
+from stretto.ops.rows import reason_of
+from stretto.program.errors import EmitError, unwritten
 
 DTYPES = {
     "f16": "gl.float16",
@@ -25,102 +29,15 @@ DTYPES = {
     "index": "gl.int64",
 }
 
-_ROWS = {
-    "arith.addf": "{0} + {1}",
-    "arith.subf": "{0} - {1}",
-    "arith.mulf": "{0} * {1}",
-    "arith.divf": "{0} / {1}",
-    "arith.remf": "{0} % {1}",
-    "arith.maxnumf": "gl.maximum({0}, {1})",
-    "arith.minnumf": "gl.minimum({0}, {1})",
-    "arith.maximumf": "gl.maximum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)",
-    "arith.minimumf": "gl.minimum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)",
-    "arith.addi": "{0} + {1}",
-    "arith.subi": "{0} - {1}",
-    "arith.muli": "{0} * {1}",
-    "arith.divsi": "{0} // {1}",
-    "arith.remsi": "{0} % {1}",
-    "arith.floordivsi": "({0} - (({0} % {1} + {1}) % {1})) // {1}",
-    "arith.ceildivsi": "gl.cdiv({0}, {1})",
-    "arith.maxsi": "gl.maximum({0}, {1})",
-    "arith.minsi": "gl.minimum({0}, {1})",
-    "arith.andi": "{0} & {1}",
-    "arith.ori": "{0} | {1}",
-    "arith.xori": "{0} ^ {1}",
-    "arith.shli": "{0} << {1}",
-    "arith.shrsi": "{0} >> {1}",
-    "arith.select": "gl.where({0}, {1}, {2})",
-    "arith.negf": "-{0}",
-    "math.exp2": "gl.exp2({0})",
-    "math.exp": "gl.exp({0})",
-    "math.log2": "gl.log2({0})",
-    "math.log": "gl.log({0})",
-    "math.sqrt": "gl.sqrt({0})",
-    "math.rsqrt": "gl.rsqrt({0})",
-    "math.sin": "gl.sin({0})",
-    "math.cos": "gl.cos({0})",
-    "math.erf": "gl.erf({0})",
-    "math.floor": "gl.floor({0})",
-    "math.ceil": "gl.ceil({0})",
-    "math.absf": "gl.abs({0})",
-    "math.absi": "gl.abs({0})",
-    "math.fma": "gl.fma({0}, {1}, {2})",
-    "offset": "{0} + {1}",
+_EXPRESSIONS: dict[str, str] = {
+    **{
+        row.name if row.elementwise else row.mlir.removeprefix("nv_tileas."): row.gluon
+        for row in OPERATIONS.values()
+        if "{" in row.gluon
+    },
+    **GLUON,
 }
-_UNSIGNED = {
-    "arith.divui": "{0} // {1}",
-    "arith.remui": "{0} % {1}",
-    "arith.shrui": "{0} >> {1}",
-    "arith.maxui": "gl.maximum({0}, {1})",
-    "arith.minui": "gl.minimum({0}, {1})",
-    "arith.ceildivui": "gl.cdiv({0}, {1})",
-    "arith.mulhiui": "gl.umulhi({0}, {1})",
-}
-"""Of integers that are taken without a sign, which the types of Gluon tell and ours do not."""
-_UNSIGNED_COMPARED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
-ALONE = "--mode unspecialized"
-"""What helps where agents cannot share the work: one group of warps that does everything."""
-_INSTEAD = {
-    "barrier": f"in one group of warps it has: {ALONE}",
-    "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
-    "scan": "sums on the way are left to Triton",
-}
-TRITONS = "at a launch, Triton's own kernel runs it"
-"""What becomes of a kernel that is not emitted."""
-_CASTS = frozenset(
-    f"arith.{name}"
-    for name in (
-        "extf", "truncf", "sitofp", "uitofp", "fptosi", "fptoui", "extsi", "extui", "trunci",
-        "index_cast",
-    )
-)  # fmt: skip
-WIDTHS = frozenset(f"arith.{name}" for name in ("extsi", "extui", "trunci", "index_cast"))
-"""Between integers of different widths, which are one to the host."""
-_COMPARED = {
-    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
-    "oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!=",
-}  # fmt: skip
-_REDUCED = {
-    "reduce.max": "gl.max({0}, {axis})",
-    "reduce.maximum": "gl.max({0}, {axis})",
-    "reduce.min": "gl.min({0}, {axis})",
-    "reduce.minimum": "gl.min({0}, {axis})",
-    "reduce.sum": "gl.sum({0}, {axis})",
-}
-
-
-class EmitError(StrettoError):
-    """A kernel that cannot be emitted, and why; at the user's place where it has one."""
-
-    def __init__(self, why: str, operation: Operation | None = None, hint: str = "") -> None:
-        where = "" if operation is None else f"{operation.location}: error: "
-        super().__init__(f"{where}{why}" + (f" ({hint})" if hint else ""))
-        self.hint = hint
-        self._placed = operation is not None
-
-    def lines(self, file: str) -> tuple[str, ...]:
-        """Itself, where it begins with its place."""
-        return (str(self),) if self._placed else (f"{file}: error: {self}",)
+"""By the opcode: what its row says."""
 
 
 def dtype(type: Type) -> str:
@@ -159,45 +76,48 @@ def literal(value: Attribute, type: Type) -> str:
     return repr(number)
 
 
-def expression(operation: Operation, operands: Sequence[str]) -> str:  # noqa: PLR0912
+def expression(operation: Operation, operands: Sequence[str]) -> str:
     """An operation element by element, or a reduction; EmitError where Gluon has none."""
     kind = kind_of(operation)
-    if kind in _ROWS:
-        return _ROWS[kind].format(*operands)
-    if kind == "int_to_pointer":
-        return f"{operands[0]}.to(gl.pointer_type({DTYPES[_pointee(operation)]}))"
-    if kind == "pointer_to_int":
-        return f"{operands[0]}.to({dtype(operation.result.type)})"
-    if kind == "arith.bitcast":
-        return f"{operands[0]}.to({dtype(operation.result.type)}, bitcast=True)"
-    if kind in _CASTS:
-        if isinstance(operation.result.type, Pointer):
-            raise EmitError("an address cannot be cast", operation)
-        return f"{operands[0]}.to({dtype(operation.result.type)})"
-    if kind in ("arith.cmpi", "arith.cmpf"):
-        sign = _COMPARED.get(operation.text("predicate"))
-        if sign is not None:
-            return f"{operands[0]} {sign} {operands[1]}"
-        sign = _UNSIGNED_COMPARED.get(operation.text("predicate"))
-        if sign is not None and kind == "arith.cmpi":
-            a, b = _without_signs(operation, operands)
-            return f"{a} {sign} {b}"
-    if kind in _UNSIGNED:
-        text = _UNSIGNED[kind].format(*_without_signs(operation, operands))
+    form = _EXPRESSIONS.get(kind, "")
+    if kind in PREDICATES:
+        form = PREDICATES[kind][operation.text("predicate")].gluon
+    if not form or reason_of(form) is not None:
+        raise unwritten(operation)
+    if isinstance(operation.result.type, Pointer) and "{type}" in form:
+        raise EmitError("an address cannot be cast", operation)
+    given = dict(_forms(operation, operands, form))
+    text = form.format(*operands, **given)
+    if "{u0}" in form and kind not in PREDICATES:
         return f"({text}).to({dtype(operation.result.type)})"
-    if kind in _REDUCED:
-        return _REDUCED[kind].format(*operands, axis=operation.integer("axis"))
-    if kind == "block_index":
-        return f"gl.program_id({operation.integer('axis')})"
-    if kind == "block_count":
-        return f"gl.num_programs({operation.integer('axis')})"
-    raise unwritten(operation)
+    if "{f0}" in form and _is_narrow(operation.operands[0].type):
+        return f"{text}.to({dtype(operation.result.type)})"
+    return text
 
 
-def unwritten(operation: Operation, where: str = "") -> EmitError:
-    """That an operation has no Gluon, and what to do."""
-    kind = kind_of(operation)
-    return EmitError(f"`{kind}`{where} has no Gluon yet", operation, _INSTEAD.get(kind, TRITONS))
+def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
+    """What a row's form asks for beside operands as they are."""
+    result = operation.result.type
+    if "{u0}" in form:
+        yield from ((f"u{i}", text) for i, text in enumerate(_without_signs(operation, operands)))
+    if "{f0}" in form:
+        for i, (text, value) in enumerate(zip(operands, operation.operands, strict=True)):
+            yield f"f{i}", f"{text}.to(gl.float32)" if _is_narrow(value.type) else text
+    if "{type}" in form:
+        yield "type", dtype(result)
+    if "{bits}" in form:
+        element = element_of(operation.operands[0].type)
+        yield "bits", str(element.bits if element is not None else 0)
+    if "{axis}" in form:
+        yield "axis", str(operation.integer("axis"))
+    if "{pointee}" in form:
+        yield "pointee", DTYPES[_pointee(operation)]
+
+
+def _is_narrow(type: Type) -> bool:
+    """Whether numbers have fewer bits than functions take."""
+    element = element_of(type)
+    return isinstance(element, Scalar) and element.is_float and element.bits < 32
 
 
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:

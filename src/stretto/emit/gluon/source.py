@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from stretto.emit.gluon.agent import AgentWriter
-from stretto.emit.gluon.expressions import (
-    DTYPES,
-    WIDTHS,
-    EmitError,
-    expression,
-    literal,
-    wrapped,
-)
-from stretto.emit.gluon.layouts import Layouts
-from stretto.emit.gluon.loops import LoopWriter
-from stretto.emit.gluon.plan import (
-    WHOLE,
-    Descriptor,
-    Looped,
-    Plan,
-    SharedTile,
-    Worker,
-    deepen,
-    make_plan,
-)
-from stretto.emit.gluon.rings import Ring
-from stretto.emit.gluon.sums import Sum
+from stretto.emit.gluon.expressions import DTYPES
+from stretto.emit.gluon.spelling import spelled
+from stretto.emit.gluon.statements import write
 from stretto.emit.gluon.text import Lines
-from stretto.emit.gluon.tracing import FUNCTIONS, Mark, Tracer, Tracing, read_back
-from stretto.emit.score import AgentScore
-from stretto.kernel import Kernel, Operation, Value
-from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Pointer, Scalar, View
+from stretto.emit.gluon.tracing import FUNCTIONS, read_back
+from stretto.kernel import Kernel
+from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
-from stretto.ops.spaces import STAGING
+from stretto.program import KernelProgram
+from stretto.program.builder import Looped, Worker, build_program
+from stretto.program.expressions import Expression, Held
+from stretto.program.instructions import Advance
+from stretto.program.kernel_program import (
+    AgentProgram,
+    Barriers,
+    Descriptor,
+    SharedMemory,
+    TensorMemory,
+    WorkTiles,
+)
+from stretto.program.traces import Mark, Tracing
+from stretto.program.walk import expressions_in, walk
 
 _HEAD = '''"""{title}"""
 
@@ -89,40 +80,69 @@ TRITON = {
     "f8E5M2": "fp8e5", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
 }  # fmt: skip
 """Element types as Triton's signatures write them."""
-REGISTER_FILE = 65536
-WARP = 32
 
 
 @dataclass(frozen=True)
 class Emitted:
     """A kernel as Gluon source."""
 
-    name: str
-    """Of the kernel, as its author called it; the Gluon kernel is NAME_kernel, it is launched by
-    `launch`."""
+    program: KernelProgram
+    """What it does, of which the source is one spelling."""
     source: str
-    smem: int
-    """Bytes of shared memory."""
-    warps: int
-    """Of the first agent; Gluon adds those of the others."""
-    maxnreg: int | None
-    """Registers a thread begins with, where agents share them out anew."""
-    rings: dict[str, int]
-    """Depths."""
-    descriptors: dict[str, tuple[str, tuple[int, ...], str]]
-    """By name: the tensor, the tile, the element."""
-    parameters: dict[str, str]
-    """Of the Gluon kernel: what it takes, as Triton's signatures write it."""
-    turns: dict[str, int] = field(default_factory=dict[str, int])
-    """Orders between agents, and how many iterations lie between the two."""
-    score: tuple[AgentScore, ...] = ()
-    """What its agents do, in order."""
-    marks: dict[str, dict[str, list[Mark]]] = field(
-        default_factory=dict[str, dict[str, list[Mark]]]
-    )
-    """Where it reads clocks: of each agent and loop, the marks of a step."""
-    scratch: int = 0
-    """Of the bytes of shared memory: those that Triton takes beside what the source allocates."""
+
+    @property
+    def name(self) -> str:
+        """Of the kernel, as its author called it; the Gluon kernel is NAME_kernel, it is launched
+        by `launch`."""
+        return self.program.kernel.name
+
+    @property
+    def smem(self) -> int:
+        """Bytes of shared memory."""
+        return self.program.bytes
+
+    @property
+    def scratch(self) -> int:
+        """Of the bytes of shared memory: those that Triton takes beside what the source
+        allocates."""
+        return self.program.scratch
+
+    @property
+    def warps(self) -> int:
+        """Of the first agent; Gluon adds those of the others."""
+        return self.program.warps
+
+    @property
+    def maxnreg(self) -> int | None:
+        """Registers a thread begins with, where agents share them out anew."""
+        return self.program.maxnreg
+
+    @property
+    def rings(self) -> dict[str, int]:
+        """Depths."""
+        return self.program.rings
+
+    @property
+    def turns(self) -> Mapping[str, int]:
+        """Orders between agents, and how many iterations lie between the two."""
+        return self.program.turns
+
+    @property
+    def descriptors(self) -> dict[str, tuple[str, tuple[int, ...], str]]:
+        """By name: the tensor, the tile, the element."""
+        return {d.name: (d.tensor, d.block, d.element) for d in self.program.descriptors}
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Of the Gluon kernel: what it takes, as Triton's signatures write it."""
+        return signatures(self.program)
+
+    @property
+    def marks(self) -> dict[str, Mapping[str, Sequence[Mark]]]:
+        """Where it reads clocks: of each agent and loop, the marks of a step."""
+        if self.program.tracing is None:
+            return {}
+        return {agent.name: agent.marks for agent in self.program.agents}
 
 
 def emit_gluon(
@@ -136,327 +156,193 @@ def emit_gluon(
     tracing: Tracing | None = None,
 ) -> Emitted:
     """A lowered kernel, whose loops run by programs, as source; EmitError where it cannot be."""
-    plan = make_plan(kernel, loops, workers, machine)
-    layouts = Layouts(kernel, workers[0].warps)
-    # What is exchanged between threads is known once it is written, and leaves the rest to rings.
-    source = _Source(plan, layouts, _written(plan, layouts, tracing), title)
-    plan.scratch = source.scratch
-    deepen(plan) if depth is None else deepen(plan, depth)
-    budget = machine.budget(STAGING)
-    if budget is not None and budget.bytes is not None and plan.bytes > budget.bytes:
-        raise SharedMemoryError(plan.bytes, plan.scratch, budget.bytes, machine.name)
-    return _Source(plan, layouts, _written(plan, layouts, tracing), title).emitted()
+    program = build_program(
+        kernel, loops, machine, workers, depth=depth, title=title, tracing=tracing
+    )
+    return Emitted(program, source(program))
 
 
-class SharedMemoryError(EmitError):
-    """What a kernel needs of shared memory is more than there is."""
-
-    def __init__(self, bytes: int, scratch: int, room: int, machine: str) -> None:
-        told = f"{bytes:,} bytes of shared memory are needed, {machine} has {room:,}"
-        if scratch:
-            told += f"; {scratch:,} of them for what the compiler hands from thread to thread"
-        super().__init__(told, hint="smaller tiles, or --depth for shorter rings")
-        self.scratch = scratch
-
-
-def _written(plan: Plan, layouts: Layouts, tracing: Tracing | None) -> list[AgentWriter]:
-    """The functions of all agents that have something to do."""
-    writers: list[AgentWriter] = []
-    for number, worker in enumerate(plan.workers):
-        tracer = Tracer(tracing, number, len(plan.workers)) if tracing else None
-        writer = AgentWriter(plan, worker, layouts, tracer)
-
-        def looped(agent: AgentWriter, operation: Operation) -> None:
-            LoopWriter(agent, plan.loops[operation]).write()
-
-        writer.write(looped)
-        writers.append(writer)
-    # An agent that has nothing to do is none.
-    return [writer for writer in writers if writer.lines.lines or writer is writers[0]]
+def signatures(program: KernelProgram) -> dict[str, str]:
+    """What the Gluon kernel takes, in order, as Triton's signatures write it."""
+    found: dict[str, str] = {}
+    for one in program.descriptors:
+        found[one.name] = f"tensordesc<{TRITON[one.element]}{list(one.block)},{{layout}}>"
+    for argument in program.arguments:
+        type = argument.type
+        element = f"*{TRITON[type.pointee.element]}" if isinstance(type, Pointer) else ""
+        found[argument.name] = element or TRITON[_scalar(type).element]
+    if program.tracing is not None:
+        found["trace"] = "*i64"
+    if program.tiles is not None:
+        found |= dict.fromkeys(program.tiles.arguments, "i32")
+    return found
 
 
-class _Source:
-    def __init__(
-        self, plan: Plan, layouts: Layouts, writers: Sequence[AgentWriter], title: str
-    ) -> None:
-        self._plan = plan
-        self._layouts = layouts
-        self._writers = writers
-        self._title = title or f"{plan.kernel.name}, by Stretto for {plan.machine.name}."
-        self._parameters = self._taken()
+def _scalar(type: Pointer | Scalar) -> Scalar:
+    assert isinstance(type, Scalar)
+    return type
 
-    def _taken(self) -> list[str]:
-        """What the kernel takes: descriptors, then the parameters that somebody uses."""
-        used = {name for writer in self._writers for name in writer.used}
-        found = [d.name for d in self._plan.descriptors.values()]
-        found += [name for name, _ in self._plan.named.values() if name in used]
-        found += ["trace"] if self._traced else []
-        return list(dict.fromkeys(found))
 
-    @property
-    def _traced(self) -> bool:
-        return any(writer.tracer for writer in self._writers)
+def source(program: KernelProgram) -> str:
+    """The file."""
+    lines = Lines()
+    sums = any(isinstance(one, TensorMemory) for one in program.memory)
+    head = _HEAD.format(title=program.title, products=_BLACKWELL if sums else _HOPPER)
+    _text(lines, head)
+    for layout in program.layouts:
+        lines.say(f"{layout.name} = gl.constexpr({layout.text})")
+    bodies = [agent.body for agent in program.agents]
+    if any(isinstance(one, Advance) for body in bodies for one in walk(body)):
+        _text(lines, "\n" + _NEXT)
+    if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
+        _text(lines, "\n" + _HELD)
+    if program.tracing is not None:
+        _text(lines, FUNCTIONS)
+    for agent in program.agents if len(program.agents) > 1 else ():
+        _begin(lines)
+        with lines.block(f"def {agent.function}({', '.join(agent.takes)}):"):
+            write(lines, agent.body)
+    _kernel(lines, program)
+    _launch(lines, program)
+    if program.tracing == "marks":
+        _text(lines, read_back(str(lines), len(program.agents)))
+    return str(lines) + "\n"
 
-    @property
-    def scratch(self) -> int:
-        """Bytes of shared memory that Triton takes for exchanges, and to start agents."""
-        started = sum(
-            writer.worker.warps + sum(self._handed(name) for name in writer.used)
-            for writer in self._writers[1:]
-        )
-        return started + sum(writer.layouts.bytes for writer in self._writers)
 
-    def _handed(self, name: str) -> int:
-        """Bytes in which an agent is told of an argument: its address, and what lies there."""
-        for descriptor in self._plan.descriptors.values():
-            if descriptor.name == name:
-                return 8 + (4 + 8) * len(descriptor.block)  # sizes and strides
-        shared = (*self._plan.shared_rings(), *self._plan.tiles.values())
-        ranks = {one.name: len(one.shape) + 1 for one in shared}
-        return 8 + 4 * ranks.get(name, 2)  # where it begins; barriers have two dimensions
+def _text(lines: Lines, text: str) -> None:
+    for line in text.splitlines():
+        lines.say(line)
 
-    @property
-    def _name(self) -> str:
-        return f"{self._plan.kernel.name}_kernel"
 
-    def emitted(self) -> Emitted:
-        lines = Lines()
-        products = _BLACKWELL if self._plan.sums else _HOPPER
-        for part in _HEAD.format(title=self._title, products=products).splitlines():
-            lines.say(part)
-        for layout in self._layouts.roots():
-            if any(layout.name in "\n".join(w.lines.lines) for w in self._writers):
-                lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-        repeated = any(one.repeated for one in self._plan.sums.values())
-        if self._plan.rings or any(t.depth > 1 for t in self._plan.all_turns()) or repeated:
-            lines.say()
-            for part in _NEXT.splitlines():
-                lines.say(part)
-        held = any(writer.holds for writer in self._writers)
-        if held:
-            lines.say()
-            for part in _HELD.splitlines():
-                lines.say(part)
-        for part in FUNCTIONS.splitlines() if self._traced else ():
-            lines.say(part)
-        for writer in self._writers if len(self._writers) > 1 else ():
-            self._function(lines, writer)
-        self._kernel(lines)
-        self._launch(lines)
-        for part in self._read_back(str(lines)).splitlines():
-            lines.say(part)
-        source = str(lines) + "\n"
-        return Emitted(
-            self._plan.kernel.name,
-            source,
-            self._plan.bytes,
-            self._plan.workers[0].warps,
-            self._maxnreg,
-            {ring.name: ring.depth for ring in self._plan.shared_rings()},
-            {
-                d.name: (self._tensor_of(d.view), d.block, d.element)
-                for d in self._plan.descriptors.values()
-            },
-            {name: self._signature(name) for name in self._parameters},
-            {turn.name: turn.distance for turn in self._plan.all_turns()},
-            tuple(writer.score for writer in self._writers),
-            {w.worker.name: w.tracer.marks for w in self._writers if w.tracer is not None},
-            self._plan.scratch,
-        )
+def _begin(lines: Lines, options: str = "") -> None:
+    """Before a function of the device."""
+    _text(lines, f"\n\n@gluon.jit{options}")
 
-    def _signature(self, name: str) -> str:
-        if name == "trace":
-            return "*i64"
-        for descriptor in self._plan.descriptors.values():
-            if descriptor.name == name:
-                element, block = TRITON[descriptor.element], list(descriptor.block)
-                layout = "{layout}"
-                return f"tensordesc<{element}{block},{layout}>"
-        type = next(value.type for value, (called, _) in self._plan.named.items() if called == name)
-        if isinstance(type, Pointer):
-            return f"*{TRITON[type.pointee.element]}"
-        assert isinstance(type, Scalar)
-        return TRITON[type.element]
 
-    @property
-    def _maxnreg(self) -> int | None:
-        if len(self._writers) == 1:
-            return None
-        # The kernel begins with whole groups of four warps; each gives back or takes.
-        warps = sum(writer.worker.warps for writer in self._writers)
-        threads = -(-warps // 4) * 4 * WARP
-        return REGISTER_FILE // threads // 8 * 8
-
-    def _function(self, lines: Lines, writer: AgentWriter) -> None:
-        lines.say()
-        lines.say()
-        lines.say("@gluon.jit")
-        with lines.block(f"def {writer.worker.function}({', '.join(writer.used)}):"):
-            for line in writer.lines.lines:
-                lines.say(line)
-
-    def _kernel(self, lines: Lines) -> None:
-        plan = self._plan
-        lines.say()
-        lines.say()
-        lines.say("@gluon.jit")
-        parameters = ", ".join((*self._parameters, "num_warps: gl.constexpr"))
-        with lines.block(f"def {self._name}({parameters}):"):
-            for ring in plan.shared_rings():
-                self._allocate(lines, ring, [ring.depth, *ring.shape])
-                for what, there, count in (
-                    ("full", ring.full, 1),
-                    ("free", ring.free, len(ring.consumers)),
-                ):
-                    if there:
-                        self._barriers(lines, f"{ring.name}_{what}", ring.depth, count)
-            for tile in plan.tiles.values():
-                self._allocate(lines, tile, list(tile.shape))
-                if tile.loaded:
-                    self._barriers(lines, f"{tile.name}_full", None, 1)
-                    if tile.repeated and len(plan.workers) > 1:
-                        self._barriers(lines, f"{tile.name}_free", None, tile.readers)
-            for turn in plan.all_turns():
-                self._barriers(lines, turn.name, turn.depth if turn.depth > 1 else None, 1)
-            for one in plan.sums.values():
-                self._sum(lines, one)
-            if plan.rings or plan.tiles or plan.sums or plan.all_turns():
-                lines.say("fence_async_shared()")
-            if len(self._writers) == 1:
-                for line in self._writers[0].lines.lines:
-                    lines.say(line)
-                return
-            lines.say("gl.warp_specialize(")
-            lines.say("    [")
-            for writer in self._writers:
-                taken = ", ".join(writer.used) + ("," if len(writer.used) == 1 else "")
-                lines.say(f"        ({writer.worker.function}, ({taken})),")
-            lines.say("    ],")
-            others = [writer.worker for writer in self._writers[1:]]
-            lines.say(f"    {[worker.warps for worker in others]},")
-            lines.say(f"    {[worker.registers for worker in others]},")
-            lines.say(")")
-
-    def _allocate(self, lines: Lines, one: Ring | SharedTile, shape: list[int]) -> None:
-        name, element = one.name, one.element
-        turned = ", transposed=True" if one.turned else ""
-        asked = f"{list(one.shape)}, {DTYPES[element]}{turned}"
-        layout = f"gl.NVMMASharedLayout.get_default_for({asked})"
-        lines.say(f"{name}_layout: gl.constexpr = {layout}")
-        text = f"gl.allocate_shared_memory({DTYPES[element]}, {shape}, {name}_layout)"
-        lines.say(f"{name} = {text}")
-
-    def _sum(self, lines: Lines, one: Sum) -> None:
-        copies = [one.depth] if one.repeated else []
-        lines.say(
-            f"{one.name}_layout: gl.constexpr = TensorMemoryLayout({one.block}, col_stride=1)"
-        )
-        shape = [*copies, *one.shape]
-        text = f"allocate_tensor_memory(gl.float32, {shape}, {one.name}_layout)"
-        lines.say(f"{one.name} = {text}")
-        for what in ("full", "free") if one.free else ("full",):
-            self._barriers(lines, f"{one.name}_{what}", one.depth if one.repeated else None, 1)
-
-    def _barriers(self, lines: Lines, name: str, depth: int | None, count: int) -> None:
-        shape = [1] if depth is None else [depth, 1]
-        lines.say(
-            f"{name} = gl.allocate_shared_memory(gl.int64, {shape}, mbarrier.MBarrierLayout())"
-        )
-        if depth is None:
-            lines.say(f"mbarrier.init({name}, count={count})")
+def _kernel(lines: Lines, program: KernelProgram) -> None:
+    # Any number of tiles is one kernel's: 1, and multiples of 16, are no kinds of their own.
+    counted = [] if program.tiles is None else list(program.tiles.arguments)
+    _begin(lines, f"(do_not_specialize={counted})" if counted else "")
+    parameters = ", ".join((*signatures(program), "num_warps: gl.constexpr"))
+    with lines.block(f"def {program.name}({parameters}):"):
+        for one in program.memory:
+            match one:
+                case SharedMemory():
+                    _shared(lines, one)
+                case TensorMemory():
+                    _tensor(lines, one)
+                case Barriers():
+                    _barriers(lines, one)
+        if program.memory:
+            lines.say("fence_async_shared()")
+        if len(program.agents) == 1:
+            write(lines, program.agents[0].body)
             return
-        with lines.block(f"for slot in gl.static_range({depth}):"):
-            lines.say(f"mbarrier.init({name}.index(slot), count={count})")
+        _specialize(lines, program.agents)
 
-    # The host ------------------------------------------------------------------------------------
 
-    def _launch(self, lines: Lines) -> None:
-        plan = self._plan
-        names = ", ".join(
-            [*dict.fromkeys(p.name for p in plan.kernel.parameters), *["trace"] * self._traced]
+def _specialize(lines: Lines, agents: Sequence[AgentProgram]) -> None:
+    lines.say("gl.warp_specialize(")
+    lines.say("    [")
+    for agent in agents:
+        taken = ", ".join(agent.takes) + ("," if len(agent.takes) == 1 else "")
+        lines.say(f"        ({agent.function}, ({taken})),")
+    lines.say("    ],")
+    lines.say(f"    {[agent.warps for agent in agents[1:]]},")
+    lines.say(f"    {[agent.registers for agent in agents[1:]]},")
+    lines.say(")")
+
+
+def _shared(lines: Lines, one: SharedMemory) -> None:
+    element = DTYPES[one.element]
+    turned = ", transposed=True" if one.turned else ""
+    layout = f"gl.NVMMASharedLayout.get_default_for({list(one.shape)}, {element}{turned})"
+    shape = [*([] if one.depth is None else [one.depth]), *one.shape]
+    lines.say(f"{one.name}_layout: gl.constexpr = {layout}")
+    lines.say(f"{one.name} = gl.allocate_shared_memory({element}, {shape}, {one.name}_layout)")
+
+
+def _tensor(lines: Lines, one: TensorMemory) -> None:
+    shape = [*([] if one.depth is None else [one.depth]), *one.shape]
+    layout = f"TensorMemoryLayout({list(one.block)}, col_stride=1)"
+    lines.say(f"{one.name}_layout: gl.constexpr = {layout}")
+    lines.say(f"{one.name} = allocate_tensor_memory(gl.float32, {shape}, {one.name}_layout)")
+
+
+def _barriers(lines: Lines, one: Barriers) -> None:
+    shape = [1] if one.depth is None else [one.depth, 1]
+    taken = f"gl.int64, {shape}, mbarrier.MBarrierLayout()"
+    lines.say(f"{one.name} = gl.allocate_shared_memory({taken})")
+    if one.depth is None:
+        lines.say(f"mbarrier.init({one.name}, count={one.arrivals})")
+        return
+    with lines.block(f"for slot in gl.static_range({one.depth}):"):
+        lines.say(f"mbarrier.init({one.name}.index(slot), count={one.arrivals})")
+
+
+# The host ----------------------------------------------------------------------------------------
+
+
+def _launch(lines: Lines, program: KernelProgram) -> None:
+    traced = ["trace"] if program.tracing is not None else []
+    kernel = program.kernel.name
+    names = ", ".join([*dict.fromkeys(p.name for p in program.kernel.parameters), *traced])
+    options = {"num_warps": program.warps}
+    if program.maxnreg is not None:
+        options["maxnreg"] = program.maxnreg
+    told = ", ".join(f'"{name}": {number}' for name, number in options.items())
+    layouts = {_layout_name(d): d for d in program.descriptors}
+    _text(lines, "\n\n")
+    for name, one in layouts.items():
+        shape = f"{list(one.block)}, {DTYPES[one.element]}"
+        lines.say(f"{name} = gl.NVMMASharedLayout.get_default_for({shape})")
+    lines.say(f"OPTIONS = {{{told}}}")
+    _text(lines, "\n\n")
+    with lines.block(f"def arguments({names}):"):
+        lines.say(f'"""What {program.name} takes, of what `{kernel}` is given."""')
+        for one in program.descriptors:
+            lines.say(f"{one.name} = {_descriptor(one)}")
+        taken = [d.name for d in program.descriptors]
+        taken += [spelled(argument.given) for argument in program.arguments] + traced
+        lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
+    if program.tiles is not None:
+        _work(lines, program.tiles)
+    _text(lines, "\n\n")
+    with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
+        lines.say(f'"""Run `{kernel}` on the caller\'s tensors over a grid of blocks."""')
+        if program.tiles is None:
+            lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
+            return
+        lines.say("blocks, tiles = work(grid)")
+        lines.say(f"return {program.name}[blocks](*arguments({names}), *tiles, **OPTIONS)")
+
+
+def _work(lines: Lines, tiles: WorkTiles) -> None:
+    counts = [f"grid[{axis}]" for axis in tiles.axes]
+    told = ", ".join(counts) + ("," if len(counts) == 1 else "")
+    _text(lines, "\n\n")
+    with lines.block("def work(grid):"):
+        lines.say(
+            '"""Of a grid of tiles: the blocks that go over them, and the tiles of each axis."""'
         )
-        options = {"num_warps": plan.workers[0].warps}
-        if self._maxnreg is not None:
-            options["maxnreg"] = self._maxnreg
-        told = ", ".join(f'"{name}": {number}' for name, number in options.items())
-        lines.say()
-        lines.say()
-        for name, layout in self._shared().items():
-            lines.say(f"{name} = {layout}")
-        lines.say(f"OPTIONS = {{{told}}}")
-        lines.say()
-        lines.say()
-        with lines.block(f"def arguments({names}):"):
-            lines.say(f'"""What {self._name} takes, of what `{plan.kernel.name}` is given."""')
-            for descriptor in plan.descriptors.values():
-                lines.say(f"{descriptor.name} = {self._descriptor(descriptor)}")
-            given = dict(self._plan.named.values())
-            taken = [given.get(name, name) for name in self._parameters]
-            lines.say(f"return ({', '.join(taken)}{',' if len(taken) == 1 else ''})")
-        lines.say()
-        lines.say()
-        with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
-            lines.say(
-                f'"""Run `{plan.kernel.name}` on the caller\'s tensors over a grid of blocks."""'
-            )
-            lines.say(f"return {self._name}[grid](*arguments({names}), **OPTIONS)")
+        lines.say("grid = (*grid, 1, 1)")
+        lines.say(f"return (min({tiles.blocks}, {' * '.join(counts)}),), ({told})")
 
-    def _read_back(self, text: str) -> str:
-        """What writes down the marks of a launch, where there are any."""
-        tracers = [writer.tracer for writer in self._writers if writer.tracer is not None]
-        if not any(tracer.tracing == "marks" for tracer in tracers):
-            return ""
-        return read_back(text, len(self._writers))
 
-    def _tensor_of(self, view: Value) -> str:
-        made = self._plan.maker.get(view)
-        if made is None:
-            return view.name
-        return made.operands[0].name
+def _descriptor(one: Descriptor) -> str:
+    tile = f"{list(one.block)}, {_layout_name(one)}"
+    if one.base is None:
+        name = one.tensor
+        return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {tile})"
+    sizes, strides = _numbers(one.sizes), _numbers(one.strides)
+    return f"TensorDescriptor({spelled(one.base)}, {sizes}, {strides}, {tile})"
 
-    def _shared(self) -> dict[str, str]:
-        """How tiles that descriptors bring lie in shared memory: found once, not at each launch."""
-        return {
-            _layout_name(d): f"gl.NVMMASharedLayout.get_default_for({list(d.block)}, "
-            f"{DTYPES[d.element]})"
-            for d in self._plan.descriptors.values()
-        }
 
-    def _descriptor(self, descriptor: Descriptor) -> str:
-        block, layout = list(descriptor.block), _layout_name(descriptor)
-        view = descriptor.view
-        made = self._plan.maker.get(view)
-        if made is None:
-            name = view.name
-            return f"TensorDescriptor({name}.base, {name}.shape, {name}.strides, {block}, {layout})"
-        base, *numbers = made.operands
-        rank = len(numbers) // 2
-        sizes, strides = (
-            "[" + ", ".join(self._host(v, made) for v in part) + "]"
-            for part in (numbers[:rank], numbers[rank:])
-        )
-        if not isinstance(base.type, Pointer) or (base not in self._plan.maker and not base.name):
-            told = "a view of something else than a parameter cannot be emitted"
-            raise EmitError(told, made, WHOLE)
-        return f"TensorDescriptor({self._host(base, made)}, {sizes}, {strides}, {block}, {layout})"
-
-    def _host(self, value: Value, user: Operation) -> str:
-        """A number that the host can compute from the parameters."""
-        if value in self._plan.named:
-            return self._plan.named[value][1]
-        made = self._plan.maker.get(value)
-        if made is None or isinstance(value.type, View):
-            raise EmitError("a view that depends on the block cannot be emitted", user, WHOLE)
-        kind = kind_of(made)
-        if kind == "arith.constant":
-            return literal(made.attributes["value"], value.type)
-        if kind in WIDTHS:
-            return self._host(made.operands[0], user)
-        if not kind.startswith("arith.") or not isinstance(value.type, Scalar):
-            raise EmitError("a view that depends on the block cannot be emitted", user, WHOLE)
-        return expression(made, [wrapped(self._host(v, user)) for v in made.operands])
+def _numbers(values: Sequence[Expression]) -> str:
+    return "[" + ", ".join(map(spelled, values)) + "]"
 
 
 def _layout_name(descriptor: Descriptor) -> str:
+    """How tiles that a descriptor brings lie in shared memory: found once, not at each launch."""
     sizes = "x".join(str(n) for n in descriptor.block)
     return f"SHARED_{sizes}_{descriptor.element.upper()}"

@@ -7,31 +7,16 @@ ftof to the same width                 arith.extf to f32, then arith.truncf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from stretto.frontends.cutile.names import (
-    BITCAST,
-    COMPARISONS,
     CONSTANT,
-    DIVISIONS,
-    EXTREMES,
-    FLOATS,
     FROM_SIGNED,
-    FROM_UNSIGNED,
-    INTEGERS,
-    NARROW,
     NARROW_FLOAT,
     POWER,
-    PREDICATES,
-    SELECT,
-    SIGNED,
     SUBTRACT,
-    TO_SIGNED,
-    TO_UNSIGNED,
     WIDEN_FLOAT,
-    WIDEN_SIGNED,
-    WIDEN_UNSIGNED,
 )
 from stretto.frontends.cutile.scope import Number, Scope, kernel_type
 from stretto.frontends.tileir import Operation
@@ -40,6 +25,9 @@ from stretto.frontends.tileir.attributes import Dense
 from stretto.kernel import Attribute, Pointer, Scalar, Tile, Value
 from stretto.kernel.types import element_of, like, shape_of
 from stretto.limits import DENSE_ELEMENTS
+from stretto.ops.operations import OPERATIONS, of_tileir
+from stretto.ops.predicates import PREDICATES
+from stretto.ops.rows import NONE
 
 _USUAL = ("nearest_even", "full", "nearest_int_to_zero")
 
@@ -70,28 +58,21 @@ def _exactness(operation: Operation) -> dict[str, Attribute]:
     return said
 
 
-def float_operation(scope: Scope, operation: Operation) -> None:
-    """Of floats, with floats of the same type."""
-    name = FLOATS.get(operation.name)
-    if name is None:
-        name = EXTREMES[operation.name, bool(operation.attributes.get("propagate_nan"))]
-    values = scope.numbers(operation, operation.values)
-    scope.emit(operation, name, values, **_exactness(operation))
+def computed(scope: Scope, operation: Operation) -> None:
+    """Element by element: the row whose words are those of its attributes."""
+    said = [_word(operation, name) for name in ("signedness", "rounding", "rounding_mode")]
+    said += ["propagate_nan"] if operation.attributes.get("propagate_nan") else []
+    words = [word for word in said if word]
+    name = next((row for row in _spelled(operation.name, words) if row), "")
+    if not name:
+        raise scope.refuse(operation, f"there is none that is {' '.join(words)}")
+    scope.emit(operation, name, scope.numbers(operation, operation.values), **_exactness(operation))
 
 
-def integer_operation(scope: Scope, operation: Operation) -> None:
-    """Of integers, with integers of the same type."""
-    values = scope.numbers(operation, operation.values)
-    sign = _word(operation, "signedness")
-    if operation.name == "divi":
-        name = DIVISIONS.get((sign, _word(operation, "rounding")))
-        if name is None:
-            raise scope.refuse(operation, "expected rounding to zero, up or down")
-    elif operation.name in SIGNED:
-        name = SIGNED[operation.name][sign == "signed"]
-    else:
-        name = INTEGERS[operation.name]
-    scope.emit(operation, name, values)
+def _spelled(name: str, words: list[str]) -> Iterator[str]:
+    """Rows of an operation of Tile IR: with all that is said of it, then with less."""
+    for left in range(len(words), -1, -1):
+        yield of_tileir(name, *words[:left])
 
 
 def negate(scope: Scope, operation: Operation) -> None:
@@ -116,21 +97,20 @@ def compare(scope: Scope, operation: Operation) -> None:
     """Integers or floats of one type, to truths of their shape."""
     left, right = scope.value(operation, "lhs"), scope.value(operation, "rhs")
     floats = operation.name == "cmpf"
-    relation = PREDICATES[_word(operation, "comparison_predicate")]
-    if floats:
-        prefix = "o" if _word(operation, "comparison_ordering") == "ordered" else "u"
-    elif relation in ("eq", "ne"):
-        prefix = ""
-    else:
-        prefix = "s" if _word(operation, "signedness") == "signed" else "u"
-    scope.emit(operation, COMPARISONS[operation.name], (left, right), predicate=prefix + relation)
+    said = _word(operation, "comparison_predicate")
+    way = _word(operation, "comparison_ordering" if floats else "signedness")
+    name = of_tileir(operation.name)
+    predicate = next(
+        row.name for row in PREDICATES[name].values() if row.tileir in (said, f"{said} {way}")
+    )
+    scope.emit(operation, name, (left, right), predicate=predicate)
 
 
 def select(scope: Scope, operation: Operation) -> None:
     """One of two values of a type, by truths of their shape."""
     condition = scope.value(operation, "cond")
     yes, no = scope.value(operation, "val_if_true"), scope.value(operation, "val_if_false")
-    scope.emit(operation, SELECT, (condition, yes, no))
+    scope.emit(operation, of_tileir("select"), (condition, yes, no))
 
 
 def _number(value: Value) -> Number:
@@ -183,25 +163,19 @@ def _cast_name(
         isinstance(after, Scalar) and after.is_float,
     )
     addresses = (isinstance(before, Pointer), isinstance(after, Pointer))
-    match operation.name:
-        case "exti" if into and out and before.bits < after.bits:
-            return WIDEN_SIGNED if signed else WIDEN_UNSIGNED
-        case "trunci" if into and out and before.bits > after.bits:
-            return NARROW
-        case "itof" if into and floats[1]:
-            return FROM_SIGNED if signed else FROM_UNSIGNED
-        case "ftoi" if floats[0] and out:
-            return TO_SIGNED if signed else TO_UNSIGNED
-        case "bitcast" if not any(addresses) and before.bits == after.bits:
-            return BITCAST
-        case "ptr_to_ptr" if all(addresses):
-            return BITCAST
-        case "ptr_to_int" if addresses[0] and out:
-            return "tile.pointer_to_int"
-        case "int_to_ptr" if into and addresses[1]:
-            return "tile.int_to_pointer"
-        case _:
-            return None
+    fits = {
+        "exti": into and out and before.bits < after.bits,
+        "trunci": into and out and before.bits > after.bits,
+        "itof": into and floats[1],
+        "ftoi": floats[0] and out,
+        "bitcast": not any(addresses) and before.bits == after.bits,
+        "ptr_to_ptr": all(addresses),
+        "ptr_to_int": addresses[0] and out,
+        "int_to_ptr": into and addresses[1],
+    }
+    sign = "signed" if signed else "unsigned"
+    found = of_tileir(operation.name, sign) or of_tileir(operation.name)
+    return found if fits[operation.name] else None
 
 
 def constant(scope: Scope, operation: Operation) -> None:
@@ -224,8 +198,16 @@ def constant(scope: Scope, operation: Operation) -> None:
 
 
 HANDLERS: dict[str, Callable[[Scope, Operation], None]] = {
-    **dict.fromkeys((*FLOATS, "maxf", "minf"), float_operation),
-    **dict.fromkeys((*INTEGERS, *SIGNED, "divi"), integer_operation),
+    **dict.fromkeys(
+        (
+            spelled.partition(" ")[0]
+            for row in OPERATIONS.values()
+            if row.elementwise
+            for spelled in row.tileir
+            if spelled != NONE
+        ),
+        computed,
+    ),
     **dict.fromkeys(("ftof", "exti", "trunci", "itof", "ftoi", "bitcast"), cast),
     **dict.fromkeys(("ptr_to_ptr", "ptr_to_int", "int_to_ptr"), cast),
     "cmpf": compare,

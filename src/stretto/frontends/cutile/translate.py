@@ -29,7 +29,6 @@ Tail = Callable[[Operation], Sequence[Value]]
 LEAVING = ("break", "continue", "return")
 REFUSED = {
     "alloca": "there is no memory of its own for a kernel here",
-    "atan2": "compute it from what there is",
     "gdc_launch_dependents_tko": "a kernel is looked at on its own",
     "gdc_wait_tko": "a kernel is looked at on its own",
     "get_global": "hand it in as a parameter",

@@ -19,7 +19,6 @@ from stretto.frontends.triton.parsing import (
     unknown_operation,
 )
 from stretto.kernel import (
-    OPERATIONS,
     Attribute,
     Builder,
     Kernel,
@@ -34,40 +33,17 @@ from stretto.kernel import (
     Value,
 )
 from stretto.kernel.types import element_of, like, shape_of
+from stretto.ops.operations import BY_SYMBOL, from_ttir
+from stretto.ops.predicates import PREDICATES
 
 _RENAMED = {
-    "tt.splat": "tile.splat",
+    **from_ttir(),
+    "arith.index_castui": "arith.index_cast",
     "tt.unsplat": "tile.reshape",
-    "tt.broadcast": "tile.broadcast",
-    "tt.reshape": "tile.reshape",
-    "tt.join": "tile.join",
-    "tt.split": "tile.split",
-    "tt.addptr": "tile.offset",
-    "tt.ptr_to_int": "tile.pointer_to_int",
-    "tt.int_to_ptr": "tile.int_to_pointer",
-    "tt.bitcast": "arith.bitcast",
-    "tt.precise_sqrt": "math.sqrt",
-    "tt.precise_divf": "arith.divf",
-    "tt.mulhiui": "arith.mulhiui",
-    "tt.load": "tile.load",
-    "tt.store": "tile.store",
-    "tt.make_tensor_descriptor": "tile.view",
-    "tt.descriptor_load": "tile.view_load",
-    "tt.descriptor_gather": "tile.view_gather",
-    "llvm.intr.assume": "tile.assume",
-    "gpu.barrier": "tile.barrier",
     "ttg.barrier": "tile.barrier",
 }
 """Those that take and make the same things, in the same order."""
 
-_PREDICATES = {
-    "arith.cmpi": ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"),
-    "arith.cmpf": (
-        "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-        "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-    ),
-}  # fmt: skip
-"""As words; the generic form has their numbers."""
 _ATOMIC = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
 """Kinds of read-modify-write by their numbers, which begin at 1."""
 _SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
@@ -225,8 +201,6 @@ class FunctionTranslator:
             handler(self, raw)
         elif raw.name in _RENAMED:
             self._plain(raw, _RENAMED[raw.name])
-        elif raw.name in OPERATIONS and not raw.regions:
-            self._plain(raw, raw.name)
         else:
             raise unknown_operation(self._place(raw), raw.name)
         self._hints(raw)
@@ -326,7 +300,7 @@ class FunctionTranslator:
     def compare(self, raw: RawOperation) -> None:
         """A comparison, whose predicate may be a number."""
         predicate = raw.attributes.get("predicate")
-        words = _PREDICATES[raw.name]
+        words = tuple(PREDICATES[raw.name])
         if isinstance(predicate, int) and 0 <= predicate < len(words):
             predicate = words[predicate]
         if not isinstance(predicate, str) or predicate not in words:
@@ -384,6 +358,15 @@ class FunctionTranslator:
         greater, lesser = ("maximumf", "minimumf") if stops else ("maxnumf", "minnumf")
         raised = self._builder.op(f"arith.{greater}", (x, low), x.type)
         self._write(raw, f"arith.{lesser}", (raised, high), raw.types)
+
+    def library(self, raw: RawOperation) -> None:
+        """A function of libdevice, by its symbol."""
+        symbol = raw.attributes.get("symbol")
+        row = BY_SYMBOL.get(symbol) if isinstance(symbol, str) else None
+        if row is None:
+            hint = "functions of CUDA's libdevice are known; write it with tl.math or arithmetic"
+            raise self._refuse(raw, f"`{symbol}` of a library, whose value is not known", hint)
+        self._plain(raw, row.name)
 
     def load(self, raw: RawOperation) -> None:
         """Through pointers, perhaps with a mask and with what is read elsewhere."""
@@ -534,6 +517,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.cat": FunctionTranslator.cat,
     "tt.fp_to_fp": FunctionTranslator.convert,
     "tt.clampf": FunctionTranslator.clamp,
+    "tt.extern_elementwise": FunctionTranslator.library,
     "tt.atomic_cas": FunctionTranslator.exchange,
     "tt.atomic_rmw": FunctionTranslator.atomic,
     "tt.make_tensor_descriptor": FunctionTranslator.view,

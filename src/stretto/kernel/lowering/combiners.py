@@ -6,24 +6,7 @@
 from __future__ import annotations
 
 from stretto.kernel.tree import Operation
-
-_KINDS = {
-    "arith.addf": "reduce.sum",
-    "arith.addi": "reduce.sum",
-    "arith.maxnumf": "reduce.max",
-    "arith.maxsi": "reduce.max",
-    "arith.maximumf": "reduce.maximum",
-    "arith.minnumf": "reduce.min",
-    "arith.minsi": "reduce.min",
-    "arith.minimumf": "reduce.minimum",
-    "arith.maxui": "reduce.umax",
-    "arith.minui": "reduce.umin",
-    "arith.mulf": "reduce.prod",
-    "arith.muli": "reduce.prod",
-    "arith.andi": "reduce.and",
-    "arith.ori": "reduce.or",
-    "arith.xori": "reduce.xor",
-}
+from stretto.ops.operations import REDUCTIONS
 
 
 def combined_by(reduction: Operation) -> str | None:
@@ -35,4 +18,4 @@ def combined_by(reduction: Operation) -> str | None:
     pair = set(combined.operands) == set(region.arguments)
     if not pair or last.operands != combined.results:
         return None
-    return _KINDS.get(combined.name)
+    return REDUCTIONS.get(combined.name)

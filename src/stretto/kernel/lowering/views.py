@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from stretto.kernel.axes import Axis, analyse
 from stretto.kernel.building import Builder
-from stretto.kernel.operations import SAME_NUMBER
 from stretto.kernel.tree import Kernel, Operation, Region, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, View
+from stretto.ops.operations import SAME_NUMBER
 
 MOST_DIMENSIONS = 5
 """Of a descriptor."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stretto.kernel.axes import Axis
-from stretto.kernel.operations import SAME_NUMBER
 from stretto.kernel.tree import Operation, Value
+from stretto.ops.operations import SAME_NUMBER
 
 LOOPS = ("scf.for", "scf.while")
 

@@ -6,6 +6,8 @@ tile.view_load       async.tiled_tma_load    with a buffer that it fills
 
 from __future__ import annotations
 
+from stretto.ops.operations import OPERATIONS
+
 OURS = "nv_tileas."
 """How operations of the dialect begin."""
 ALLOCATE = "alloc_tensor"
@@ -22,39 +24,19 @@ PENDING = "pending"
 NARROW = "arith.trunci"
 SELECT, AND, OR, XOR = "arith.select", "arith.andi", "arith.ori", "arith.xori"
 REDUCE, SCAN, COMBINED = "reduce.with", "scan", "combined"
+TILE_COUNT = "tile_count"
 RENAMED = {
-    "tile.block_index": "block_index",
-    "tile.block_count": "block_count",
-    "tile.tile_count": "tile_count",
-    "tile.range": "range",
-    "tile.splat": "splat",
-    "tile.broadcast": "broadcast",
-    "tile.expand_dims": "expand_dims",
-    "tile.offset": "offset",
-    "tile.pointer_to_int": "pointer_to_int",
-    "tile.int_to_pointer": "int_to_pointer",
-    "tile.view_size": "view_size",
-    "tile.join": "join",
-    "tile.split": "split",
-    "tile.cat": "cat",
-    "tile.extract": "extract",
-    "tile.gather": "gather",
-    "tile.assume": "assume",
-    "tile.assert": "assert",
-    "tile.token": "token",
-    "tile.barrier": "barrier",
+    row.name: row.mlir.removeprefix(OURS)
+    for row in OPERATIONS.values()
+    if row.mlir.startswith(OURS) and " " not in row.mlir
 }
-"""Those that take registers and make registers."""
+"""Those that are one operation of the dialect, under which name."""
 
 
 ATOMICS = {"tile.atomic_rmw": "pointer.atomic_rmw", "tile.atomic_cas": "pointer.atomic_cas"}
 """With a mask or without."""
 
 BY_TILES = frozenset(
-    f"arith.{name}"
-    for name in (
-        "cmpi", "cmpf", "select", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi",
-        "fptoui", "index_cast",
-    )
-)  # fmt: skip
+    row.name for row in OPERATIONS.values() if row.mlir == f"{row.name} {OURS}{row.name}"
+)
 """Those that MLIR's own dialects have for tiles in another form, or not at all in xDSL."""

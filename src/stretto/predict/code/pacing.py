@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import mean
 
-from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.kernel import Operation
 from stretto.predict.code.costs import CodeCosts, Kind
 from stretto.predict.code.listing import Listing
 from stretto.predict.code.steps import AgentCode, agents_in
 from stretto.predict.code.warps import Scheduler
 from stretto.predict.instructions import Costs, Landing
+from stretto.predict.score import AgentScore, Beat, LoopScore, loops_in
 
 TRIPS = 32
 """Steps that are run."""

@@ -14,9 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.emit.score import AgentScore, Beat, LoopScore, loops_in
 from stretto.predict.code.costs import KINDS, SHUFFLE, Kind
 from stretto.predict.code.listing import Instruction, Listing
+from stretto.predict.score import AgentScore, Beat, LoopScore, loops_in
 
 ROWS, DEEP = 64, 32
 """Of an instruction's product: rows, and bytes of a row of the left factor."""

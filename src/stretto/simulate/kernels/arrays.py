@@ -24,7 +24,6 @@ _INTEGERS = {
     "i64": np.int64,
     "index": np.int64,
 }
-_UNSIGNED = {1: np.uint8, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _SMALL = {"f8E4M3FN": (4, 448.0), "f8E5M2": (5, 57344.0)}
 """Bits of the exponent, and the greatest number."""
 
@@ -40,7 +39,10 @@ def fitted(array: Any, element: Scalar) -> Array:
     """Numbers as the element holds them: rounded, or gone round."""
     wanted = dtype_of(element)
     if element.is_integer:
-        return np.asarray(array).astype(wanted)
+        whole = np.asarray(array)
+        if wanted is np.bool_ and whole.dtype.kind in "iu":
+            whole = whole & 1
+        return whole.astype(wanted)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = np.asarray(array).astype(wanted)
         if element.element in ("f16", "bf16"):
@@ -67,13 +69,6 @@ def _small(array: Array, exponent_bits: int, greatest: float) -> Array:
     return np.where(np.isfinite(array), np.clip(found, -greatest, greatest), array).astype(
         np.float32
     )
-
-
-def unsigned(array: Array) -> Array:
-    """The same bits without a sign."""
-    if array.dtype == np.bool_:
-        return array
-    return array.view(_UNSIGNED[array.dtype.itemsize * 8])
 
 
 def constant(value: Any, type: Type) -> Array:

@@ -7,8 +7,9 @@ Tiles are arrays, buffers their contents; addresses and views are those of `memo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from math import erf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
 from stretto.materialize import Persistent
-from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted, unsigned
+from stretto.ops.opcodes import opcode
+from stretto.ops.operations import OPERATIONS, REDUCTIONS
+from stretto.ops.predicates import PREDICATES
+from stretto.simulate.exact_rounding import directed, to_integers
+from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted
 from stretto.simulate.kernels.memory import Address, Heap, TensorView, box
+from stretto.simulate.values import function_named, value_of, with_sign, without_sign
 
 Datum = Any
 
@@ -46,22 +52,20 @@ class Evaluator:
 
     def _apply(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         kind = kind_of(operation)
-        special = _SPECIAL.get(kind)
+        row = OPERATIONS.get(kind)
+        named = opcode(kind).value if row is None else row.numpy
+        method = METHODS.get(named)
         with np.errstate(all="ignore"):
-            if special is not None:
-                return special(self, operation, operands)
-            function = _FUNCTIONS.get(kind)
-            if function is None:
+            if method is not None:
+                return method(self, operation, operands)
+            if row is None or not row.elementwise:
                 raise StrettoError(
                     f"{operation.location}: error: `{kind}` cannot be run on real values"
                 )
-            made = function(*operands)
-        type = operation.result.type
-        element = element_of(type)
-        if isinstance(made, Address):
-            return (made,)
-        if isinstance(type, Buffer):
-            element = type.element
+            if " " in named:
+                return (_rounded(named, operation, operands),)
+            made = value_of(kind)(*operands)
+        element = element_of(operation.result.type)
         assert isinstance(element, Scalar)
         return (fitted(made, element),)
 
@@ -119,13 +123,8 @@ class Evaluator:
 
     def compare(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """A comparison."""
-        a, b = operands
-        predicate = operation.text("predicate")
-        if kind_of(operation) == "arith.cmpf":
-            return (_compare_floats(predicate, a, b),)
-        if predicate[0] == "u":
-            a, b = unsigned(np.asarray(a)), unsigned(np.asarray(b))
-        return (_COMPARE[predicate.lstrip("su")](a, b),)
+        predicate = PREDICATES[kind_of(operation)][operation.text("predicate")]
+        return (np.asarray(function_named(predicate.numpy)(*operands)),)
 
     def select(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """One or the other."""
@@ -153,7 +152,7 @@ class Evaluator:
         (source,) = operands
         element = element_of(operation.result.type)
         assert isinstance(element, Scalar)
-        made = _REDUCE[kind_of(operation)](np.asarray(source), operation.integer("axis"))
+        made = _reduced(kind_of(operation), np.asarray(source), operation.integer("axis"), element)
         return (fitted(made, element),)
 
     def combine(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
@@ -245,6 +244,12 @@ class Evaluator:
         padding = operation.text("padding", "zero")
         return (TensorView(address.array, int(address.offsets), sizes, strides, padding),)
 
+    def view_size(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """How many elements a view's tensor has along an axis."""
+        (view,) = operands
+        assert isinstance(view, TensorView)
+        return (np.int32(view.sizes[operation.integer("axis")]),)
+
     def pointer_to_int(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """An address as a number."""
         del operation
@@ -257,6 +262,13 @@ class Evaluator:
         element = element_of(operation.result.type)
         assert isinstance(element, Pointer)
         return (self._heap.addressed(np.asarray(operands[0]), element.pointee),)
+
+    def offset(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """An address some elements further."""
+        del operation
+        address, by = operands
+        assert isinstance(address, Address)
+        return (address.plus(np.asarray(by)),)
 
     def load(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """Elements at addresses."""
@@ -387,208 +399,89 @@ def _bits_as(source: Array, before: Scalar, after: Scalar) -> Array:
     return fitted(source.astype(dtype_of(whole)).view(narrow), after)
 
 
-def _truncated(a: Array, b: Array) -> Array:
-    """Towards zero, as hardware divides."""
-    quotient = np.floor_divide(a, b)
-    return quotient + ((quotient * b != a) & ((a < 0) != (b < 0)))
+def _rounded(named: str, operation: Operation, operands: Sequence[Datum]) -> Array:
+    """What a row says in two words: a function, and which way it is rounded."""
+    name, way = named.split()
+    element = element_of(operation.result.type)
+    assert isinstance(element, Scalar)
+    arrays = [np.asarray(one) for one in operands]
+    if element.is_integer:
+        signed = name != "unsigned"
+        made = to_integers(way, arrays[0], element.bits, signed=signed)
+        return fitted(made, element)
+    wide = dtype_of(element)
+    if name == "unsigned":
+        arrays = [without_sign(one) for one in arrays]
+    plain = function_named(name)(*arrays)
+    if way == "nearest":
+        return fitted(plain, element)
+    return directed(name, way, wide, np.asarray(plain).astype(wide), *arrays)
 
 
-def _remainder(a: Array, b: Array) -> Array:
-    return np.asarray(a - _truncated(a, b) * b)
+def _reduced(kind: str, source: Array, axis: int, element: Scalar) -> Array:
+    """Along an axis, by what combines two elements."""
+    floats = element.is_float
+    named = next(
+        row.numpy
+        for row in OPERATIONS.values()
+        if row.reduces == kind and (row.types.startswith("f") == floats or kind not in _TWICE)
+    )
+    source = without_sign(source) if named.startswith("unsigned") else with_sign(source)
+    combine: np.ufunc = getattr(np, named.removeprefix("unsigned_"))
+    kept = source.dtype if combine in (np.add, np.multiply) else None
+    return np.asarray(combine.reduce(source, axis=axis, dtype=kept))
 
 
-def _without_sign(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def applied(a: Array, b: Array) -> Array:
-        wide = np.asarray(a)
-        return np.asarray(function(unsigned(wide), unsigned(np.asarray(b)))).astype(wide.dtype)
-
-    return applied
-
-
-def _high(a: Array, b: Array) -> Array:
-    """The upper half of a product of twice the width."""
-    width = a.dtype.itemsize * 8
-    return np.asarray((a.astype(object) * b.astype(object)) >> width).astype(a.dtype)
-
-
-def _fma(a: Any, b: Any, c: Any) -> Array:
-    """One rounding, at the end."""
-    return np.asarray(a, np.float64) * b + c
-
-
-def _erf(x: Array) -> Array:
-    return np.vectorize(erf, otypes=[np.float64])(x)
-
-
-_COMPARE: dict[str, Callable[..., Any]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-
-
-def _compare_floats(predicate: str, a: Array, b: Array) -> Array:
-    unordered = np.isnan(a) | np.isnan(b)
-    if predicate in ("true", "false"):
-        return np.full(np.shape(unordered), predicate == "true")
-    if predicate in ("ord", "uno"):
-        return unordered if predicate == "uno" else ~unordered
-    found = _COMPARE[predicate[1:]](a, b)
-    return (found | unordered) if predicate[0] == "u" else (found & ~unordered)
-
-
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    **{
-        f"arith.{name}": (lambda a: a)
-        for name in ("extf", "truncf", "extsi", "trunci", "sitofp", "index_cast")
-    },
-    "arith.negf": np.negative,
-    "arith.fptosi": np.trunc,
-    "arith.fptoui": np.trunc,
-    "arith.extui": lambda a: unsigned(np.asarray(a)),
-    "arith.uitofp": lambda a: unsigned(np.asarray(a)),
-    "math.absf": np.abs,
-    "math.absi": np.abs,
-    "math.exp": np.exp,
-    "math.exp2": np.exp2,
-    "math.log": np.log,
-    "math.log2": np.log2,
-    "math.sqrt": np.sqrt,
-    "math.rsqrt": lambda a: 1 / np.sqrt(a),
-    "math.sin": np.sin,
-    "math.cos": np.cos,
-    "math.tan": np.tan,
-    "math.tanh": np.tanh,
-    "math.sinh": np.sinh,
-    "math.cosh": np.cosh,
-    "math.erf": _erf,
-    "math.floor": np.floor,
-    "math.ceil": np.ceil,
-    "math.roundeven": np.rint,
-}
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    **dict.fromkeys(("arith.addf", "arith.addi"), np.add),
-    **dict.fromkeys(("arith.subf", "arith.subi"), np.subtract),
-    **dict.fromkeys(("arith.mulf", "arith.muli"), np.multiply),
-    "arith.divf": np.divide,
-    "arith.remf": np.fmod,
-    "arith.maxnumf": np.fmax,
-    "arith.minnumf": np.fmin,
-    "arith.maximumf": np.maximum,
-    "arith.minimumf": np.minimum,
-    "arith.maxsi": np.maximum,
-    "arith.minsi": np.minimum,
-    "arith.maxui": _without_sign(np.maximum),
-    "arith.minui": _without_sign(np.minimum),
-    "arith.divsi": _truncated,
-    "arith.remsi": _remainder,
-    "arith.divui": _without_sign(np.floor_divide),
-    "arith.remui": _without_sign(np.mod),
-    "arith.floordivsi": np.floor_divide,
-    "arith.ceildivsi": lambda a, b: -np.floor_divide(-a, b),
-    "arith.ceildivui": _without_sign(lambda a, b: a // b + (a % b != 0)),
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-    "arith.shli": np.left_shift,
-    "arith.shrsi": np.right_shift,
-    "arith.shrui": _without_sign(np.right_shift),
-    "arith.mulhiui": lambda a, b: _high(unsigned(np.asarray(a)), unsigned(np.asarray(b))),
-    "arith.mulhisi": lambda a, b: _high(np.asarray(a), np.asarray(b)),
-    "math.powf": np.power,
-    "offset": lambda address, by: address.plus(np.asarray(by)),
-    "join": lambda a, b: np.stack((a, b), axis=-1),
-    "cat": lambda a, b: np.concatenate((a, b), axis=0),
-}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {**_UNARY, **_BINARY, "math.fma": _fma}
-
-
-def _known(floats: np.ufunc, others: Callable[..., Any], a: Array, axis: int) -> Any:
-    """Along an axis; of floating-point numbers those that are numbers."""
-    return floats.reduce(a, axis=axis) if a.dtype.kind == "f" else others(a, axis=axis)
-
-
-_REDUCE: dict[str, Callable[[Array, int], Any]] = {
-    "reduce.sum": lambda a, axis: np.sum(a, axis=axis, dtype=a.dtype),
-    "reduce.prod": lambda a, axis: np.prod(a, axis=axis, dtype=a.dtype),
-    "reduce.max": lambda a, axis: _known(np.fmax, np.max, a, axis),
-    "reduce.min": lambda a, axis: _known(np.fmin, np.min, a, axis),
-    "reduce.maximum": lambda a, axis: np.max(a, axis=axis),
-    "reduce.minimum": lambda a, axis: np.min(a, axis=axis),
-    "reduce.umax": lambda a, axis: np.max(unsigned(a), axis=axis),
-    "reduce.umin": lambda a, axis: np.min(unsigned(a), axis=axis),
-    "reduce.and": lambda a, axis: np.bitwise_and.reduce(a, axis=axis),
-    "reduce.or": lambda a, axis: np.bitwise_or.reduce(a, axis=axis),
-    "reduce.xor": lambda a, axis: np.bitwise_xor.reduce(a, axis=axis),
-}
+_TWICE = frozenset(kind for kind, many in Counter(REDUCTIONS.values()).items() if many > 1)
+"""Reductions of floating point and of integers, which are two operations."""
 
 _ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "fadd": np.add,
     "max": np.maximum,
     "min": np.minimum,
-    "umax": _without_sign(np.maximum),
-    "umin": _without_sign(np.minimum),
+    "umax": function_named("unsigned_maximum"),
+    "umin": function_named("unsigned_minimum"),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "exch": lambda _, new: new,
 }
 
-_SPECIAL: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datum, ...]]] = {
-    "arith.constant": Evaluator.constant,
-    "block_index": Evaluator.block_index,
+METHODS: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datum, ...]]] = {
+    "atomic": Evaluator.atomic,
+    "bitcast": Evaluator.bitcast,
     "block_count": Evaluator.block_count,
-    "tile_count": Evaluator.tile_count,
-    "work_tile_info": Evaluator.work_tile,
-    "range": Evaluator.range,
-    **dict.fromkeys(("splat", "broadcast", "expand_dims", "transpose", "view"), Evaluator.shaped),
-    "arith.cmpi": Evaluator.compare,
-    "arith.cmpf": Evaluator.compare,
-    "arith.select": Evaluator.select,
-    "arith.bitcast": Evaluator.bitcast,
-    **dict.fromkeys(_REDUCE, Evaluator.reduce),
-    "reduce.with": Evaluator.combine,
-    "scan": Evaluator.combine,
-    **dict.fromkeys(("async.tcgen05_mma", "async.wgmma", "async.dot"), Evaluator.product),
-    **dict.fromkeys(
-        (
-            "async.smem_read",
-            "async.smem_write",
-            "async.tmem_load",
-            "async.tmem_store",
-            "async.tmem_copy",
-            "async.copy",
-            "convert_layout",
-        ),
-        Evaluator.moved,
-    ),
-    "async.tiled_tma_load": Evaluator.tma_load,
-    "async.cp_async": Evaluator.tma_load,
-    "load": Evaluator.tma_load,
-    "async.tiled_tma_store": Evaluator.tma_store,
-    "store": Evaluator.tma_store,
-    "async.tma_gather": Evaluator.tma_gather,
-    "async.tma_scatter": Evaluator.tma_scatter,
-    "tensor_view": Evaluator.view,
-    "pointer_to_int": Evaluator.pointer_to_int,
-    "int_to_pointer": Evaluator.int_to_pointer,
-    "pointer.load": Evaluator.load,
-    "async.pointer_copy": Evaluator.load,
-    "pointer.store": Evaluator.store,
-    "pointer.atomic_rmw": Evaluator.atomic,
-    "pointer.atomic_cas": Evaluator.atomic,
-    "split": Evaluator.split,
-    "join": Evaluator.join,
+    "block_index": Evaluator.block_index,
     "cat": Evaluator.cat,
+    "check": Evaluator.check,
+    "combine": Evaluator.combine,
+    "compare": Evaluator.compare,
+    "constant": Evaluator.constant,
     "extract": Evaluator.extract,
     "gather": Evaluator.gather,
-    "assume": Evaluator.check,
-    "assert": Evaluator.check,
-    "async.wgmma_wait": Evaluator.wait,
-    "token": Evaluator.nothing,
-    "barrier": Evaluator.nothing,
+    "int_to_pointer": Evaluator.int_to_pointer,
+    "join": Evaluator.join,
+    "load": Evaluator.load,
+    "moved": Evaluator.moved,
+    "nothing": Evaluator.nothing,
+    "offset": Evaluator.offset,
+    "pointer_to_int": Evaluator.pointer_to_int,
+    "product": Evaluator.product,
+    "range": Evaluator.range,
+    "reduce": Evaluator.reduce,
+    "select": Evaluator.select,
+    "shaped": Evaluator.shaped,
+    "split": Evaluator.split,
+    "store": Evaluator.store,
+    "tile_count": Evaluator.tile_count,
+    "tma_gather": Evaluator.tma_gather,
+    "tma_load": Evaluator.tma_load,
+    "tma_scatter": Evaluator.tma_scatter,
+    "tma_store": Evaluator.tma_store,
+    "view": Evaluator.view,
+    "view_size": Evaluator.view_size,
+    "wait": Evaluator.wait,
+    "work_tile": Evaluator.work_tile,
 }
+"""What rows name that takes more than operands: attributes, addresses, several results."""

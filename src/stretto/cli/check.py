@@ -1,0 +1,44 @@
+"""`stretto check`: races, deadlocks and stale slots in a Gluon kernel, without a GPU."""
+
+from __future__ import annotations
+
+import argparse
+from time import monotonic
+
+from stretto import __version__
+from stretto.cli.commands import Reply
+
+
+def run(arguments: argparse.Namespace) -> Reply:
+    """One file, or one kernel of it."""
+    from stretto.sanitizer.checking import check
+    from stretto.sanitizer.formats import to_json, to_lines, to_sarif
+    from stretto.sanitizer.launches import Settings
+
+    file, _, kernel = _split(arguments.checked)
+    limit: float | None = arguments.time_limit
+    settings = Settings(
+        seeds=tuple(range(arguments.seeds)),
+        programs=arguments.programs,
+        until=monotonic() + limit if limit is not None else float("inf"),
+    )
+    capability = (10, 0) if arguments.target == "blackwell" else (9, 0)
+    report = check(
+        file, kernel, against=arguments.against, settings=settings, capability=capability
+    )
+    strict: bool = arguments.strict
+    return Reply(
+        lambda: to_json(report, strict),
+        lambda: to_lines(report, strict, arguments.verbose),
+        success=not report.failed(strict),
+        stopped=report.stopped,
+        others={"sarif": lambda: to_sarif(report, __version__, strict)},
+    )
+
+
+def _split(given: str) -> tuple[str, str, str]:
+    """The file, and the kernel where one is named after a colon."""
+    file, colon, kernel = given.rpartition(":")
+    if colon and kernel.isidentifier() and file:
+        return file, colon, kernel
+    return given, "", ""

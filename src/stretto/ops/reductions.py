@@ -1,0 +1,25 @@
+"""Reductions along an axis that one operation combines: one row each.
+
+    reduce.max   gl.max({0}, {axis})
+
+Which operation combines so says that operation's own row; how it is computed follows from it.
+"""
+
+from __future__ import annotations
+
+_FOLD = "- reduce by max, min or sum"
+
+GLUON: dict[str, str] = {
+    "reduce.sum": "gl.sum({0}, {axis})",
+    "reduce.max": "gl.max({0}, {axis})",
+    "reduce.min": "gl.min({0}, {axis})",
+    "reduce.maximum": "gl.max({0}, {axis})",
+    "reduce.minimum": "gl.min({0}, {axis})",
+    "reduce.umax": _FOLD,
+    "reduce.umin": _FOLD,
+    "reduce.prod": _FOLD,
+    "reduce.and": _FOLD,
+    "reduce.or": _FOLD,
+    "reduce.xor": "gl.xor_sum({0}, {axis})",
+}
+"""Expressions, as in the rows of operations."""

@@ -1,0 +1,170 @@
+"""Values as one agent has them: an expression, and the layout of its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stretto.kernel import Operation, Value
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Tile, Type
+from stretto.program.builder.exchange import Exchange
+from stretto.program.builder.layouts import JOIN
+from stretto.program.errors import unwritten
+from stretto.program.expressions import (
+    Arithmetic,
+    Computed,
+    Converted,
+    Everywhere,
+    Expanded,
+    Expression,
+    Halves,
+    Joined,
+    Range,
+    Spread,
+    Zeros,
+)
+from stretto.program.layouts import Layout, Slice
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An expression, and the layout of its tile; None: a number, or a number everywhere."""
+
+    expression: Expression
+    layout: Layout | None = None
+    part: Tile | None = None
+    """What there is of it, where that is less than its shape: it is spread where it meets more."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has its full shape."""
+        return self.part is None
+
+
+def in_layout(operand: Operand, layout: Layout, type: Type, layouts: Exchange) -> Expression:
+    """The expression, of some type, in a layout."""
+    if operand.layout is None or operand.layout == layout:
+        return operand.expression
+    layouts.convert(operand.layout, layout, operand.part or type)
+    return Converted(operand.expression, layout)
+
+
+def seen_through(operation: Operation, source: Operand, layouts: Exchange) -> Operand:
+    """A tile in registers under another name: expanded, spread."""
+    kind = kind_of(operation)
+    result = operation.result
+    if kind == "splat" or source.layout is None:
+        return Operand(source.expression)
+    layout, type = layouts.of(result), operation.operands[0].type
+    assert isinstance(type, Tile)
+    assert isinstance(result.type, Tile)
+    if kind == "expand_dims":
+        axis = operation.integer("axis")
+        inner = in_layout(source, Slice(axis, layout), type, layouts)
+        shape = (source.part or type).shape
+        part = Tile((*shape[:axis], 1, *shape[axis:]), type.element)
+        return Operand(Expanded(inner, axis, len(result.type.shape)), layout, part)
+    if kind == "broadcast":
+        return Operand(source.expression, source.layout, source.part or type)
+    source = whole(source, operation, 0)
+    assert source.layout is not None
+    if kind == "transpose":
+        order = operation.integers("permutation")
+        permuted = layouts.permuted(source.expression, source.layout, type, order, layout)
+        return Operand(permuted, layout)
+    if kind == "view":
+        reshaped = layouts.reshaped(source.expression, source.layout, type, result.type, layout)
+        return Operand(reshaped, layout)
+    raise unwritten(operation, " of registers")
+
+
+def whole(operand: Operand, operation: Operation, number: int) -> Operand:
+    """An operand in its full shape."""
+    type = operation.operands[number].type
+    if operand.whole or operand.layout is None or not isinstance(type, Tile):
+        return operand
+    return Operand(Spread(operand.expression, type, operand.layout), operand.layout)
+
+
+def half(operation: Operation, source: Expression, result: Value, layouts: Exchange) -> Expression:
+    """One of two tiles that a tile was split into, in its own layout."""
+    type = operation.operands[0].type
+    assert isinstance(type, Tile)
+    split, home = Slice(len(type.shape) - 1, layouts.of(operation.operands[0])), layouts.of(result)
+    layouts.convert(split, home, result.type)
+    return Converted(source, home)
+
+
+def halves(operation: Operation, source: Operand, layouts: Exchange) -> Expression:
+    """The two tiles that a tile of pairs is split into, in layouts that follow from its own."""
+    tile, layout = whole(source, operation, 0), layouts.of(operation.operands[0])
+    type = operation.operands[0].type
+    assert isinstance(type, Tile)
+    if tile.layout is None:
+        return Halves(Everywhere(tile.expression, type, layout))
+    return Halves(in_layout(tile, layout, type, layouts))
+
+
+def _in_full(
+    operand: Operand, operation: Operation, number: int, layout: Layout, layouts: Exchange
+) -> Expression:
+    """A tile in the layout that a tile of pairs has of each half."""
+    type = operation.operands[number].type
+    assert isinstance(type, Tile)
+    home = Slice(len(type.shape), layout)
+    if operand.layout is None:
+        return Everywhere(operand.expression, type, home)
+    return in_layout(whole(operand, operation, number), home, type, layouts)
+
+
+def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchange) -> Operand:
+    """What an operation without side effects makes."""
+    if len(operation.results) != 1:
+        raise unwritten(operation)
+    result, kind = operation.result, kind_of(operation)
+    if kind.startswith("reduce."):
+        return _reduced(operation, operands[0], layouts)
+    if not isinstance(result.type, Tile):
+        return Operand(Computed(operation, tuple(one.expression for one in operands)))
+    layout = layouts.of(result)
+    if kind == "range":
+        start, end = operation.integer("start"), operation.integer("end")
+        return Operand(Range(start, end, layout), layout)
+    if kind == JOIN:
+        first, second = (
+            _in_full(one, operation, n, layout, layouts) for n, one in enumerate(operands)
+        )
+        return Operand(Converted(Joined(first, second), layout), layout)
+    types = [value.type for value in operation.operands]
+    laid_out = [
+        in_layout(operand, layout, type, layouts)
+        for operand, type in zip(operands, types, strict=True)
+    ]
+    made = Computed(operation, tuple(laid_out))
+    tiles = [operand for operand in operands if operand.layout is not None]
+    if any(operand.whole for operand in tiles) or _spreads(tiles, result.type):
+        return Operand(made, layout)
+    if not tiles:
+        return Operand(Everywhere(made, result.type, layout), layout)
+    return Operand(Arithmetic("+", Zeros(result.type, layout), made), layout)
+
+
+def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Operand:
+    """A tile with an axis less, or the number that is left of its last one."""
+    result, axis = operation.result, operation.integer("axis")
+    if operand.layout is not None:
+        layouts.reduced(operand.layout, operation.operands[0].type, axis)
+    source = whole(operand, operation, 0)
+    made = Computed(operation, (source.expression,))
+    if not isinstance(result.type, Tile):
+        return Operand(made)
+    layout = layouts.of(result)
+    home = None if source.layout is None else Slice(axis, source.layout)
+    return Operand(in_layout(Operand(made, home), layout, result.type, layouts), layout)
+
+
+def _spreads(parts: Sequence[Operand], type: Tile) -> bool:
+    """Whether parts that meet make the whole: a column and a row."""
+    shapes = {operand.part.shape for operand in parts if operand.part is not None}
+    return len(shapes) > 1 and tuple(map(max, zip(*shapes, strict=True))) == type.shape

@@ -1,0 +1,189 @@
+"""The whole program of a kernel: memory, what the host hands over, and all agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stretto.kernel import Kernel, Operation
+from stretto.kernel.lowering.written import TILE_COUNT
+from stretto.kernel.tree import kind_of
+from stretto.machine import Machine
+from stretto.ops.spaces import STAGING
+from stretto.program.builder.agent import AgentBuilder
+from stretto.program.builder.host import arguments, descriptors
+from stretto.program.builder.layouts import Layouts
+from stretto.program.builder.loops import LoopBuilder
+from stretto.program.builder.plan import Looped, Plan, Worker, deepen, make_plan
+from stretto.program.builder.sums import Sum
+from stretto.program.builder.tracer import Tracer
+from stretto.program.errors import EmitError
+from stretto.program.kernel_program import (
+    AgentProgram,
+    Barriers,
+    Declaration,
+    KernelProgram,
+    SharedMemory,
+    TensorMemory,
+    WorkTiles,
+)
+from stretto.program.traces import Tracing
+from stretto.program.walk import layouts_in
+
+REGISTER_FILE = 65536
+WARP = 32
+
+
+class SharedMemoryError(EmitError):
+    """What a kernel needs of shared memory is more than there is."""
+
+    def __init__(self, bytes: int, scratch: int, room: int, machine: str) -> None:
+        told = f"{bytes:,} bytes of shared memory are needed, {machine} has {room:,}"
+        if scratch:
+            told += f"; {scratch:,} of them for what the compiler hands from thread to thread"
+        super().__init__(told, hint="smaller tiles, or --depth for shorter rings")
+        self.scratch = scratch
+
+
+def build_program(
+    kernel: Kernel,
+    loops: Sequence[Looped],
+    machine: Machine,
+    workers: Sequence[Worker],
+    *,
+    depth: int | None = None,
+    title: str = "",
+    tracing: Tracing | None = None,
+) -> KernelProgram:
+    """The program of a lowered kernel whose loops run by schedules; EmitError where it has none."""
+    builder = _Builder(make_plan(kernel, loops, workers, machine), title, tracing)
+    # What is exchanged between threads is known once agents are built; rings have the rest.
+    builder.plan.scratch = builder.scratch(builder.agents())
+    deepen(builder.plan) if depth is None else deepen(builder.plan, depth)
+    budget = machine.budget(STAGING)
+    if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
+        scratch = builder.plan.scratch
+        raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
+    return builder.program()
+
+
+@dataclass
+class _Builder:
+    plan: Plan
+    title: str
+    tracing: Tracing | None
+
+    def __post_init__(self) -> None:
+        self._layouts = Layouts(self.plan.kernel, self.plan.workers[0].warps)
+
+    def agents(self) -> list[AgentBuilder]:
+        """All agents that have something to do."""
+        found: list[AgentBuilder] = []
+        for number, worker in enumerate(self.plan.workers):
+            count = len(self.plan.workers)
+            tracer = Tracer(self.tracing, number, count) if self.tracing else None
+            agent = AgentBuilder(self.plan, worker, self._layouts, tracer)
+            agent.build(self._loop)
+            found.append(agent)
+        # An agent that has nothing to do is none.
+        return [agent for agent in found if agent.body or agent is found[0]]
+
+    def _loop(self, agent: AgentBuilder, operation: Operation) -> None:
+        LoopBuilder(agent, self.plan.loops[operation]).build()
+
+    def scratch(self, agents: Sequence[AgentBuilder]) -> int:
+        """Bytes of shared memory that Triton takes for exchanges, and to start agents."""
+        started = sum(
+            agent.worker.warps + sum(self._handed(name) for name in agent.used)
+            for agent in agents[1:]
+        )
+        return started + sum(agent.layouts.bytes for agent in agents)
+
+    def _handed(self, name: str) -> int:
+        """Bytes in which an agent is told of an argument: its address, and what lies there."""
+        for descriptor in self.plan.descriptors.values():
+            if descriptor.name == name:
+                return 8 + (4 + 8) * len(descriptor.block)  # sizes and strides
+        shared = (*self.plan.shared_rings(), *self.plan.tiles.values())
+        ranks = {one.name: len(one.shape) + 1 for one in shared}
+        return 8 + 4 * ranks.get(name, 2)  # where it begins; barriers have two dimensions
+
+    def program(self) -> KernelProgram:
+        """All of it, with rings as deep as they are now."""
+        plan, agents = self.plan, self.agents()
+        bodies = tuple(
+            AgentProgram(
+                agent.worker.name,
+                agent.worker.warps,
+                agent.worker.registers,
+                tuple(agent.used),
+                agent.body,
+                {loop: tuple(marks) for loop, marks in agent.marks.items()},
+            )
+            for agent in agents
+        )
+        named = {layout.name for body in bodies for layout in layouts_in(body.body)}
+        return KernelProgram(
+            plan.kernel,
+            plan.machine.name,
+            self.title or f"{plan.kernel.name}, by Stretto for {plan.machine.name}.",
+            tuple(self._memory()),
+            descriptors(plan),
+            arguments(plan, {name for agent in agents for name in agent.used}),
+            bodies,
+            tuple(layout for layout in self._layouts.roots() if layout.name in named),
+            plan.bytes,
+            plan.scratch,
+            plan.workers[0].warps,
+            _registers(bodies),
+            {turn.name: turn.distance for turn in plan.all_turns()},
+            self.tracing,
+            self._tiles(),
+        )
+
+    def _tiles(self) -> WorkTiles | None:
+        """What a launch is told of tiles; None where it asks for blocks."""
+        counts = [op for op in self.plan.kernel.walk() if kind_of(op) == TILE_COUNT]
+        if not counts:
+            return None
+        axes = sorted({op.integer("axis") for op in counts})
+        return WorkTiles(tuple(axes), counts[0].integer("blocks"))
+
+    def _memory(self) -> Iterator[Declaration]:
+        plan = self.plan
+        for ring in plan.shared_rings():
+            name, depth = ring.name, ring.depth
+            yield SharedMemory(name, depth, ring.shape, ring.element, ring.turned)
+            if ring.full:
+                yield Barriers(f"{name}_full", depth, 1, "full", name)
+            if ring.free:
+                yield Barriers(f"{name}_free", depth, len(ring.consumers), "free", name)
+        for tile in plan.tiles.values():
+            name = tile.name
+            yield SharedMemory(name, None, tile.shape, tile.element, tile.turned)
+            if tile.loaded:
+                yield Barriers(f"{name}_full", None, 1, "full", name)
+                if tile.repeated and len(plan.workers) > 1:
+                    yield Barriers(f"{name}_free", None, tile.readers, "free", name)
+        for turn in plan.all_turns():
+            depth = turn.depth if turn.depth > 1 else None
+            yield Barriers(turn.name, depth, 1, "turn", turn.name)
+        for one in plan.sums.values():
+            yield from self._sum(one)
+
+    def _sum(self, one: Sum) -> Iterator[Declaration]:
+        depth = one.depth if one.repeated else None
+        yield TensorMemory(one.name, depth, one.shape, one.block)
+        yield Barriers(f"{one.name}_full", depth, 1, "full", one.name)
+        if one.free:
+            yield Barriers(f"{one.name}_free", depth, 1, "free", one.name)
+
+
+def _registers(agents: Sequence[AgentProgram]) -> int | None:
+    """Registers of a thread before agents share them out anew, where there are several."""
+    if len(agents) == 1:
+        return None
+    # The kernel begins with whole groups of four warps; each gives back or takes.
+    warps = sum(agent.warps for agent in agents)
+    threads = -(-warps // 4) * 4 * WARP
+    return REGISTER_FILE // threads // 8 * 8

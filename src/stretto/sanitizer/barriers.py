@@ -1,0 +1,248 @@
+"""mbarriers and named barriers, with what those knew that arrived.
+
+    completion   -1      0        1        2       a wait with phase p passes on the first
+    parity        1      0        1        0       completion of that parity that whoever waits
+                                                   does not know to be over: whatever the timing
+
+A completion hands on what its arrivals knew. Who waits for completion k must be known to whoever
+brings about completion k + 1: else the barrier can run ahead of the wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stretto.sanitizer.finding import Access, Site
+from stretto.sanitizer.scheduler import Agent, Clock, merge
+
+if TYPE_CHECKING:
+    from stretto.sanitizer.block import Block
+
+
+@dataclass(eq=False)
+class Copy:
+    """A copy on its way to a barrier."""
+
+    number: int
+    bytes: int
+    clock: Clock
+    fenced: Clock
+    site: Site
+    agent: str
+
+
+@dataclass(eq=False)
+class Barrier:
+    """An mbarrier."""
+
+    block: Block
+    name: str
+    component: int
+    """In the clocks: how many completions are known."""
+    count: int = 0
+    pending: int = 0
+    bytes: int = 0
+    completed: int = 0
+    initialized: bool = False
+    heard: Clock = field(default_factory=dict[int, int])
+    heard_fenced: Clock = field(default_factory=dict[int, int])
+    done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
+    waits: dict[int, list[Access]] = field(default_factory=dict[int, list[Access]])
+    """Of each completion: who has waited for it."""
+    flying: list[Copy] = field(default_factory=list[Copy])
+    arrivals: list[Access] = field(default_factory=list[Access])
+    """Of the phase at hand."""
+    arrived_by: dict[tuple[str, Site], int] = field(default_factory=dict[tuple[str, Site], int])
+    waited_by: dict[tuple[str, Site], int] = field(default_factory=dict[tuple[str, Site], int])
+    expected: list[tuple[int, Site]] = field(default_factory=list[tuple[int, Site]])
+    """Of the phase at hand."""
+    last_known: dict[str, tuple[Site, int]] = field(default_factory=dict[str, tuple[Site, int]])
+    """Of each agent: its last wait, where that passed on what it knew already."""
+    born: Access | None = None
+    """Its initialization."""
+    users: dict[int, Access] = field(default_factory=dict[int, Access])
+    """Of each agent: its last use."""
+
+    def init(self, count: int) -> None:
+        """Begin anew."""
+        self.count = self.pending = count
+        self.bytes = self.completed = 0
+        self.initialized = True
+        self.heard, self.heard_fenced = {}, {}
+        self.done.clear()
+        self.waits.clear()
+        self.last_known.clear()
+        self.users.clear()
+        # Whoever knows completions of an earlier life knows none of this one.
+        self.component = self.block.new_component()
+
+    def arrive(self, count: int, access: Access, clock: Clock, fenced: Clock) -> None:
+        """So many arrivals of somebody who knows so much."""
+        key = (access.agent, access.site)
+        self.arrived_by[key] = self.arrived_by.get(key, 0) + 1
+        if count > self.pending:
+            self.block.report(
+                "too-many-arrivals",
+                access.site,
+                f"`{self.name}` gets {self.count - self.pending + count} arrivals in its phase "
+                f"{self.completed}, its count is {self.count}",
+                slot=self.name,
+                second=access,
+                details=tuple(f"arrived: {a.told()} at line {a.site.line}" for a in self.arrivals),
+                agents=(access.agent,),
+            )
+            return
+        self.pending -= count
+        self.arrivals.append(access)
+        merge(self.heard, clock)
+        merge(self.heard_fenced, fenced)
+        self._turn()
+
+    def expect(self, number: int, access: Access) -> None:
+        """Bytes that the phase waits for as well."""
+        self.bytes += number
+        self.expected.append((number, access.site))
+
+    def landed(self, copy: Copy) -> None:
+        """A copy has brought its bytes."""
+        self.flying.remove(copy)
+        self.bytes -= copy.bytes
+        merge(self.heard, copy.clock)
+        self.heard[copy.number] = 1
+        merge(self.heard_fenced, copy.fenced)
+        self._turn()
+
+    def _turn(self) -> None:
+        if self.pending or self.bytes or not self.initialized:
+            return
+        if self.flying:
+            self._told_bytes()
+        knows = self.heard
+        knows[self.component] = self.completed + 1
+        for wait in self.waits.get(self.completed - 1, ()):
+            if knows.get(wait.component, 0) < wait.time:
+                self.block.overrun(self, self.completed, wait)
+        self.done.append((knows, self.heard_fenced))
+        self.heard, self.heard_fenced = {}, {}
+        self.completed += 1
+        self.pending = self.count
+        self.arrivals.clear()
+        self.expected.clear()
+
+    def _told_bytes(self) -> None:
+        late = self.flying[0]
+        asked = sum(number for number, _ in self.expected)
+        self.block.report(
+            "expected-bytes",
+            self.expected[-1][1] if self.expected else late.site,
+            f"`{self.name}` completes its phase {self.completed} with the {asked} bytes it "
+            f"expects while a copy of {late.bytes} bytes to it (line {late.site.line}) is still "
+            "on its way",
+            slot=self.name,
+            agents=(late.agent,),
+            details=tuple(
+                f"on its way: {c.bytes} bytes, copied at line {c.site.line}" for c in self.flying
+            ),
+        )
+
+    def known_to(self, clock: Clock) -> int:
+        """The last completion that somebody knows of; -1: none."""
+        return clock.get(self.component, 0) - 1
+
+    def wait(self, parity: int, agent: Agent, access: Access) -> None:
+        """Until a completion of the parity; then know what its arrivals knew."""
+        key = (access.agent, access.site)
+        self.waited_by[key] = self.waited_by.get(key, 0) + 1
+        known = self.known_to(agent.clock)
+        over = known % 2 == parity
+        target = known if over else known + 1
+        self.waits.setdefault(target, []).append(access)
+        if over:
+            self.last_known[agent.name] = (access.site, known)
+        else:
+            self.last_known.pop(agent.name, None)
+        if self.completed > target + 1:
+            self.block.overrun(self, self.completed - 1, access)
+        self.block.scheduler.block(
+            lambda: self.completed > target,
+            lambda: self._waiting(parity, target),
+        )
+        if target >= 0 and target < len(self.done):
+            clock, fenced = self.done[target]
+            merge(agent.clock, clock)
+            merge(agent.fenced, fenced)
+        agent.tick()
+
+    def _waiting(self, parity: int, target: int) -> str:
+        asked = f"`{self.name}`, phase {parity} (its completion {target})"
+        if not self.initialized:
+            return f"{asked}, which is not initialized"
+        state = f"{self.count - self.pending} of {self.count} arrivals"
+        if self.bytes:
+            state += f", {self.bytes} bytes outstanding" if self.bytes > 0 else ""
+            state += f", {-self.bytes} bytes more than expected" if self.bytes < 0 else ""
+        return f"{asked}: completed {self.completed} times, {state}"
+
+    def stuck_bytes(self) -> bool:
+        """Whether only bytes are missing that nobody brings."""
+        return self.initialized and not self.pending and self.bytes != 0 and not self.flying
+
+    def who(self) -> tuple[str, ...]:
+        """Who arrives on it, for people."""
+        told = [f"{name} arrives at line {site.line}" for name, site in self.arrived_by]
+        return tuple(told) or ("nobody has ever arrived",)
+
+
+@dataclass(eq=False)
+class NamedBarrier:
+    """One of the sixteen hardware barriers of a block (`bar.sync id, count`)."""
+
+    block: Block
+    number: int
+    threads: int = 0
+    count: int = 0
+    turns: int = 0
+    heard: Clock = field(default_factory=dict[int, int])
+    heard_fenced: Clock = field(default_factory=dict[int, int])
+    done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
+
+    def meet(self, agent: Agent, count: int, access: Access, stays: bool) -> None:
+        """Arrive with all threads of a partition; where it stays, until so many have arrived."""
+        if self.threads and count != self.count:
+            self.block.report(
+                "illegal",
+                access.site,
+                f"named barrier {self.number} is met by {count} threads here, by {self.count} "
+                "elsewhere in the same turn",
+                agents=(agent.name,),
+            )
+        self.count = count
+        self.threads += agent.warps * 32
+        if self.threads > count:
+            self.block.report(
+                "too-many-arrivals",
+                access.site,
+                f"named barrier {self.number} is met by {self.threads} threads, its count is "
+                f"{count}",
+                agents=(agent.name,),
+            )
+            self.threads = count
+        merge(self.heard, agent.clock)
+        merge(self.heard_fenced, agent.fenced)
+        turn = self.turns
+        if self.threads == count:
+            self.done.append((self.heard, self.heard_fenced))
+            self.heard, self.heard_fenced, self.threads = {}, {}, 0
+            self.turns += 1
+        agent.tick()
+        if not stays:
+            self.block.scheduler.pause()
+            return
+        self.block.scheduler.block(
+            lambda: self.turns > turn,
+            lambda: f"named barrier {self.number}: {self.threads} of {count} threads are there",
+        )
+        clock, fenced = self.done[turn]
+        merge(agent.clock, clock)
+        merge(agent.fenced, fenced)

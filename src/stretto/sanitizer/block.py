@@ -1,0 +1,452 @@
+"""One program of a launch while it runs: its agents, its memory, its barriers, what is wrong.
+
+fork ── partitions with clocks ── join          every operation asks `current()` for it
+"""
+
+# What kernels hand over has no static type.
+# pyright: basic
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stretto.sanitizer.barriers import Barrier, NamedBarrier
+from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Site
+from stretto.sanitizer.memory import Allocation, Key, peak
+from stretto.sanitizer.scheduler import (
+    Agent,
+    Policy,
+    Scheduler,
+    StepsExceededError,
+    StopRun,
+    merge,
+)
+
+SHARED_BYTES = 232_448
+"""Shared memory of a block on Hopper and Blackwell."""
+TENSOR_COLUMNS = 512
+"""Of 128 lanes and 32 bits."""
+REGISTERS = 65_536
+"""Of a multiprocessor, 32 bits each."""
+STEPS = 60_000
+"""Synchronizing operations of an agent before its program is left."""
+_ASSIGNED = re.compile(r"^\s*(?:self\.)?(\w+)\s*(?::[^=]+)?=[^=]")
+
+
+class NotCoveredError(Exception):
+    """Something that the sanitizer does not know; told, never guessed."""
+
+    def __init__(self, what: str, site: Site = NOWHERE) -> None:
+        self.what, self.site = what, site
+        super().__init__(what)
+
+
+class KernelError(Exception):
+    """The program at hand cannot go on: a finding says why."""
+
+
+@dataclass(eq=False)
+class Sources:
+    """The files that are checked: whose lines findings are about."""
+
+    shown: dict[str, str] = field(default_factory=dict[str, str])
+    """Of each file as compiled: how it is told."""
+    lines: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _positions: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    def site(self) -> Site:
+        """Where the kernel is."""
+        frame = sys._getframe(1)
+        found: list[tuple[Any, int]] = []
+        while frame is not None and len(found) < 4:
+            if frame.f_code.co_filename in self.shown:
+                found.append((frame.f_code, frame.f_lasti))
+            elif found:
+                break
+            frame = frame.f_back
+        if not found:
+            return NOWHERE
+        key = tuple(found)
+        known = self._positions.get(key)
+        if known is None:
+            code, at = found[0]
+            line, _, column, _ = list(code.co_positions())[at // 2]
+            callers = tuple(
+                (list(c.co_positions())[i // 2][0] or c.co_firstlineno) for c, i in found[1:]
+            )
+            shown = self.shown[code.co_filename]
+            known = Site(shown, line or code.co_firstlineno, (column or 0) + 1, callers)
+            self._positions[key] = known
+        return known
+
+    def assigned(self, site: Site) -> str:
+        """The name that a line assigns to; where it is not one, what else to call it."""
+        for file, shown in self.shown.items():
+            if shown == site.file and 0 < site.line <= len(self.lines[file]):
+                for line in (site.line, site.line - 1):
+                    found = _ASSIGNED.match(self.lines[file][line - 1])
+                    if found:
+                        return found[1]
+        return f"line {site.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Raced:
+    """Two accesses that nothing orders; told when the program is over."""
+
+    kind: str
+    allocation: Allocation
+    key: Key
+    first: Access
+    second: Access
+    vacuous: tuple[tuple[Barrier, Site, int], ...]
+    """The second's last waits, where they passed on what was known already."""
+
+
+class Block:
+    """A program of a launch."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        policy: Policy,
+        coverage: Coverage,
+        launch: str,
+        at: tuple[int, int, int],
+        grid: tuple[int, int, int],
+        options: dict[str, Any],
+        steps: int = STEPS,
+    ) -> None:
+        self.sources, self.coverage, self.launch = sources, coverage, launch
+        self.at, self.grid, self.options = at, grid, options
+        self.policy = policy
+        self.scheduler = Scheduler(policy, steps)
+        self.allocations: list[Allocation] = []
+        self.columns: list[tuple[Allocation, int]] = []
+        """Tensor memory, and how many columns it takes."""
+        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.named: dict[int, NamedBarrier] = {}
+        self.findings: list[Finding] = []
+        self._raced: dict[tuple[Any, ...], Raced] = {}
+        self._components = 0
+        self._clock = 0
+        self.landing: dict[int, Barrier] = {}
+        """Of each copy: the barrier that it completes."""
+        self.journal: list[tuple[str, str]] = []
+        """What was begun or done, and by whom, in this order."""
+        self.program = 0
+        """Its number in the run: global memory remembers it."""
+
+    # Agents -------------------------------------------------------------------------------------
+
+    def new_component(self) -> int:
+        """A number in the clocks."""
+        self._components += 1
+        return self._components
+
+    def now(self) -> int:
+        """Ever more."""
+        self._clock += 1
+        return self._clock
+
+    @property
+    def agent(self) -> Agent:
+        """Who runs."""
+        assert self.scheduler.current is not None
+        return self.scheduler.current
+
+    def own(self, what: str) -> int:
+        """The component of one of an agent's asynchronous queues."""
+        context = self.agent.context
+        if what not in context:
+            context[what] = self.new_component()
+        return context[what]
+
+    def access(
+        self, what: str, proxy: str = "generic", component: int | None = None, time: int = 0
+    ) -> Access:
+        """What the agent at hand does, at the place where it is."""
+        agent, site = self.agent, self.sources.site()
+        turn = agent.visits.get((site, what), 0)
+        agent.visits[site, what] = turn + 1
+        self.journal.append((what, agent.name))
+        if component is None:
+            component, time = agent.component, agent.clock[agent.component]
+        return Access(component, time, agent.name, what, site, turn, proxy)
+
+    def _agent(self, name: str, warps: int, parent: Agent | None = None) -> Agent:
+        component = self.new_component()
+        clock = dict(parent.clock) if parent else {}
+        fenced = dict(parent.fenced) if parent else {}
+        clock[component] = 1
+        return Agent(name, component, clock, fenced, warps)
+
+    def run(self, work: Callable[[], None], warps: int) -> None:
+        """All of it; findings are there afterwards."""
+        global _CURRENT  # noqa: PLW0603 - one program runs at a time
+        main = self._agent("the program", warps)
+        main.work = lambda: self._to_end(main, work)
+        _CURRENT = self
+        try:
+            self.scheduler.spawn(main)
+            self.scheduler.run(self._deadlock)
+        except KernelError:
+            pass
+        except StepsExceededError:
+            self.coverage.leave_out(
+                f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
+                "synchronizing operations of one agent"
+            )
+        except NotCoveredError as error:
+            where = f"{error.site}: " if error.site is not NOWHERE else ""
+            self.coverage.leave_out(f"{where}{error.what}")
+        finally:
+            _CURRENT = None
+            self._finish()
+
+    def _to_end(self, agent: Agent, work: Callable[[], None]) -> None:
+        try:
+            with np.errstate(all="ignore"):
+                work()
+        except (StopRun, KernelError, NotCoveredError, StepsExceededError):
+            raise
+        except Exception as error:
+            site = self._raised_at(error)
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            self.report("failure", site, f"the kernel fails: {told}", agents=(agent.name,))
+            raise KernelError from error
+        self.require_over(agent)
+
+    def _raised_at(self, error: Exception) -> Site:
+        trace, found = error.__traceback__, NOWHERE
+        while trace is not None:
+            file = trace.tb_frame.f_code.co_filename
+            if file in self.sources.shown:
+                found = Site(self.sources.shown[file], trace.tb_lineno, 1)
+            trace = trace.tb_next
+        return found
+
+    def require_over(self, agent: Agent) -> None:
+        """Nothing of an agent may be in flight when it ends."""
+        stores, products = agent.context.get("stores", []), agent.context.get("products", [])
+        if stores:
+            self.report(
+                "in-flight-at-exit",
+                stores[0].site,
+                f"{len(stores)} TMA store(s) still read shared memory when {agent.name} ends",
+                agents=(agent.name,),
+            )
+        if products:
+            self.report(
+                "in-flight-at-exit",
+                products[0].site,
+                f"{len(products)} product(s) are in flight when {agent.name} ends",
+                agents=(agent.name,),
+            )
+
+    def fork(self, parts: list[tuple[str, Callable[[], Any], int]]) -> Any:
+        """Partitions from here on, the first of them in the warps at hand, until all have ended."""
+        parent = self.agent
+        agents: list[Agent] = []
+        results: list[Any] = [None] * len(parts)
+
+        def work_of(number: int, agent: Agent, work: Callable[[], Any]) -> Callable[[], None]:
+            def run() -> None:
+                def body() -> None:
+                    results[number] = work()
+
+                self._to_end(agent, body)
+
+            return run
+
+        for number, (name, work, warps) in enumerate(parts):
+            agent = self._agent(name, warps, parent)
+            agent.work = work_of(number, agent, work)
+            agents.append(agent)
+        parent.tick()
+        for agent in agents:
+            self.scheduler.spawn(agent)
+        self.scheduler.block(
+            lambda: all(agent.done for agent in agents), lambda: "the end of its partitions"
+        )
+        for agent in agents:
+            merge(parent.clock, agent.clock)
+            merge(parent.fenced, agent.fenced)
+        parent.tick()
+        return results[0]
+
+    # Loops --------------------------------------------------------------------------------------
+
+    def trips(self, count: int) -> None:
+        """A loop of the kernel is run through so often."""
+        site = self.sources.site()
+        self.coverage.loops.setdefault(site, LoopTrips(site)).counts.add(count)
+
+    # What is wrong ------------------------------------------------------------------------------
+
+    def report(self, rule: str, site: Site, message: str, **more: Any) -> None:
+        """Keep a finding."""
+        self.findings.append(
+            Finding(rule, site, message, launch=self.launch, seed=self.policy.seed, **more)
+        )
+
+    def refuse(self, rule: str, message: str, **more: Any) -> KernelError:
+        """A finding after which the program cannot go on."""
+        self.report(rule, self.sources.site(), message, agents=(self.agent.name,), **more)
+        return KernelError(message)
+
+    def race(self, kind: str, where: Allocation, key: Key, first: Access, second: Access) -> None:
+        """Two accesses that nothing orders."""
+        vacuous = tuple(
+            (barrier, *barrier.last_known[second.agent])
+            for barrier in self.barriers.values()
+            if second.agent in barrier.last_known
+        )
+        found = Raced(kind, where, key, first, second, vacuous)
+        self._raced.setdefault((kind, first.site, second.site), found)
+
+    def unfenced(self, where: Allocation, key: Key, first: Access, second: Access) -> None:
+        """Threads wrote, the asynchronous proxy reads or writes, with no fence on the way."""
+        self._raced.setdefault(
+            ("fence", first.site, second.site), Raced("fence", where, key, first, second, ())
+        )
+
+    def reused_unfenced(self, where: Allocation, key: Key, first: Access, second: Access) -> None:
+        """Threads read, the asynchronous proxy writes, with no fence on the way."""
+        self._raced.setdefault(
+            ("reuse", first.site, second.site), Raced("reuse", where, key, first, second, ())
+        )
+
+    def never_written(self, where: Allocation, key: Key, access: Access) -> None:
+        """Memory is read that nobody filled."""
+        slot = where.slot_of(key)
+        self.report(
+            "never-written",
+            access.site,
+            f"{access.agent} reads `{slot}` ({access.what}, turn {access.turn}), which nothing "
+            "has written",
+            slot=slot,
+            second=access,
+            agents=(access.agent,),
+        )
+
+    def overrun(self, barrier: Barrier, completion: int, wait: Access) -> None:
+        """A barrier may complete again before somebody has waited."""
+        by = barrier.arrivals[-1] if barrier.arrivals else None
+        self.report(
+            "phase-overrun",
+            wait.site,
+            f"`{barrier.name}` can complete its phase {completion} before {wait.agent} has waited "
+            f"for phase {completion - 1} (turn {wait.turn}): the wait then misses its phase",
+            slot=barrier.name,
+            first=wait,
+            second=by,
+            agents=(wait.agent,),
+            details=barrier.who(),
+        )
+
+    def _deadlock(self, waiting: list[Agent]) -> None:
+        stuck = [b for b in self.barriers.values() if b.stuck_bytes()]
+        asleep = [a for a in waiting if a.why is not None]
+        details = [
+            f"{a.name} waits for {_why(a)}" for a in asleep if "its partitions" not in _why(a)
+        ]
+        told = "; ".join(details)
+        for barrier in self.barriers.values():
+            if any(f"`{barrier.name}`" in line for line in details):
+                details += [f"`{barrier.name}`: {told}" for told in barrier.who()]
+        for barrier in stuck:
+            asked = sum(number for number, _ in barrier.expected)
+            place = barrier.expected[-1][1] if barrier.expected else NOWHERE
+            self.report(
+                "expected-bytes",
+                place,
+                f"`{barrier.name}` expects {asked} bytes in its phase {barrier.completed}; its "
+                f"copies brought {asked - barrier.bytes}: the phase never completes",
+                slot=barrier.name,
+                agents=tuple(a.name for a in asleep),
+                details=tuple(details),
+            )
+        if stuck:
+            return
+        first = next((a for a in asleep if "end of its partitions" not in _why(a)), asleep[0])
+        site = first.context.get("waits_at", NOWHERE)
+        names = [a.name for a in asleep if "end of its partitions" not in _why(a)]
+        self.report(
+            "deadlock",
+            site,
+            f"deadlock in program {self.at}: {told}",
+            agents=tuple(names),
+            details=tuple(details),
+        )
+
+    def _finish(self) -> None:
+        """Say what is known only at the end."""
+        from stretto.sanitizer.telling import told_race  # noqa: PLC0415 - it knows blocks
+
+        for raced in self._raced.values():
+            self.findings.append(told_race(self, raced))
+        clean = all(f.note for f in self.findings)
+        for barrier in self.barriers.values():
+            if barrier.flying and clean:
+                copy = barrier.flying[0]
+                self.report(
+                    "in-flight-at-exit",
+                    copy.site,
+                    f"a copy to `{barrier.name}` is on its way when the program ends",
+                    agents=(copy.agent,),
+                )
+        self._budgets()
+
+    def _budgets(self) -> None:
+        shared = [a for a in self.allocations if a.kind == "shared"]
+        most, by = peak(shared)
+        if most > SHARED_BYTES and by is not None:
+            live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
+            self.report(
+                "shared-memory",
+                by.site,
+                f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
+                details=tuple(
+                    f"`{a.name}`: {a.data.size} bytes (line {a.site.line})" for a in live
+                ),
+            )
+        for one, _ in self.columns:
+            live = [
+                (a, n) for a, n in self.columns if a.born <= one.born <= max(a.last_use, a.born)
+            ]
+            columns = sum(n for _, n in live)
+            if columns > TENSOR_COLUMNS:
+                self.report(
+                    "tensor-memory",
+                    one.site,
+                    f"{columns} columns of tensor memory are live at once; there are "
+                    f"{TENSOR_COLUMNS}",
+                    details=tuple(f"`{a.name}`: {n} columns" for a, n in live),
+                )
+                break
+
+
+def _why(agent: Agent) -> str:
+    return agent.why() if agent.why is not None else ""
+
+
+_CURRENT: Block | None = None
+
+
+def current() -> Block:
+    """The program that runs."""
+    if _CURRENT is None:
+        raise KernelError("an operation of kernels outside of a launch")
+    return _CURRENT
+
+
+def running() -> bool:
+    """Whether a program runs."""
+    return _CURRENT is not None

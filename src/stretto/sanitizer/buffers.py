@@ -1,0 +1,315 @@
+"""Shared memory, mbarriers in it, and tensor memory, as a kernel handles them: views of them.
+
+allocate ─► buffer [slots, rows, columns] ─► index, slice, permute, reinterpret ─► load, store
+"""
+
+# Views are NumPy's.
+# pyright: basic
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stretto.sanitizer.barriers import Barrier
+from stretto.sanitizer.block import KernelError, NotCoveredError, current
+from stretto.sanitizer.finding import Access
+from stretto.sanitizer.layouts import (
+    DistributedLinearLayout,
+    MBarrierLayout,
+    TensorMemoryScalesLayout,
+)
+from stretto.sanitizer.memory import Allocation
+from stretto.sanitizer.values import Dtype, Tile, TileType, tile
+
+
+class Buffer:
+    """Memory of a block, or a view of it."""
+
+    kind = "shared"
+
+    def __init__(self, allocation: Allocation, raw: Any, dtype: Dtype, layout: Any) -> None:
+        self.allocation, self.raw = allocation, raw
+        self.dtype, self.layout = dtype, layout
+
+    @property
+    def shape(self) -> list[int]:
+        """Of the view."""
+        return list(self.raw.shape)
+
+    @property
+    def rank(self) -> int:
+        """Axes."""
+        return self.raw.ndim
+
+    @property
+    def numel(self) -> int:
+        """Elements."""
+        return int(self.raw.size)
+
+    @property
+    def type(self) -> TileType:
+        """Element type, shape, layout."""
+        return TileType(self.dtype, self.shape, self.layout)
+
+    @property
+    def nbytes_per_cta(self) -> int:
+        """Of one block of a cluster."""
+        bases = getattr(self.layout, "cga_layout", None) or []
+        return self.type.nbytes // (1 << sum(any(b) for b in bases))
+
+    def _view(self, raw: Any, dtype: Dtype | None = None, layout: Any = None) -> Any:
+        return type(self)(self.allocation, raw, dtype or self.dtype, layout or self.layout)
+
+    def index(self, at: Any) -> Any:
+        """One slot."""
+        number = int(at)
+        if not 0 <= number < len(self.raw):
+            raise current().refuse(
+                "out-of-bounds",
+                f"slot {number} of `{self.allocation.name}`, which has {len(self.raw)}",
+                slot=self.allocation.name,
+            )
+        return self._view(self.raw[number])
+
+    def slice(self, start: Any, length: Any, dim: Any = 0) -> Any:
+        """A part along an axis."""
+        first, count, axis = int(start), int(length), int(dim)
+        if first < 0 or first + count > self.raw.shape[axis]:
+            raise current().refuse(
+                "out-of-bounds",
+                f"{first} to {first + count} of {self.raw.shape[axis]} of `{self.allocation.name}`",
+                slot=self.allocation.name,
+            )
+        where = [slice(None)] * self.raw.ndim
+        where[axis] = slice(first, first + count)
+        return self._view(self.raw[tuple(where)])
+
+    def permute(self, order: Any) -> Any:
+        """Axes in another order."""
+        return self._view(self.raw.transpose([int(n) for n in order]))
+
+    def reshape(self, shape: Any) -> Any:
+        """The same elements in another shape."""
+        made = self.raw.reshape([int(n) for n in shape])
+        if not np.shares_memory(made, self.raw):
+            raise NotCoveredError("a reshape of a view that is not contiguous", _site())
+        return self._view(made)
+
+    def reinterpret(self, dtype: Any = None, shape: Any = None, layout: Any = None) -> Any:
+        """The same bytes as something else."""
+        of = dtype or self.dtype
+        sizes = [int(n) for n in (shape if shape is not None else self.shape)]
+        flat = self.raw if self.raw.flags.c_contiguous else np.ascontiguousarray(self.raw)
+        if not np.shares_memory(flat, self.raw):
+            raise NotCoveredError("a reinterpretation of a view that is not contiguous", _site())
+        raw = flat.reshape(-1).view(of.raw)
+        count = math.prod(sizes)
+        if count > raw.size:
+            raise current().refuse(
+                "out-of-bounds",
+                f"{count * of.bytes} bytes of `{self.allocation.name}`, which has {flat.nbytes}",
+            )
+        return self._view(raw[:count].reshape(sizes), of, layout)
+
+    _reinterpret = reinterpret
+
+    # Accesses -----------------------------------------------------------------------------------
+
+    def _read(self, access: Access, clock: Any = None, fenced: Any = None) -> None:
+        agent = current().agent
+        self.allocation.read(self.raw, access, clock or agent.clock, fenced or agent.fenced)
+
+    def _write(self, access: Access, clock: Any = None, fenced: Any = None) -> None:
+        agent = current().agent
+        self.allocation.write(self.raw, access, clock or agent.clock, fenced or agent.fenced)
+
+    def load(self, layout: Any = None, **_: Any) -> Tile:
+        """Into registers."""
+        block = current()
+        agent = block.agent
+        access = block.access(f"{self.kind}-memory load")
+        found = Tile(self.dtype.decode(self.raw.copy()), self.dtype, layout)
+        found.poison = self.allocation.read(self.raw, access, agent.clock, agent.fenced, later=True)
+        return found
+
+    def store(self, value: Any, pred: Any = True) -> None:
+        """From registers."""
+        if not tile(pred):
+            return
+        block = current()
+        given = tile(value).used()
+        if given.shape != self.shape:
+            raise block.refuse("illegal", f"a tile of {given.shape} stored into {self.shape}")
+        self._write(block.access(f"{self.kind}-memory store"))
+        self.raw[...] = self.dtype.encode(self.dtype.cast(given.value))
+
+    def gather(self, indices: Any, axis: Any) -> Tile:
+        """Elements along an axis."""
+        self._read(current().access("gather"))
+        at = np.asarray(tile(indices).value)
+        found = np.take_along_axis(self.raw, at, int(axis))
+        return Tile(self.dtype.decode(found), self.dtype, getattr(indices, "layout", None))
+
+    def scatter(self, values: Any, indices: Any, axis: Any) -> None:
+        """Elements along an axis."""
+        self._write(current().access("scatter"))
+        at = np.asarray(tile(indices).value)
+        data = self.dtype.encode(self.dtype.cast(tile(values).value))
+        np.put_along_axis(self.raw, at, data, int(axis))
+
+    def _keep_alive(self) -> None:
+        self.allocation.last_use = current().now()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotCoveredError(f"`{name}` of {self.kind} memory", _site())
+
+
+def _site() -> Any:
+    return current().sources.site()
+
+
+class Shared(Buffer):
+    """Shared memory."""
+
+
+class Barriers(Buffer):
+    """mbarriers in shared memory."""
+
+    def get(self) -> Barrier:
+        """The one that a view of one element, or of one for each block of a cluster, is."""
+        block = current()
+        start = self.allocation.key_of(self.raw)[0]
+        key = (id(self.allocation), start)
+        if key not in block.barriers:
+            name = self.allocation.name
+            if self.allocation.slot_bytes < self.allocation.data.size:
+                name = f"{name}[{start // self.allocation.slot_bytes}]"
+            block.barriers[key] = Barrier(block, name, block.new_component())
+        self.allocation.last_use = block.now()
+        return block.barriers[key]
+
+    def initialized(self) -> Barrier:
+        """The same; an error where nobody has initialized it."""
+        barrier = self.get()
+        if not barrier.initialized:
+            raise current().refuse(
+                "barrier-uninitialized",
+                f"`{barrier.name}` is used before it is initialized, or after it was invalidated",
+                slot=barrier.name,
+            )
+        return barrier
+
+
+class TensorMemory(Buffer):
+    """Tensor memory: an accumulator, an operand, scales."""
+
+    kind = "tensor"
+
+    def slice(self, start: Any, length: Any, dim: Any = 1) -> Any:
+        """Columns."""
+        return super().slice(start, length, self.raw.ndim - 1 if dim in (1, -1) else dim)
+
+    def get_reg_layout(self, *_: Any, **__: Any) -> Any:
+        """Of a load: one row a thread."""
+        rows = self.shape[-2] if self.rank > 1 else self.shape[0]
+        columns = self.shape[-1]
+        warps = current().agent.warps
+        bits = lambda n: [1 << i for i in range(max(1, n).bit_length() - 1)]  # noqa: E731
+        held = bits(rows)
+        return DistributedLinearLayout(
+            [[0, n] for n in bits(columns)],
+            [[n, 0] for n in held[:5]],
+            [[n, 0] for n in held[5 : 5 + warps.bit_length() - 1]],
+            [],
+            [rows, columns],
+        )
+
+    def _require_warps(self) -> None:
+        warps = current().agent.warps
+        if warps not in (4, 8):
+            raise current().refuse(
+                "illegal", f"tensor memory is read or written by {warps} warps; it takes 4 or 8"
+            )
+
+    def load(self, layout: Any = None, **_: Any) -> Tile:
+        """Into registers."""
+        self._require_warps()
+        return super().load(layout)
+
+    def store(self, value: Any, pred: Any = True) -> None:
+        """From registers."""
+        self._require_warps()
+        super().store(value, pred)
+
+    def load_max(self, layout: Any = None, abs: Any = False, **_: Any) -> Any:
+        """A load, and the largest of each row."""
+        found = self.load(layout)
+        given = np.abs(found.value) if abs else found.value
+        return found, Tile(np.max(given, axis=-1), found.dtype)
+
+    def load_min(self, layout: Any = None, abs: Any = False, **_: Any) -> Any:
+        """A load, and the smallest of each row."""
+        found = self.load(layout)
+        given = np.abs(found.value) if abs else found.value
+        return found, Tile(np.min(given, axis=-1), found.dtype)
+
+
+def _allocation(kind: str, dtype: Dtype, shape: list[int], slots: int) -> tuple[Allocation, Any]:
+    block = current()
+    site = block.sources.site()
+    size = math.prod(shape) * dtype.bytes
+    data = np.full(size, 0xFE, np.uint8)
+    now = block.now()
+    made = Allocation(
+        block, kind, block.sources.assigned(site), site, data, size // slots, now, now
+    )
+    block.allocations.append(made)
+    return made, data.view(dtype.raw).reshape(shape)
+
+
+def allocate_shared(dtype: Any, shape: Any, layout: Any = None, value: Any = None) -> Any:
+    """Shared memory; with a value in it, if one is given."""
+    sizes = [int(n) for n in shape]
+    block = current()
+    of: Dtype = dtype
+    if isinstance(layout, MBarrierLayout):
+        slots = sizes[0] if len(sizes) > 1 else 1
+        allocation, raw = _allocation("shared", of, sizes, slots)
+        return Barriers(allocation, raw, of, layout)
+    tiled = len(sizes) > (getattr(layout, "rank", None) or 2)
+    allocation, raw = _allocation("shared", of, sizes, sizes[0] if tiled else 1)
+    if tiled:
+        block.coverage.depths.add(sizes[0])
+    made = Shared(allocation, raw, of, layout)
+    if value is not None:
+        made.store(value)
+    return made
+
+
+def allocate_tensor(dtype: Any, shape: Any, layout: Any = None, value: Any = None) -> TensorMemory:
+    """Tensor memory; with a value in it, if one is given."""
+    sizes = [int(n) for n in shape]
+    block = current()
+    tiled = len(sizes) > 2
+    allocation, raw = _allocation("tensor", dtype, sizes, sizes[0] if tiled else 1)
+    lanes = 64 if getattr(layout, "block", (128,))[0] == 64 else 128
+    rows = sizes[-2] // (2 if getattr(layout, "two_ctas", False) else 1)
+    if isinstance(layout, TensorMemoryScalesLayout):
+        columns = max(1, sizes[-1] * sizes[-2] // 128)
+    else:
+        bits = dtype.primitive_bitwidth if getattr(layout, "col_stride", 1) == 1 else 32
+        columns = -(-sizes[-1] * bits // 32) * max(1, -(-rows // (lanes if lanes == 128 else 128)))
+    columns *= math.prod(sizes[:-2])
+    block.columns.append((allocation, max(columns, 1)))
+    made = TensorMemory(allocation, raw, dtype, layout)
+    if value is not None:
+        made.store(value)
+    return made
+
+
+__all__ = ["Barriers", "Buffer", "KernelError", "Shared", "TensorMemory"]

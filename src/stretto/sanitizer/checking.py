@@ -1,0 +1,314 @@
+"""A check: the file is run with stand-ins for Triton and torch, its launches under every policy.
+
+kernel.py ── def launches() ──► kernel, grid, arguments
+          ── def test_…()   ──► the host code that launches, with its parameters
+          ── otherwise      ──► the file as a script
+"""
+
+# What a file defines has any type.
+# pyright: basic
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.util
+import inspect
+import itertools
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stretto.errors import DocumentError
+from stretto.files import read_text
+from stretto.sanitizer.block import NotCoveredError, Sources
+from stretto.sanitizer.finding import Finding, Report, Site
+from stretto.sanitizer.launches import Launcher, OutOfTimeError, Settings
+from stretto.sanitizer.source import LOOP, UNDEFINED, LoopVariable, prepared
+from stretto.sanitizer.stand_ins import tensors
+from stretto.sanitizer.stand_ins.language import range_
+from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, installed
+from stretto.sanitizer.stand_ins.tensors import MismatchError, Tensor
+
+CASES = 8
+"""Of a test's parameters, at most."""
+
+
+def check(
+    path: str | Path,
+    kernel: str = "",
+    *,
+    against: str | Path | None = None,
+    settings: Settings | None = None,
+    capability: tuple[int, int] = (9, 0),
+) -> Report:
+    """Everything that is wrong with the kernels of a file, as far as its launches show it."""
+    begun = time.monotonic()
+    file = Path(path)
+    report = Report(str(path))
+    asked = replace(settings or Settings(), kernel=kernel)
+    sources = Sources()
+    launcher = Launcher(sources, asked, report)
+    tensors.CAPABILITY[0] = capability
+    tensors.PARTIAL.clear()
+    tensors._seed(0)
+    try:
+        with installed(launcher):
+            space = _load(file, sources)
+            reference = _load(Path(against), Sources()) if against is not None else None
+            _drive(space, launcher, reference, asked)
+    except OutOfTimeError:
+        report.stopped = True
+        report.coverage.leave_out("the time limit ended the check")
+    if kernel and kernel not in launcher.checked:
+        raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
+    if not launcher.count and not report.findings:
+        raise DocumentError(
+            str(path), "", "nothing in it launches a kernel",
+            "define `def launches():` that yields kernel, grid, arguments",
+        )  # fmt: skip
+    report.seconds = time.monotonic() - begun
+    return report
+
+
+def _load(file: Path, sources: Sources) -> dict[str, Any]:
+    _, text = read_text(str(file))
+    code = prepared(text, str(file.resolve()))
+    sources.shown[str(file.resolve())] = str(file)
+    sources.lines[str(file.resolve())] = text.splitlines()
+    name = f"__checked_{file.stem}__"
+    module = type(sys)(name)
+    module.__dict__.update(
+        {LOOP: range_, UNDEFINED: LoopVariable(), "__file__": str(file.resolve())}
+    )
+    sys.modules[name] = module
+    folder = str(file.resolve().parent)
+    finder = _Neighbours(file.resolve().parent, sources)
+    sys.meta_path.insert(0, finder)
+    sys.path.insert(0, folder)
+    try:
+        exec(code, module.__dict__)
+    except (NotCoveredError, OutOfTimeError):
+        raise
+    except SystemExit:
+        pass
+    except Exception as error:
+        line = _line(error, str(file.resolve()))
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise DocumentError(f"{file}:{line}:1", "", told) from error
+    finally:
+        sys.path.remove(folder)
+        sys.meta_path.remove(finder)
+        sys.modules.pop(name, None)
+    return module.__dict__
+
+
+class _Neighbours:
+    """Files beside the checked one are made ready as it is, where they hold kernels."""
+
+    def __init__(self, folder: Path, sources: Sources) -> None:
+        self.folder, self.sources = folder, sources
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """A file of that name, beside."""
+        del path, target
+        file = self.folder / f"{fullname}.py"
+        if "." in fullname or not file.is_file():
+            return None
+        return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(self, file))
+
+
+class _Loader(importlib.abc.Loader):
+    """Runs a neighbour."""
+
+    def __init__(self, finder: _Neighbours, file: Path) -> None:
+        self.finder, self.file = finder, file
+
+    def create_module(self, spec: Any) -> None:
+        """As usual."""
+        del spec
+
+    def exec_module(self, module: Any) -> None:
+        """Made ready."""
+        _, text = read_text(str(self.file))
+        name = str(self.file)
+        self.finder.sources.shown[name] = name
+        self.finder.sources.lines[name] = text.splitlines()
+        module.__dict__.update({LOOP: range_, UNDEFINED: LoopVariable()})
+        sys.modules.pop(module.__name__, None)
+        exec(prepared(text, name), module.__dict__)
+        sys.modules[module.__name__] = module
+
+
+def _line(error: BaseException, file: str) -> int:
+    trace, line = error.__traceback__, 1
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _drive(space: dict[str, Any], launcher: Launcher, reference: Any, asked: Settings) -> None:
+    if callable(space.get("launches")):
+        _from_launches(space["launches"], launcher, reference)
+        return
+    tests = [v for n, v in space.items() if n.startswith("test_") and inspect.isfunction(v)]
+    if tests:
+        for test in tests:
+            _from_test(test, launcher)
+        return
+    if callable(space.get("main")) and not launcher.count:
+        _call("main", space["main"], {}, launcher)
+    del asked
+
+
+def _from_launches(launches: Any, launcher: Launcher, reference: Any) -> None:
+    """What the file's `launches` yields, for each class of trip counts where it asks for one."""
+    if "trips" not in inspect.signature(launches).parameters:
+        for one in launches():
+            _launch(one, launcher, reference)
+        return
+    done: set[int] = set()
+    wanted = [2, 0, 1, 3]
+    while wanted:
+        trips = wanted.pop(0)
+        if trips in done:
+            continue
+        done.add(trips)
+        launcher.label = f"{trips} trips"
+        for one in launches(trips=trips):
+            _launch(one, launcher, reference)
+        for depth in sorted(d for d in launcher.coverage.depths if d <= 16):
+            near = (depth - 1, depth, depth + 1, 2 * depth + 1)
+            wanted += [n for n in near if n not in done and n not in wanted]
+
+
+def _launch(one: Any, launcher: Launcher, reference: Any) -> None:
+    if isinstance(one, dict):
+        kernel, grid = one["kernel"], one.get("grid", (1,))
+        given, named = one.get("args", ()), one.get("kwargs", {})
+    else:
+        kernel, grid, given, *rest = one
+        named = rest[0] if rest else {}
+    if isinstance(given, dict):
+        given, named = (), {**given, **named}
+    if not isinstance(kernel, Jit):
+        raise DocumentError(
+            launcher.report.file, "", "`launches` yields something that is no kernel of gluon.jit"
+        )
+    arrays = {n: v for n, v in _named(kernel, given, named).items() if _array(v) is not None}
+    wanted = None
+    if reference is not None:
+        function = reference.get(kernel.__name__) or reference.get("reference")
+        if function is None:
+            raise DocumentError(
+                launcher.report.file, "",
+                f"the reference has neither `{kernel.__name__}` nor `reference`",
+            )  # fmt: skip
+        wanted = _referred(function, kernel, given, named)
+    tensors.PARTIAL.clear()
+    before = launcher.settings.programs
+    if wanted is not None:
+        launcher.settings.programs = 0
+    found = len(launcher.report.findings)
+    launcher(kernel, grid, tuple(given), dict(named))
+    launcher.settings.programs = before
+    if wanted is None or tensors.PARTIAL or len(launcher.report.findings) > found:
+        return
+    for name, want in wanted.items():
+        if name in arrays:
+            _compare(launcher, kernel, name, _array(arrays[name]), want)
+
+
+def _named(kernel: Jit, given: Any, named: Any) -> dict[str, Any]:
+    return {**dict(zip(kernel.arg_names, given, strict=False)), **named}
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, HostDescriptor):
+        value = value.base
+    if isinstance(value, Tensor):
+        return value.numbers()
+    return value if isinstance(value, np.ndarray) else None
+
+
+def _referred(function: Any, kernel: Jit, given: Any, named: Any) -> dict[str, Any]:
+    """What the reference makes of copies: what it returns by name, or has written."""
+    values = {}
+    for name, value in _named(kernel, given, named).items():
+        array = _array(value)
+        values[name] = value if array is None else np.array(array)
+    taken = inspect.signature(function).parameters
+    found = function(**{n: v for n, v in values.items() if n in taken})
+    if isinstance(found, dict):
+        return found
+    return {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n in taken}
+
+
+def _compare(launcher: Launcher, kernel: Jit, name: str, got: Any, want: Any) -> None:
+    a, b = np.asarray(got, np.float64), np.asarray(want, np.float64).reshape(got.shape)
+    scale = max(1.0, float(np.max(np.abs(b))) if b.size else 1.0)
+    wrong = ~np.isclose(a, b, atol=2e-2 * scale, rtol=2e-2, equal_nan=True)
+    if not wrong.any():
+        return
+    at = tuple(int(n) for n in np.argwhere(wrong)[0])
+    site = Site(launcher.report.file, kernel.fn.__code__.co_firstlineno, 1)
+    launcher.report.add(
+        Finding(
+            "different-result",
+            site,
+            f"`{name}` differs from the reference in {int(wrong.sum())} of {wrong.size} elements, "
+            f"first at {list(at)}: {a[at]:g} instead of {b[at]:g}",
+            slot=name,
+            launch=launcher.coverage.launches[-1],
+        )
+    )
+
+
+def _from_test(test: Any, launcher: Launcher) -> None:
+    if getattr(test, "skipped", False):
+        launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
+        return
+    axes = []
+    for names, values in getattr(test, "parameters", []):
+        keys = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+        axes.append([dict(zip(keys, v if len(keys) > 1 else (v,), strict=True)) for v in values])
+    cases = [{k: v for part in c for k, v in part.items()} for c in itertools.product(*axes)]
+    step = max(1, -(-len(cases) // CASES))
+    picked = cases[::step]
+    if len(picked) < len(cases):
+        told = f"{test.__name__}: {len(picked)} of {len(cases)} sets of parameters"
+        launcher.coverage.leave_out(told)
+    for case in picked:
+        _call(test.__name__, test, case, launcher)
+
+
+def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) -> None:
+    tensors.PARTIAL.clear()
+    told = ", ".join(f"{k}={v}" for k, v in case.items() if isinstance(v, int | str | float))
+    launcher.label = f"{name}({told[:120]})"
+    found = len(launcher.report.findings)
+    with suppress(SystemExit):
+        try:
+            function(**case)
+        except OutOfTimeError:
+            raise
+        except NotCoveredError as error:
+            launcher.coverage.leave_out(f"{launcher.label}: {error.what}")
+        except MismatchError as error:
+            if len(launcher.report.findings) == found:
+                site = Site(launcher.report.file, function.__code__.co_firstlineno, 1)
+                launcher.report.add(
+                    Finding("different-result", site, str(error), launch=launcher.label)
+                )
+        except Exception as error:
+            if type(error).__name__ == "SkippedError":
+                launcher.coverage.leave_out(f"{launcher.label}: skipped")
+            elif len(launcher.report.findings) == found:
+                told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                launcher.coverage.leave_out(f"{launcher.label}: its host code fails here: {told}")

@@ -1,0 +1,232 @@
+"""Launches: kernel, grid and arguments, run program by program under each policy.
+
+launch ─► arguments as a kernel has them ─► programs of the grid, those that differ most first
+       ─► one run for each seed, each on a fresh copy of memory but the last
+"""
+
+# Arguments have any type.
+# pyright: basic
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stretto.sanitizer.block import Block, NotCoveredError, Sources
+from stretto.sanitizer.finding import NOWHERE, Coverage, Finding, Report, Site
+from stretto.sanitizer.pointers import Descriptor, Pointer, Storage
+from stretto.sanitizer.scheduler import Policy
+from stretto.sanitizer.stand_ins import tensors
+from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit
+from stretto.sanitizer.stand_ins.tensors import Tensor
+from stretto.sanitizer.values import FLOAT32, INT1, INT32, INT64, Tile
+
+OPTIONS = (
+    "num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid",
+    "launch_pdl", "debug", "ctas_per_cga", "instrumentation_mode",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Settings:
+    """How much is run."""
+
+    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    programs: int = 4
+    """Of a grid, at most; 0: all."""
+    until: float = float("inf")
+    """On the clock of `time.monotonic`."""
+    steps: int = 60_000
+    kernel: str = ""
+    """The only one to check."""
+    slow: str = ""
+    """An agent that runs only when no other can."""
+
+
+class OutOfTimeError(Exception):
+    """The time limit is over."""
+
+
+@dataclass(eq=False)
+class Launcher:
+    """Runs launches, and keeps what they found."""
+
+    sources: Sources
+    settings: Settings
+    report: Report
+    label: str = ""
+    """What the launches at hand belong to: a test, a class of trip counts."""
+    count: int = 0
+    _programs: int = 0
+    checked: set[str] = field(default_factory=set[str])
+    journal: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Of the last program: what was begun or done, and by whom, in this order."""
+
+    @property
+    def coverage(self) -> Coverage:
+        """Of the whole check."""
+        return self.report.coverage
+
+    def __call__(
+        self, kernel: Jit, grid: Any, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
+        """One launch."""
+        if not kernel.gluon:
+            self.coverage.leave_out(f"`{kernel.__name__}`, a kernel of triton.jit, is not checked")
+            tensors.PARTIAL.append("a kernel of triton.jit was not run")
+            return
+        if self.settings.kernel and kernel.__name__ != self.settings.kernel:
+            return
+        self.checked.add(kernel.__name__)
+        try:
+            bound = _bound(kernel, given, named)
+        except TypeError as error:
+            site = Site(self.report.file, kernel.fn.__code__.co_firstlineno, 1)
+            self.report.add(Finding("failure", site, f"`{kernel.__name__}`: {error}"))
+            return
+        if callable(grid):
+            grid = grid({**bound, **named})
+        sizes = tuple(int(n) for n in (grid if isinstance(grid, tuple | list) else (grid,)))
+        whole = (*sizes, 1, 1)[:3]
+        self.count += 1
+        values = ", ".join(f"{n}={v}" for n, v in bound.items() if isinstance(v, int | float))
+        name = f"{self.label + ': ' if self.label else ''}{kernel.__name__}{list(sizes)}"
+        name += f"({values[:160]})" if values else ""
+        self.coverage.launches.append(name)
+        options = {n: v for n, v in named.items() if n in OPTIONS}
+        try:
+            self._run(kernel, whole, bound, options, name)
+        except NotCoveredError as error:
+            where = f"{error.site}: " if error.site is not NOWHERE else ""
+            self.coverage.leave_out(f"{where}{error.what}")
+            tensors.PARTIAL.append("something is not covered")
+
+    def _run(self, kernel: Jit, grid: Any, bound: dict[str, Any], options: Any, name: str) -> None:
+        if int(options.get("num_ctas", 1)) > 1:
+            self.coverage.leave_out(
+                "the blocks of a cluster are run as one: orders between them are not checked"
+            )
+        every = list(itertools.product(*(range(n) for n in reversed(grid))))
+        chosen = [tuple(reversed(at)) for at in _spread(every, self.settings.programs)]
+        if len(chosen) < len(every):
+            self.coverage.leave_out(
+                f"{name}: {len(chosen)} of {len(every)} programs were run, results not compared"
+            )
+            tensors.PARTIAL.append("not all programs were run")
+        storages = _storages(bound)
+        before = [s.raw.copy() for s in storages] if len(self.settings.seeds) > 1 else []
+        clean = True
+        for number, seed in enumerate(self.settings.seeds):
+            if seed not in self.coverage.seeds:
+                self.coverage.seeds.append(seed)
+            if number:
+                for storage, raw in zip(storages, before, strict=True):
+                    storage.raw[...] = raw
+            for at in chosen:
+                if time.monotonic() > self.settings.until:
+                    raise OutOfTimeError
+                clean &= self._program(kernel, grid, at, bound, options, name, seed)
+            if not clean and number:
+                break
+
+    def _program(
+        self, kernel: Jit, grid: Any, at: Any, bound: dict[str, Any], options: Any, name: str,
+        seed: int,
+    ) -> bool:  # fmt: skip
+        policy = Policy(seed, self.settings.slow)
+        steps = self.settings.steps
+        block = Block(self.sources, policy, self.coverage, name, at, grid, options, steps)
+        self._programs += 1
+        self.coverage.programs += 1
+        block.program = self._programs
+        arguments = {n: _argument(v, kernel, n) for n, v in bound.items()}
+        block.run(lambda: kernel.fn(**arguments), int(options.get("num_warps", 4)))
+        for finding in block.findings:
+            self.report.add(finding)
+        self.journal = block.journal
+        return all(f.note for f in block.findings)
+
+
+def _spread(every: list[Any], most: int) -> list[Any]:
+    """The first, the last and some between."""
+    if not most or len(every) <= most:
+        return every
+    picked = {round(n * (len(every) - 1) / max(1, most - 1)) for n in range(most)}
+    return [every[n] for n in sorted(picked)]
+
+
+def _bound(kernel: Jit, given: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Each parameter's argument."""
+    signature = inspect.signature(kernel.fn)
+    own = {n: v for n, v in named.items() if n in signature.parameters or n not in OPTIONS}
+    try:
+        found = signature.bind(*given, **own)
+    except TypeError as error:
+        raise TypeError(str(error)) from error
+    found.apply_defaults()
+    values = dict(found.arguments)
+    for parameter in signature.parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            raise TypeError("parameters that collect arguments")
+    return values
+
+
+def _constant(kernel: Jit, name: str) -> bool:
+    annotation = kernel.fn.__annotations__.get(name)
+    return "constexpr" in (annotation if isinstance(annotation, str) else repr(annotation))
+
+
+def _argument(value: Any, kernel: Jit, name: str) -> Any:
+    return value if _constant(kernel, name) else as_kernel_sees(value)
+
+
+def as_kernel_sees(value: Any) -> Any:
+    """An argument of the host as one of a kernel."""
+    if isinstance(value, Tensor):
+        return Pointer(value.storage_, value.dtype, np.int64(value.offset))
+    if isinstance(value, HostDescriptor):
+        return value.for_kernel()
+    if isinstance(value, np.ndarray):
+        return as_kernel_sees(tensors.from_numpy(value))
+    if isinstance(value, bool | np.bool_):
+        return Tile(np.bool_(value), INT1)
+    if isinstance(value, int | np.integer):
+        dtype = INT32 if -(1 << 31) <= value < (1 << 31) else INT64
+        return Tile(dtype.wide.type(value), dtype)
+    if isinstance(value, float | np.floating):
+        return Tile(np.float32(value), FLOAT32)
+    if isinstance(value, tuple):
+        made = [as_kernel_sees(v) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    return value
+
+
+def _storages(bound: dict[str, Any]) -> list[Storage]:
+    found: dict[int, Storage] = {}
+
+    def visit(value: Any, name: str) -> None:
+        storage = None
+        if isinstance(value, Tensor):
+            storage = value.storage_
+        elif isinstance(value, HostDescriptor):
+            visit(value.base, name)
+        elif isinstance(value, np.ndarray):
+            storage = tensors.from_numpy(value).storage_
+        elif isinstance(value, tuple):
+            for one in value:
+                visit(one, name)
+        if storage is not None and id(storage) not in found:
+            storage.name = f"`{name}`"
+            found[id(storage)] = storage
+
+    for name, value in bound.items():
+        visit(value, name)
+    return list(found.values())
+
+
+__all__ = ["Descriptor", "Launcher", "OutOfTimeError", "Settings", "as_kernel_sees"]

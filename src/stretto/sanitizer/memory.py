@@ -1,0 +1,181 @@
+"""Memory of a program with a record of who touched what: a race is one whatever the timing.
+
+    allocation ─► views (offset, shape, strides) ─► places: last write, reads since
+
+Whoever reads must know of the last write, whoever writes of that and of every read since. What is
+asynchronous has a component of its own in the clocks, which becomes known by waiting.
+"""
+
+# Views are NumPy's.
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stretto.sanitizer.finding import Access, Site
+from stretto.sanitizer.scheduler import Clock
+
+if TYPE_CHECKING:
+    from stretto.sanitizer.block import Block
+
+Key = tuple[int, tuple[int, ...], tuple[int, ...], int]
+"""Offset, shape, strides and element size of a view, in bytes."""
+
+
+@dataclass(eq=False)
+class Place:
+    """What was done through one view, or to all of it through others."""
+
+    key: Key
+    written: Access | None = None
+    reads: dict[int, Access] = field(default_factory=dict[int, Access])
+
+
+@dataclass(eq=False)
+class Allocation:
+    """Shared or tensor memory that was asked for at one place of the source."""
+
+    block: Block
+    kind: str
+    """`shared` or `tensor`"""
+    name: str
+    site: Site
+    data: Any
+    """Raw bytes."""
+    slot_bytes: int
+    """Of one slot of a ring; all of it where it is none."""
+    born: int
+    last_use: int
+    mask: Any = None
+    places: dict[Key, Place] = field(default_factory=dict[Key, Place])
+    overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
+
+    def __post_init__(self) -> None:
+        self.mask = np.zeros(self.data.size, np.bool_)
+
+    def key_of(self, view: Any) -> Key:
+        """Where a view lies."""
+        start = view.__array_interface__["data"][0] - self.data.__array_interface__["data"][0]
+        return start, view.shape, view.strides, view.itemsize
+
+    def slot_of(self, key: Key) -> str:
+        """Which slot of a ring that is, for people."""
+        if self.slot_bytes >= self.data.size:
+            return self.name
+        return f"{self.name}[{key[0] // self.slot_bytes}]"
+
+    def _mask_of(self, key: Key) -> Any:
+        start, shape, strides, _ = key
+        return np.ndarray(shape, np.bool_, self.mask.data, start, strides)
+
+    def _touched(self, key: Key) -> list[Place]:
+        """Everything that overlaps a view, itself first."""
+        known = self.overlaps.get(key)
+        if known is not None:
+            return known
+        place = self.places[key] = Place(key)
+        found = [place]
+        for other, at in self.places.items():
+            if other != key and self._overlap(key, other):
+                found.append(at)
+                self.overlaps[other].append(place)
+        self.overlaps[key] = found
+        return found
+
+    def _overlap(self, a: Key, b: Key) -> bool:
+        if not self._near(a, b):
+            return False
+        scratch = np.zeros(self.data.size, np.bool_)
+        for byte in range(a[3]):
+            np.ndarray(a[1], np.bool_, scratch.data, a[0] + byte, a[2])[...] = True
+        return any(
+            bool(np.ndarray(b[1], np.bool_, scratch.data, b[0] + byte, b[2]).any())
+            for byte in range(b[3])
+        )
+
+    @staticmethod
+    def _near(a: Key, b: Key) -> bool:
+        def end(key: Key) -> int:
+            steps = zip(key[1], key[2], strict=True)
+            return key[0] + sum((n - 1) * stride for n, stride in steps) + key[3]
+
+        return a[0] < end(b) and b[0] < end(a)
+
+    def _unfenced(self, first: Access, second: Access, fenced: Clock) -> bool:
+        """Whether the second is of the asynchronous proxy and does not see what threads did."""
+        return (
+            self.kind == "shared"
+            and (first.proxy, second.proxy) == ("generic", "async")
+            and fenced.get(first.component, 0) < first.time
+        )
+
+    # Accesses -----------------------------------------------------------------------------------
+
+    def read(
+        self, view: Any, access: Access, clock: Clock, fenced: Clock, later: bool = False
+    ) -> Callable[[], None] | None:
+        """By whoever knows so much.
+
+        What nothing has written is told at once, or `later`: by a call of what is given back, when
+        the value is used.
+        """
+        key = self.key_of(view)
+        raced = False
+        for place in self._touched(key):
+            last = place.written
+            if last is not None:
+                if clock.get(last.component, 0) < last.time:
+                    raced = True
+                    self.block.race("read", self, key, last, access)
+                elif self._unfenced(last, access, fenced):
+                    raced = True
+                    self.block.unfenced(self, key, last, access)
+        self.places[key].reads[access.component] = access
+        self.last_use = self.block.now()
+        if raced or self._mask_of(key).all():
+            return None
+
+        def tell() -> None:
+            self.block.never_written(self, key, access)
+
+        if later:
+            return tell
+        tell()
+        return None
+
+    def write(self, view: Any, access: Access, clock: Clock, fenced: Clock) -> None:
+        """By whoever knows so much."""
+        key = self.key_of(view)
+        for place in self._touched(key):
+            last = place.written
+            if last is not None:
+                if clock.get(last.component, 0) < last.time:
+                    self.block.race("write", self, key, last, access)
+                elif self._unfenced(last, access, fenced):
+                    self.block.unfenced(self, key, last, access)
+            for reader in place.reads.values():
+                if clock.get(reader.component, 0) < reader.time:
+                    self.block.race("overwrite", self, key, reader, access)
+                elif self._unfenced(reader, access, fenced):
+                    self.block.reused_unfenced(self, key, reader, access)
+        place = self.places[key]
+        place.written = access
+        place.reads.clear()
+        self._mask_of(key)[...] = True
+        self.last_use = self.block.now()
+
+
+def peak(allocations: list[Allocation]) -> tuple[int, Allocation | None]:
+    """The most bytes that are live at once, and the allocation with which it is reached."""
+    most, by = 0, None
+    for one in allocations:
+        at = one.born
+        live = sum(o.data.size for o in allocations if o.born <= at <= max(o.last_use, o.born))
+        if live > most:
+            most, by = live, one
+    return most, by
