@@ -38,6 +38,8 @@ class Guard:
     last: list[Any]
     """Has who launched last."""
     owner: Any
+    counter: list[int]
+    """Of launches."""
     failed: Callable[[Exception, int], BaseException]
     """What is raised where a launch on a stream has raised."""
 
@@ -56,6 +58,7 @@ def quick_launch(
         return slowly
     space: dict[str, Any] = {"slowly": slowly, "launcher": launcher}
     space |= {"last": guard.last, "owner": guard.owner, "failed": guard.failed}
+    space["counter"] = guard.counter
     raw = _raw(launcher)
     places = {id(value): name for name, value in tensors.items()}
     taken: list[str] = []

@@ -112,6 +112,8 @@ class Dispatch:
         self._lock = threading.RLock()
         self._settled: dict[object, Launch] = {}
         self._contests: dict[object, tuple[Contest, Launch]] = {}
+        self._counters: dict[object, list[int]] = {}
+        """Of our launches of a kind."""
         self._fruitless = 0
         """Launches that were tried, of kinds that have no verdict."""
         self._gone = False
@@ -287,11 +289,12 @@ class Dispatch:
             self._tell(error, self.launched.name)
             return self._stock
         bound.check()
-        ours = self._ours(args, bound)
+        counter = self._counters[kind] = [0]
+        ours = self._ours(args, bound, counter)
         if self._settings.checks:
             self._check(args)
         if not self._settings.tries:
-            self._note("trials are off", self.launched.name, "ours")
+            note(self._verdict(kind, "ours", "trials are off"))
             self._settled[kind] = ours
             shorten(self)
             return ours
@@ -346,7 +349,6 @@ class Dispatch:
         why = f"{len(both[0])} and {len(both[1])} launches timed"
         verdict = self._verdict(kind, runs.value, why)
         verdict.ours_us, verdict.theirs_us = (median(each) if each else None for each in both)
-        verdict.launches = trial.launches
         if decided:
             self._fruitless -= trial.launches
         note(verdict)
@@ -365,20 +367,21 @@ class Dispatch:
         assert self._loaded is not None
         return self._loaded.bind(dict(zip(self.launched.names, args[HEAD:], strict=True)))
 
-    def _ours(self, args: tuple[Any, ...], bound: Bound) -> Launch:
+    def _ours(self, args: tuple[Any, ...], bound: Bound, counter: list[int]) -> Launch:
         """Launches of a kind by our kernel."""
         assert self.launched is not None
         names = self.launched.names
         given = dict(zip(names, args[HEAD:], strict=True))
-        guard = Guard(_last, self, self._raised)
-        return quick_launch(bound, names, given, self._slowly(args, bound), guard)
+        guard = Guard(_last, self, counter, self._raised)
+        slowly = self._slowly(args, bound, counter)
+        return quick_launch(bound, names, given, slowly, guard)
 
     def _raised(self, error: Exception, stream: int) -> BaseException:
         """What is raised where a launch of ours has raised."""
         failure = None if self._events is None else self._events.failure(stream)
         return error if failure is None else self._failed(failure)
 
-    def _slowly(self, args: tuple[Any, ...], bound: Bound) -> Launch:
+    def _slowly(self, args: tuple[Any, ...], bound: Bound, counter: list[int]) -> Launch:
         """The same for whatever is launched: what is bound to addresses is kept for the next."""
         places, stock = self._places(), self._stock
         ready: dict[object, Bound | None] = {_addresses(args, places): bound}
@@ -394,6 +397,7 @@ class Dispatch:
             if bound is None:
                 return stock(*args)
             _last[0] = self
+            counter[0] += 1
             try:
                 return bound.launch(args[:3], args[3])
             except Exception as error:
@@ -474,10 +478,14 @@ class Dispatch:
     def _verdict(self, kind: object, runs: str, why: str) -> Verdict:
         assert self.launched is not None
         parts: tuple[Any, ...] = kind if isinstance(kind, tuple) else ()
-        return Verdict(self.launched.name, parts[:3], parts[3:], runs=runs, why=why, key=self._key)
+        counter = self._counters.setdefault(kind, [0])
+        counter[0] = 0
+        return Verdict(
+            self.launched.name, parts[:3], parts[3:], runs, why, key=self._key, counter=counter
+        )
 
-    def _note(self, why: str, name: str, runs: str = "theirs") -> None:
-        note(Verdict(name, runs=runs, why=why, key=self._key))
+    def _note(self, why: str, name: str) -> None:
+        note(Verdict(name, why=why, key=self._key))
 
 
 def _with_shapes(
