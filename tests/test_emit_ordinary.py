@@ -33,7 +33,8 @@ from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.kernels import loops
 from stretto.ir.loops.flow import is_one_number
 from stretto.ir.parsing import Parsed
-from stretto.kernel import KernelError
+from stretto.kernel import KernelError, pipeline
+from stretto.kernel.tree import Lowered
 
 Array = NDArray[Any]
 ORDINARY = Path(__file__).parent / "ttir" / "ordinary"
@@ -192,15 +193,18 @@ def test_steps_of_a_product_have_scales() -> None:
 
 
 def test_what_neighbours_in_memory_lie_along_is_how_threads_lie() -> None:
-    """Eight elements of K at once, where B is stored by columns."""
-    assert "columns_64_128_along_0 = gl.constexpr(gl.BlockedLayout([8, 1]" in source(
-        "product_columns"
-    )
-    assert "along_0" not in source("product_added")
+    """Eight elements of K at once, where B is stored by columns and threads load it."""
+    with patch.object(pipeline, "with_views_of_addresses", Lowered):
+        columns, rows = (
+            emit(ORDINARY / f"{name}.ttir", "h200", consumers=1, mode="unspecialized").source
+            for name in ("product_columns", "product_added")
+        )
+    assert "columns_64_128_along_0 = gl.constexpr(gl.BlockedLayout([8, 1]" in columns
+    assert "along_0" not in rows
 
 
 def test_what_is_loaded_is_converted_and_not_the_sum() -> None:
-    text = source("product_added")
+    text = source("product_added", 1)
     (line,) = [line for line in text.splitlines() if ".to(gl.float32)" in line]
     assert "gl.convert_layout" in line
     assert "convert_layout(acc_ready" not in text

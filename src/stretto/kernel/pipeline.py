@@ -22,6 +22,7 @@ from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.lowering import in_nv_tileas
+from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.views import with_whole_views
@@ -39,6 +40,7 @@ Pass = Callable[[Kernel], Kernel | Lowered]
 def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     """What a kernel goes through, in order."""
     if machine.agents:
+        yield with_views_of_addresses
         yield with_zeros_outside
         yield with_reshapes_last
         yield with_contracted_sums

@@ -45,7 +45,12 @@ class Guard:
 
 
 def quick_launch(
-    bound: Bound, names: Sequence[str], given: Mapping[str, Any], slowly: Launch, guard: Guard
+    bound: Bound,
+    grid: tuple[int, ...],
+    names: Sequence[str],
+    given: Mapping[str, Any],
+    slowly: Launch,
+    guard: Guard,
 ) -> Launch:
     """Launches of the kind that `bound` is the first of; `slowly` takes what is not like it."""
     loaded, launcher = bound.loaded, getattr(bound.compiled, "run", None)
@@ -64,7 +69,8 @@ def quick_launch(
     taken: list[str] = []
     described: list[str] = []
     metadata = iter(getattr(bound.compiled.metadata, "tensordesc_meta", None) or ())
-    every_value: tuple[Any, ...] = (*bound.taken, loaded.options["num_warps"])
+    blocks, tiles = bound.work(grid)
+    every_value: tuple[Any, ...] = (*bound.taken, *tiles, loaded.options["num_warps"])
     for number, value in enumerate(every_value):
         if isinstance(value, Tensor):
             if id(value) not in places:
@@ -104,13 +110,14 @@ def quick_launch(
     space |= {"compiled_function": bound.compiled.function}
     space |= {"compiled_packed": bound.compiled.packed_metadata}
     rest = ", ".join(taken)
+    at = ", ".join(str(int(n)) for n in (*blocks, 1, 1)[:3])
     if raw is None:
-        head = "x, y, z, stream, compiled_function, compiled_packed, None, None, None"
+        head = f"{at}, stream, compiled_function, compiled_packed, None, None, None"
         call = f"launcher({head}, {rest})"
     else:
         space |= {"raw": raw, "cooperative": launcher.launch_cooperative_grid}
         space["dependent"] = launcher.launch_pdl
-        head = "x, y, z, stream, compiled_function, cooperative, dependent, None, None"
+        head = f"{at}, stream, compiled_function, cooperative, dependent, None, None"
         call = f"raw({head}, compiled_packed, None, None, None, {rest})"
     lines += [
         "    last[0] = owner",

@@ -75,7 +75,9 @@ class Storage:
             if program != block.program:
                 continue
             if agent.clock.get(last.component, 0) < last.time:
-                _told(block, self, last, access, f"is {done} before it is known to be written")
+                _told(
+                    block, self, last, access, f"is {done} before a write to it is known to be done"
+                )
             elif last.component == agent.component and threads is not None:
                 others = self.threads[at]
                 met = (numbers == number) & (others >= 0) & (others != threads)
@@ -305,9 +307,14 @@ class Descriptor:
         self.shape = tuple(Tile(np.int32(n), INT32) for n in self.sizes)
         self.strides = tuple(Tile(np.int64(n), INT64) for n in self.steps)
         self.block_type = TileType(dtype, self.block_shape, layout)
-        item = storage.raw.itemsize
+        item, room = storage.raw.itemsize, max(1, storage.raw.size - start)
+        # A dimension of which only places that there are, are asked for is as large as can be.
+        there = [
+            min(n, -(-room // step) if step > 0 else n)
+            for n, step in zip(self.sizes, self.steps, strict=True)
+        ]
         self._view = np.lib.stride_tricks.as_strided(
-            storage.raw[start:], self.sizes, [n * item for n in self.steps]
+            storage.raw[start:], there, [n * item for n in self.steps]
         )
         self._numbers: Any = None
 

@@ -288,7 +288,7 @@ class Dispatch:
         except Exception as error:  # for these arguments alone
             self._tell(error, self.launched.name)
             return self._stock
-        bound.check()
+        bound.check(args[:3])
         counter = self._counters[kind] = [0]
         ours = self._ours(args, bound, counter)
         if self._settings.checks:
@@ -374,7 +374,7 @@ class Dispatch:
         given = dict(zip(names, args[HEAD:], strict=True))
         guard = Guard(_last, self, counter, self._raised)
         slowly = self._slowly(args, bound, counter)
-        return quick_launch(bound, names, given, slowly, guard)
+        return quick_launch(bound, args[:3], names, given, slowly, guard)
 
     def _raised(self, error: Exception, stream: int) -> BaseException:
         """What is raised where a launch of ours has raised."""
@@ -475,7 +475,7 @@ class Dispatch:
 
     # What is told -----------------------------------------------------------------------------
 
-    def _verdict(self, kind: object, runs: str, why: str) -> Verdict:
+    def _verdict(self, kind: Any, runs: str, why: str) -> Verdict:
         assert self.launched is not None
         parts: tuple[Any, ...] = kind if isinstance(kind, tuple) else ()
         counter = self._counters.setdefault(kind, [0])

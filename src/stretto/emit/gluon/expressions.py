@@ -86,19 +86,27 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         raise unwritten(operation)
     if isinstance(operation.result.type, Pointer) and "{type}" in form:
         raise EmitError("an address cannot be cast", operation)
+    if form.startswith("{0}.to("):
+        operands = [_tensor(operands[0]), *operands[1:]]
     given = dict(_forms(operation, operands, form))
     text = form.format(*operands, **given)
-    if "{u0}" in form and kind not in PREDICATES:
+    if "{u" in form and kind not in PREDICATES:
         return f"({text}).to({dtype(operation.result.type)})"
     if "{f0}" in form and _is_narrow(operation.operands[0].type):
         return f"{text}.to({dtype(operation.result.type)})"
     return text
 
 
+def modules_of(operation: Operation) -> tuple[str, ...]:
+    """Modules that its expression names, beside Gluon's own."""
+    form = _EXPRESSIONS.get(kind_of(operation), "")
+    return tuple(name for name in ("libdevice", "tl") if f"{name}." in form)
+
+
 def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
     """What a row's form asks for beside operands as they are."""
     result = operation.result.type
-    if "{u0}" in form:
+    if "{u" in form:
         yield from ((f"u{i}", text) for i, text in enumerate(_without_signs(operation, operands)))
     if "{f0}" in form:
         for i, (text, value) in enumerate(zip(operands, operation.operands, strict=True)):
@@ -123,8 +131,12 @@ def _is_narrow(type: Type) -> bool:
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
     """Integers of the same bits without a sign."""
     type = dtype(operation.operands[0].type).replace("gl.int", "gl.uint")
-    numbers = [f"gl.to_tensor({text})" if _is_number(text) else text for text in operands]
-    return [f"{text}.to({type})" for text in numbers]
+    return [f"{_tensor(text)}.to({type})" for text in operands]
+
+
+def _tensor(text: str) -> str:
+    """A value that can be asked for another type, which a bare number cannot."""
+    return f"gl.to_tensor({text})" if _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

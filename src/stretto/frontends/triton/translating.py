@@ -370,7 +370,10 @@ class FunctionTranslator:
 
     def load(self, raw: RawOperation) -> None:
         """Through pointers, perhaps with a mask and with what is read elsewhere."""
-        self._plain(raw, "tile.load")
+        said: dict[str, Attribute] = {}
+        if raw.attributes.get("isVolatile") is True:
+            said["volatile"] = True
+        self._write(raw, "tile.load", self._operands(raw), raw.types, said)
 
     def atomic(self, raw: RawOperation) -> None:
         """Read, modify, write."""
@@ -515,6 +518,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.gather": FunctionTranslator.axis,
     "tt.trans": FunctionTranslator.transpose,
     "tt.cat": FunctionTranslator.cat,
+    "tt.load": FunctionTranslator.load,
     "tt.fp_to_fp": FunctionTranslator.convert,
     "tt.clampf": FunctionTranslator.clamp,
     "tt.extern_elementwise": FunctionTranslator.library,
