@@ -43,6 +43,6 @@ def compile_ahead(entry: Entry, request: Request) -> None:
     assert request.given is not None
     import_module("triton.runtime").driver.set_active(AbsentGpu(request.target))
     loaded = load(entry, request.key)
-    bound = loaded.bind(request.given)
-    _, tiles = bound.work(request.grid)
-    loaded.kernel.warmup(*bound.taken, *tiles, grid=(1,), **loaded.options)
+    taken = loaded.arguments(*(request.given[name] for name in loaded.parameters))
+    tiles = () if loaded.work is None else loaded.work(request.grid)[1]
+    loaded.kernel.warmup(*taken, *tiles, grid=(1,), **loaded.options)

@@ -275,7 +275,16 @@ class Dispatch:
             if self.launched.signature[each] != "constexpr"
         }
         read = partial(ttir_kernel, name, module)
-        return Request(name, self._key, read, self._asked, module.target, self.launched.ptx, given)
+        return Request(
+            name,
+            self._key,
+            read,
+            self._asked,
+            module.target,
+            self.launched.ptx,
+            given,
+            args[:3],
+        )
 
     def _opened(self, kind: object, args: tuple[Any, ...]) -> Launch | None:
         """A kind that comes for the first time: settled, or else there is a trial of it."""
@@ -477,8 +486,8 @@ class Dispatch:
 
     def _verdict(self, kind: Any, runs: str, why: str) -> Verdict:
         assert self.launched is not None
-        parts: tuple[Any, ...] = kind if isinstance(kind, tuple) else ()
         counter = self._counters.setdefault(kind, [0])
+        parts: tuple[Any, ...] = kind if isinstance(kind, tuple) else ()
         counter[0] = 0
         return Verdict(
             self.launched.name, parts[:3], parts[3:], runs, why, key=self._key, counter=counter
