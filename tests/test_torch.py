@@ -4,7 +4,7 @@ No GPU is needed: what is looked at is whether torch and Triton still know the k
 """
 
 # Triton and torch have no types, and are not installed where the other tests run.
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 from __future__ import annotations
 
