@@ -88,11 +88,14 @@ class Sources:
     def assigned(self, site: Site) -> str:
         """The name that a line assigns to; where it is not one, what else to call it."""
         for file, shown in self.shown.items():
-            if shown == site.file and 0 < site.line <= len(self.lines[file]):
-                for line in (site.line, site.line - 1):
-                    found = _ASSIGNED.match(self.lines[file][line - 1])
-                    if found:
-                        return found[1]
+            if shown != site.file:
+                continue
+            # What a helper makes goes by the name that its caller gives it.
+            for line in (*site.callers[::-1], site.line, site.line - 1):
+                text = self.lines[file][line - 1] if 0 < line <= len(self.lines[file]) else ""
+                found = _ASSIGNED.match(text)
+                if found:
+                    return found[1]
         return f"line {site.line}"
 
 
@@ -138,6 +141,8 @@ class Block:
         self._clock = 0
         self.landing: dict[int, Barrier] = {}
         """Of each copy: the barrier that it completes."""
+        self.fenced = False
+        """Whether the compiler inserts proxy fences within a partition."""
         self.left = False
         """Whether it was not run to its end."""
         self.journal: list[tuple[str, str]] = []
@@ -317,6 +322,8 @@ class Block:
 
     def unfenced(self, where: Allocation, key: Key, first: Access, second: Access) -> None:
         """Threads wrote, the asynchronous proxy reads or writes, with no fence on the way."""
+        if self.fenced and first.agent == second.agent:
+            return
         self._raced.setdefault(
             ("fence", first.site, second.site), Raced("fence", where, key, first, second, ())
         )
@@ -405,6 +412,15 @@ class Block:
                     copy.site,
                     f"a copy to `{barrier.name}` is on its way when the program ends",
                     agents=(copy.agent,),
+                )
+        for named in self.named.values():
+            if named.threads and clean and named.last is not None:
+                self.report(
+                    "unbalanced-barrier",
+                    named.last.site,
+                    f"named barrier {named.number} is left with {named.threads} of "
+                    f"{named.count} threads when the program ends",
+                    agents=(named.last.agent,),
                 )
         self._budgets()
 

@@ -27,7 +27,7 @@ from stretto.errors import DocumentError
 from stretto.files import read_text
 from stretto.sanitizer.block import NotCoveredError, Sources
 from stretto.sanitizer.finding import Finding, Report, Site
-from stretto.sanitizer.launches import Launcher, OutOfTimeError, Settings
+from stretto.sanitizer.launches import EnoughError, Launcher, OutOfTimeError, Settings
 from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins import tensors
 from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, installed
@@ -63,6 +63,8 @@ def check(
     except OutOfTimeError:
         report.stopped = True
         report.coverage.leave_out("the time limit ended the check")
+    except EnoughError:
+        report.coverage.leave_out("what comes after the first launch with something wrong")
     if kernel and kernel not in launcher.checked:
         raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
     if not launcher.count and not report.findings:
@@ -89,7 +91,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     sys.path.insert(0, folder)
     try:
         exec(code, module.__dict__)
-    except (NotCoveredError, OutOfTimeError):
+    except (NotCoveredError, OutOfTimeError, EnoughError):
         raise
     except SystemExit:
         pass
@@ -294,7 +296,7 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
         try:
             fixtures = set(inspect.signature(function).parameters) - set(case)
             function(**case, **{name: Knobs() for name in fixtures})
-        except OutOfTimeError:
+        except (OutOfTimeError, EnoughError):
             raise
         except NotCoveredError as error:
             launcher.coverage.leave_out(f"{launcher.label}: {error.what}")

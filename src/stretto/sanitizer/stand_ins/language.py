@@ -356,9 +356,12 @@ def _require_registers(main: int, warps: list[int], registers: Any) -> None:
     # What a launch has is what it begins with; partitions only divide it anew.
     each = most or REGISTERS // (total * 32) // 8 * 8
     pool = (each or 8) * total * 32
-    taken = sum(
-        -(-w // 4) * 4 * 32 * r if w >= 4 else w * 32 * r for w, r in zip(warps, asked, strict=True)
+    # Registers go to groups of four warps; small partitions share one.
+    taken = sum(-(-w // 4) * 128 * r for w, r in zip(warps, asked, strict=True) if w >= 4)
+    small = sorted(
+        (r for w, r in zip(warps, asked, strict=True) for _ in range(w % 4)), reverse=True
     )
+    taken += sum(128 * r for r in small[::4])
     if taken + main * 32 * 24 > min(pool, REGISTERS):
         raise block.refuse(
             "registers",
