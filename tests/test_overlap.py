@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from stretto.api.emitting import Emitter, emit
+from stretto.api.kernels import kernels_of
 from stretto.errors import StrettoError
+from stretto.launching.asked import Asked
+from stretto.launching.launcher import Teller
+from stretto.launching.making import NOTHING, make
+from stretto.launching.storing import Store
+from stretto.machine import load_machine
 from stretto.program.errors import EmitError
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
@@ -56,3 +62,14 @@ def test_one_group_of_warps_has_what_agents_cannot(monkeypatch: pytest.MonkeyPat
     for asked in ({"mode": "specialized"}, {"consumers": 2}):
         with pytest.raises(StrettoError, match="agents cannot have it"):
             emit(file, "h200", **asked)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_kernel_with_nothing_to_overlap_is_left_alone_without_a_word():
+    (kernel,) = kernels_of("k.ttir", "module {\n  tt.func public @f() {\n    tt.return\n  }\n}\n")
+    asked = Asked(machine=load_machine("h200"))
+    with pytest.raises(StrettoError, match="nothing of it can overlap") as refused:
+        make("f", "0", lambda: kernel, asked, Store(Path("nowhere")))
+    told = Teller("f", strict=False, instead="Triton").refuse(
+        refused.value
+    )  # a warning is an error
+    assert told.reason == NOTHING

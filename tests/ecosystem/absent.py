@@ -87,7 +87,7 @@ class _Version(str):
 
 
 class _Absent(ModuleType):
-    __version__ = _Version("99.0")
+    __version__ = _Version("99.0.0")
     __path__ = ()
 
     def __getattr__(self, name):

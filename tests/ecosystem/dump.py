@@ -68,7 +68,7 @@ def named(asked):
         names = []
         for launch in load(file):
             name = name_of(launch, names)
-            if not asked or any(name == one or name.startswith(one + ".") for one in asked):
+            if not asked or name.startswith(tuple(asked)):
                 found[name] = launch
     return found
 
