@@ -85,7 +85,7 @@ class _Walk:
                 self._stored(user, value, along)
             case "tile.view_store":
                 self._stored_through(user, value, along)
-            case _ if user.name.startswith(("arith.", "math.")):
+            case _ if user.name.startswith(("arith.", "math.", "libdevice.")):
                 for result in user.results:
                     self.reach(result, along)
             case _:
