@@ -275,7 +275,7 @@ class _Shaper:
             size = uppers[0] + first if uppers else number(ANY)
             self._from(dimension, first, size)
         elif uppers:
-            size, first = self._divided(uppers[0])
+            size, first = self._divided(uppers[0], self.address.at.steps[dimension])
             if not self.addresses.at_least(first, 0):
                 raise _NoViewError("its mask does not say that its index is not negative")
             self._from(dimension, first, size)
@@ -285,17 +285,21 @@ class _Shaper:
             raise _NoViewError("its mask has a bound that is not known before the launch")
         self.coordinates[dimension], self.sizes[dimension] = first, size
 
-    def _divided(self, end: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """The size that a bound comes from, and what the tile begins with: `size - first`."""
+    def _divided(self, end: Polynomial, step: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """The size that a bound comes from, and what the tile begins with: `size - first`.
+
+        What moves with the block, and what the address has too, is where the tile begins.
+        """
+        at = dict(self.address.at.base)
         size: dict[tuple[int, ...], int] = {}
         first: dict[tuple[int, ...], int] = {}
-        sized = any(m and self.addresses.from_host(_alone(m)) for m, _ in end)
         for monomial, factor in end:
-            host = self.addresses.from_host(_alone(monomial))
-            if host and (monomial or not sized):
-                size[monomial] = factor
-            else:
+            begun = _alone(monomial) * number(-factor) * step
+            addressed = all(at.get(of) == by for of, by in begun)
+            if addressed or not self.addresses.from_host(_alone(monomial)):
                 first[monomial] = -factor
+            else:
+                size[monomial] = factor
         return polynomial(size), polynomial(first)
 
     def _more(self, rest: Polynomial, kept: Sequence[int]) -> list[tuple[Polynomial, Polynomial]]:
