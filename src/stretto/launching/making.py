@@ -24,6 +24,10 @@ from stretto.launching.asked import Asked
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
 
+OVERLAPPED = ("scf.for", "scf.while", "tile.dot")
+NOTHING = "nothing of it can overlap: its framework's own kernel is as good"
+"""Why a kernel is left alone that has neither a loop nor a product, or none that gains by us."""
+
 
 def make(
     name: str, key: str, read: Callable[[], Kernel], asked: Asked, store: Store | None = None
@@ -41,6 +45,8 @@ def make(
         machine = asked.machine
         assert isinstance(machine, Machine), "Asked.on gives it"
         kernel = read()
+        if not any(op.name in OVERLAPPED for op in kernel.walk()):
+            raise StrettoError(NOTHING)
         made = emit(
             kernel,
             machine,
@@ -49,6 +55,8 @@ def make(
             depth=asked.depth,
             assemble=compile_emitted if can_compile() else None,
         )
+        if not made.overlap:
+            raise StrettoError(NOTHING)
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     return entry
 

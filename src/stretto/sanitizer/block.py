@@ -138,6 +138,8 @@ class Block:
         self._clock = 0
         self.landing: dict[int, Barrier] = {}
         """Of each copy: the barrier that it completes."""
+        self.left = False
+        """Whether it was not run to its end."""
         self.journal: list[tuple[str, str]] = []
         """What was begun or done, and by whom, in this order."""
         self.program = 0
@@ -203,9 +205,11 @@ class Block:
                 f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
                 "synchronizing operations of one agent"
             )
+            self.left = True
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
+            self.left = True
         finally:
             _CURRENT = None
             self._finish()

@@ -28,10 +28,9 @@ from stretto.files import read_text
 from stretto.sanitizer.block import NotCoveredError, Sources
 from stretto.sanitizer.finding import Finding, Report, Site
 from stretto.sanitizer.launches import Launcher, OutOfTimeError, Settings
-from stretto.sanitizer.source import LOOP, UNDEFINED, LoopVariable, prepared
+from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins import tensors
-from stretto.sanitizer.stand_ins.language import range_
-from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, installed
+from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, installed
 from stretto.sanitizer.stand_ins.tensors import MismatchError, Tensor
 
 CASES = 8
@@ -82,9 +81,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     sources.lines[str(file.resolve())] = text.splitlines()
     name = f"__checked_{file.stem}__"
     module = type(sys)(name)
-    module.__dict__.update(
-        {LOOP: range_, UNDEFINED: LoopVariable(), "__file__": str(file.resolve())}
-    )
+    module.__dict__.update({**names(), "__file__": str(file.resolve())})
     sys.modules[name] = module
     folder = str(file.resolve().parent)
     finder = _Neighbours(file.resolve().parent, sources)
@@ -138,7 +135,7 @@ class _Loader(importlib.abc.Loader):
         name = str(self.file)
         self.finder.sources.shown[name] = name
         self.finder.sources.lines[name] = text.splitlines()
-        module.__dict__.update({LOOP: range_, UNDEFINED: LoopVariable()})
+        module.__dict__.update(names())
         sys.modules.pop(module.__name__, None)
         exec(prepared(text, name), module.__dict__)
         sys.modules[module.__name__] = module
@@ -275,8 +272,8 @@ def _from_test(test: Any, launcher: Launcher) -> None:
         launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
         return
     axes = []
-    for names, values in getattr(test, "parameters", []):
-        keys = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+    for named, values in getattr(test, "parameters", []):
+        keys = [n.strip() for n in named.split(",")] if isinstance(named, str) else list(named)
         axes.append([dict(zip(keys, v if len(keys) > 1 else (v,), strict=True)) for v in values])
     cases = [{k: v for part in c for k, v in part.items()} for c in itertools.product(*axes)]
     step = max(1, -(-len(cases) // CASES))
@@ -295,7 +292,8 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
     found = len(launcher.report.findings)
     with suppress(SystemExit):
         try:
-            function(**case)
+            fixtures = set(inspect.signature(function).parameters) - set(case)
+            function(**case, **{name: Knobs() for name in fixtures})
         except OutOfTimeError:
             raise
         except NotCoveredError as error:

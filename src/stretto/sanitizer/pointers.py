@@ -75,7 +75,9 @@ class Storage:
             if program != block.program:
                 continue
             if agent.clock.get(last.component, 0) < last.time:
-                _told(block, self, last, access, f"is {done} before it is known to be written")
+                _told(
+                    block, self, last, access, f"is {done} before a write to it is known to be done"
+                )
             elif last.component == agent.component and threads is not None:
                 others = self.threads[at]
                 met = (numbers == number) & (others >= 0) & (others != threads)

@@ -86,6 +86,8 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         raise unwritten(operation)
     if isinstance(operation.result.type, Pointer) and "{type}" in form:
         raise EmitError("an address cannot be cast", operation)
+    if form.startswith("{0}.to("):
+        operands = [_tensor(operands[0]), *operands[1:]]
     given = dict(_forms(operation, operands, form))
     text = form.format(*operands, **given)
     if "{u" in form and kind not in PREDICATES:
@@ -129,8 +131,12 @@ def _is_narrow(type: Type) -> bool:
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
     """Integers of the same bits without a sign."""
     type = dtype(operation.operands[0].type).replace("gl.int", "gl.uint")
-    numbers = [f"gl.to_tensor({text})" if _is_number(text) else text for text in operands]
-    return [f"{text}.to({type})" for text in numbers]
+    return [f"{_tensor(text)}.to({type})" for text in operands]
+
+
+def _tensor(text: str) -> str:
+    """A value that can be asked for another type, which a bare number cannot."""
+    return f"gl.to_tensor({text})" if _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

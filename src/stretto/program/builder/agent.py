@@ -122,6 +122,8 @@ class AgentBuilder:
         self._scopes: list[dict[Value, Operand]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
+        self._by_threads: set[str] = set()
+        """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
         self.stores = False
@@ -252,8 +254,9 @@ class AgentBuilder:
     def _compute(self, made: Operation, value: Value) -> Operand:
         kind = kind_of(made)
         if kind == SMEM_READ:
-            layout = self.layouts.of(value)
-            return self.read(value, self.buffer(made.operands[0]), layout)
+            layout, source = self.layouts.of(value), self.buffer(made.operands[0])
+            self._by_threads.add(source.memory)
+            return self.read(value, source, layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind == TILE_COUNT:
@@ -683,18 +686,20 @@ class AgentBuilder:
             if tile.name in self._read and len(self.plan.workers) > 1:
                 known = tile.name in self._waited[-1]
                 self._await_tile(tile)  # some branch may have read it, and this one not
+                if tile.name in self._by_threads:
+                    self.say(Fence())
                 self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
                 if known:
-                    self._move_behind(tile.name)
+                    self._move_behind(tile.name, 1 + (tile.name in self._by_threads))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                 self.say(Flip(f"{tile.name}_phase"))
 
-    def _move_behind(self, tile: str) -> None:
-        """The last instruction of the body at hand goes behind the last one that reads a tile."""
-        *before, last = self._bodies[-1]
+    def _move_behind(self, tile: str, count: int) -> None:
+        """The last instructions of the body at hand go behind the last one that reads a tile."""
+        before, last = self._bodies[-1][:-count], self._bodies[-1][-count:]
         readers = [n for n, one in enumerate(before) if tile in slots_in((one,))]
         place = readers[-1] + 1 if readers else len(before)
-        self._bodies[-1][:] = [*before[:place], last, *before[place:]]
+        self._bodies[-1][:] = [*before[:place], *last, *before[place:]]
 
     def _outer(self, body: Region) -> list[Value]:
         """Numbers from outside that a loop needs: computed once, before it."""
@@ -765,7 +770,7 @@ class AgentBuilder:
                 self._hand_back(region)
                 self.leave()
             bodies.append(tuple(inner))
-        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None))
+        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None, operation))
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 

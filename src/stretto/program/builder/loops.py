@@ -479,7 +479,8 @@ class LoopBuilder:
         if way.pending:
             with a.of(Origin(self._issues[-1].op)), a.block() as body:
                 self._retire(way, len(way.pending) - 1)
-            a.say(Step("epilogue", steps.last, tuple(body)))
+            way.step, way.ahead = self._n, steps.last or None
+            a.say(Step("epilogue", steps.last, way.iteration(0), tuple(body)))
         ran = Arithmetic("-", end, number(first))
         a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
 
@@ -641,7 +642,7 @@ class LoopBuilder:
     def _step(self, way: Way, issues: Sequence[Issue], kind: StepKind, number: int) -> None:
         with self._a.block() as body:
             self._run(way, issues, opens=kind != "iteration")
-        self._a.say(Step(kind, number, tuple(body)))
+        self._a.say(Step(kind, number, way.iteration(0), tuple(body)))
 
     def _run(self, way: Way, issues: Sequence[Issue], *, opens: bool) -> None:
         """What happens in a step; `opens`: and where each operation of the schedule begins."""

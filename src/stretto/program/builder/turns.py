@@ -115,6 +115,11 @@ def _answer(orders: _Orders, holder: str, waiter: str) -> int | None:
 def _require_done(name: str, operation: Operation, latency: int) -> None:
     kind = kind_of(operation)
     if kind in (TMA_LOAD, TMA_STORE) or opcode(kind).accumulator is not None:
-        told = f"`{name}` lets go {latency} cycles after its issue, for which its agent has no wait"
-        hint = "an order of latency 0 is behind its issue; or order what waits for it"
+        told = (
+            f"`{name}` is ordered {latency} cycles after its issue, but it completes "
+            "asynchronously: no thread of its agent is there then to arrive on the mutex"
+        )
+        hint = (
+            "state latency 0, which is right behind its issue; or order what waits for its result"
+        )
         raise EmitError(told, operation, hint)

@@ -579,18 +579,36 @@ def names() -> dict[str, Any]:
     }  # fmt: skip
 
 
+class Absent:
+    """Something of a module that is not there: told by name where a kernel uses it."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}")
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """An error in a kernel, nothing on the host."""
+        if running():
+            raise NotCoveredError(f"`{self.__name__}`", current().sources.site())
+        from stretto.sanitizer.stand_ins.tensors import PARTIAL  # noqa: PLC0415 - of the host
+
+        PARTIAL.append(f"`{self.__name__}` is not there")
+        return Absent(self.__name__)
+
+    def __mro_entries__(self, _: Any) -> Any:
+        return (object,)
+
+
 def missing(module: str) -> Any:
-    """Says by name what is not there, when it is used."""
+    """Gives whatever is asked of a module that lacks it."""
 
     def get(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-
-        def use(*_: Any, **__: Any) -> Any:
-            site = current().sources.site() if running() else None
-            raise NotCoveredError(f"`{module}.{name}`", *([site] if site else []))
-
-        use.__name__ = name
-        return use
+        return Absent(f"{module}.{name}")
 
     return get
