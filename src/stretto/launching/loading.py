@@ -130,7 +130,7 @@ class Loaded:
         why = "" if self.fits is None else self.fits(*values.values())
         if why:
             raise StrettoError(why)
-        return Bound(self, self.arguments(*values.values()))
+        return Bound(self, self.arguments(*values.values()), values)
 
     def _check_apart(self, values: Mapping[str, Any]) -> None:
         """What is written overlaps nothing else: a schedule loads before earlier steps store."""
@@ -151,19 +151,22 @@ class Bound:
 
     loaded: Loaded
     taken: tuple[Any, ...]
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The user's arguments that it takes, without the memory behind them."""
     compiled: Any = field(default=None)
     """By Triton; the second launch on the same arguments asks nothing of them any more."""
 
-    def check(self) -> None:
-        """Compile and load it; whatever Triton raises where it cannot be."""
-        _, tiles = self._work((1, 1, 1))
+    def check(self, grid: tuple[int, ...] = (1, 1, 1)) -> None:
+        """Compile and load it for a grid; whatever Triton raises where it cannot be."""
+        _, tiles = self.work(grid)
         taken = (*self.taken, *tiles)
         compiled = self.loaded.kernel.warmup(*taken, grid=(1,), **self.loaded.options)
         compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
+        self.compiled = compiled
 
     def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
         """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""
-        blocks, tiles = self._work(grid)
+        blocks, tiles = self.work(grid)
         taken = (*self.taken, *tiles)
         if self.compiled is None:
             kernel, options = self.loaded.kernel, self.loaded.options
@@ -175,7 +178,7 @@ class Bound:
         run(*taken, warps) if stream is None else run(*taken, warps, stream=stream)
         return self.compiled
 
-    def _work(self, grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def work(self, grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The blocks that run, and what the kernel is told of its tiles."""
         return (grid, ()) if self.loaded.work is None else self.loaded.work(grid)
 

@@ -79,6 +79,7 @@ class Request:
     """PTX of the framework's own kernel, where there is one to hold ours against."""
     given: Mapping[str, Any] | None = None
     """The arguments of the launch, without memory: what Triton then compiles for is compiled."""
+    grid: tuple[int, ...] = (1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def serve() -> None:
         found = answer(request)
         if isinstance(found, Entry) and request.given is not None:
             with suppress(Exception):  # the launch then compiles, or says why it cannot
-                compile_ahead(found, request.key, request.given, request.target)
+                compile_ahead(found, request)
         pickle.dump(found, told)
         told.flush()
 

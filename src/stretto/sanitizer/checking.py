@@ -27,7 +27,7 @@ from stretto.errors import DocumentError
 from stretto.files import read_text
 from stretto.sanitizer.block import NotCoveredError, Sources
 from stretto.sanitizer.finding import Finding, Report, Site
-from stretto.sanitizer.launches import Launcher, OutOfTimeError, Settings
+from stretto.sanitizer.launches import EnoughError, Launcher, OutOfTimeError, Settings
 from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins import tensors
 from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, installed
@@ -63,6 +63,8 @@ def check(
     except OutOfTimeError:
         report.stopped = True
         report.coverage.leave_out("the time limit ended the check")
+    except EnoughError:
+        report.coverage.leave_out("what comes after the first launch with something wrong")
     if kernel and kernel not in launcher.checked:
         raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
     if not launcher.count and not report.findings:
@@ -89,7 +91,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     sys.path.insert(0, folder)
     try:
         exec(code, module.__dict__)
-    except (NotCoveredError, OutOfTimeError):
+    except (NotCoveredError, OutOfTimeError, EnoughError):
         raise
     except SystemExit:
         pass
@@ -100,7 +102,8 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     finally:
         sys.path.remove(folder)
         sys.meta_path.remove(finder)
-        sys.modules.pop(name, None)
+        for loaded in (name, *finder.loaded):
+            sys.modules.pop(loaded, None)
     return module.__dict__
 
 
@@ -109,6 +112,7 @@ class _Neighbours:
 
     def __init__(self, folder: Path, sources: Sources) -> None:
         self.folder, self.sources = folder, sources
+        self.loaded: list[str] = []
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """A file of that name, beside."""
@@ -116,6 +120,7 @@ class _Neighbours:
         file = self.folder / f"{fullname}.py"
         if "." in fullname or not file.is_file():
             return None
+        self.loaded.append(fullname)
         return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(self, file))
 
 
@@ -294,7 +299,7 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
         try:
             fixtures = set(inspect.signature(function).parameters) - set(case)
             function(**case, **{name: Knobs() for name in fixtures})
-        except OutOfTimeError:
+        except (OutOfTimeError, EnoughError):
             raise
         except NotCoveredError as error:
             launcher.coverage.leave_out(f"{launcher.label}: {error.what}")

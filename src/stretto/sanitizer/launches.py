@@ -51,10 +51,18 @@ class Settings:
     """The only one to check."""
     slow: str = ""
     """An agent that runs only when no other can."""
+    fenced: bool = False
+    """Whether the compiler inserts proxy fences within a partition, as newer ones do."""
+    first: bool = False
+    """Whether the first launch with something wrong ends the check."""
 
 
 class OutOfTimeError(Exception):
     """The time limit is over."""
+
+
+class EnoughError(Exception):
+    """Something is wrong, and the first of it is enough."""
 
 
 @dataclass(eq=False)
@@ -105,6 +113,8 @@ class Launcher:
         options = {n: v for n, v in named.items() if n in OPTIONS}
         try:
             self._run(kernel, whole, bound, options, name)
+            if self.settings.first and self.report.failed():
+                raise EnoughError
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
@@ -163,6 +173,7 @@ class Launcher:
         block = Block(self.sources, policy, self.coverage, name, at, grid, options, steps)
         self.coverage.programs += 1
         block.program = next(_PROGRAMS)
+        block.fenced = self.settings.fenced
         arguments = {n: _argument(v, kernel, n) for n, v in bound.items()}
         known = len(self.coverage.left_out)
         block.run(lambda: kernel.fn(**arguments), int(options.get("num_warps", 4)))

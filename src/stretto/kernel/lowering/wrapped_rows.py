@@ -87,7 +87,7 @@ class _Walk:
                 self._stored_through(user, value, along)
             case "arith.select" if self._left_out(user, value, along):
                 pass
-            case _ if user.name.startswith(("arith.", "math.")):
+            case _ if user.name.startswith(("arith.", "math.", "libdevice.")):
                 for result in user.results:
                     self.reach(result, along)
             case _:
