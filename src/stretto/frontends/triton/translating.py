@@ -483,10 +483,9 @@ class FunctionTranslator:
             raise self._refuse(raw, f"{source.type} as {raw.types[0]}")
         if source.type == raw.types[0]:
             self._bind(raw, source)
-        elif isinstance(element_of(source.type), Pointer):
-            raise self._refuse(raw, "an address as one of another type", "cast what is loaded")
         else:
-            self._plain(raw, "arith.bitcast")
+            pointer = isinstance(element_of(source.type), Pointer)
+            self._plain(raw, "tile.pointer_cast" if pointer else "arith.bitcast")
 
 
 def _dictionary(entries: Attribute) -> dict[str, Attribute]:
