@@ -102,7 +102,8 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     finally:
         sys.path.remove(folder)
         sys.meta_path.remove(finder)
-        sys.modules.pop(name, None)
+        for loaded in (name, *finder.loaded):
+            sys.modules.pop(loaded, None)
     return module.__dict__
 
 
@@ -111,6 +112,7 @@ class _Neighbours:
 
     def __init__(self, folder: Path, sources: Sources) -> None:
         self.folder, self.sources = folder, sources
+        self.loaded: list[str] = []
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """A file of that name, beside."""
@@ -118,6 +120,7 @@ class _Neighbours:
         file = self.folder / f"{fullname}.py"
         if "." in fullname or not file.is_file():
             return None
+        self.loaded.append(fullname)
         return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(self, file))
 
 

@@ -108,6 +108,20 @@ def paged(q_ptr, k_ptr, pages_ptr, o_ptr, length, stride_page, D: tl.constexpr, 
 
 
 @triton.jit
+def listed(q_ptr, k_ptr, blocks_ptr, o_ptr, length, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Sums of products with blocks that a list names: where they are, and which rows count."""
+    rows, columns, at = tl.arange(0, 128), tl.arange(0, D), tl.arange(0, BLOCK)
+    q = tl.load(q_ptr + rows[:, None] * D + columns[None, :])
+    total = tl.zeros((128, BLOCK), dtype=tl.float32)
+    for i in range(tl.load(blocks_ptr)):
+        block = tl.load(blocks_ptr + 1 + i)
+        k = tl.load(k_ptr + (block * BLOCK + at[:, None]) * D + columns[None, :])
+        scores = tl.dot(q, k.T)
+        total += tl.where((block * BLOCK + at < length)[None, :], scores, 0.0)
+    tl.store(o_ptr + rows[:, None] * BLOCK + at[None, :], total)
+
+
+@triton.jit
 def sequences(x_ptr, w_ptr, starts_ptr, y_ptr, K, BM: tl.constexpr, BK: tl.constexpr):
     """Products of rows that lie where a list says: sequences of one after the other."""
     first = tl.load(starts_ptr + tl.program_id(1))
@@ -153,6 +167,15 @@ DUMPS = {
             stride_page="i32",
         ),
         constexprs=dict(D=64, PAGE=64),
+        options={},
+        undivided=("length",),
+    ),
+    "listed": dict(
+        kernel=listed,
+        signature=dict(
+            q_ptr="*fp16", k_ptr="*fp16", blocks_ptr="*i32", o_ptr="*fp32", length="i32"
+        ),
+        constexprs=dict(D=64, BLOCK=64),
         options={},
         undivided=("length",),
     ),
