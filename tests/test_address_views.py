@@ -61,11 +61,16 @@ def inputs(name: str, rows: int = 70, depth: int = 100) -> dict[str, Any]:
     b[:depth] = rng.integers(-4, 5, (depth, 64))
     if name == "turned":
         a = np.ascontiguousarray(a.swapaxes(1, 2))
-    if name in ("wrapped_depth", "repeated", "linear", "shifted"):
+    if name in ("wrapped_depth", "repeated", "linear", "shifted", "branch_unbounded"):
         a = np.nan_to_num(a)  # they read what lies there
     c = np.zeros((2 * (rows + 3) + 64, 64), np.float32)
     found: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "c_ptr": c}
-    found |= {"s_ptr": np.array([rows - 9, *[0] * 63], np.int32), "M": rows, "N": 64, "K": depth}
+    found |= {
+        "s_ptr": np.array([max(2, rows - 9), *[0] * 63], np.int32),
+        "M": rows,
+        "N": 64,
+        "K": depth,
+    }
     return found | {"stride_a": a.shape[2], "stride_h": a.shape[1] * a.shape[2]}
 
 
@@ -79,7 +84,8 @@ def outcomes(name: str, given: dict[str, Any], *grid: int) -> Iterator[dict[str,
 
 
 TAKEN = (
-    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "turned",
+    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "branch",
+    "turned",
 )  # fmt: skip
 LEFT = {
     "ones": "where its mask is off it reads something else than zero",
@@ -91,6 +97,7 @@ LEFT = {
     "wrapped_stored": "the mask of a store does not leave them out",
     "wrapped_depth": "its index wraps around, and a product sums them up",
     "repeated": "elements are repeated: a stride is 0",
+    "branch_unbounded": "it stands in a branch, and an index of it has no bound",
     "volatile": "the load is volatile",
     "after_atomic": "an atomic operation before it may acquire what it reads",
     "written": "the kernel also writes `a_ptr`",

@@ -78,6 +78,14 @@ def asked(
             a = tl.load(a_ptr + 0 * rows[:, None] + k[None, :], mask=(k < K)[None, :], other=0.0)
         elif KIND == "heads":
             a = tl.load(a_at + head.to(tl.int64) * stride_h, mask=inside, other=0.0)
+        elif KIND == "branch":
+            a = tl.zeros((BM, BK), dtype=tl.float16)
+            if i < tl.load(s_ptr):
+                a = tl.load(a_at, mask=inside, other=0.0)
+        elif KIND == "branch_unbounded":
+            a = tl.zeros((BM, BK), dtype=tl.float16)
+            if i < tl.load(s_ptr):
+                a = tl.load(a_at, mask=(rows < M)[:, None], other=0.0)
         elif KIND == "turned":
             a_at = a_ptr + rows[:, None] + k[None, :] * stride_a
             a = tl.load(a_at, mask=inside, other=0.0)
@@ -154,7 +162,8 @@ def asked_of(kind, **constexprs):
 KINDS = (
     "exact", "no_other", "ones", "linear", "from_8", "from_3", "loaded", "shifted",
     "shifted_from_0", "other_index", "wrapped", "wrapped_stored", "clamped", "wrapped_depth",
-    "repeated", "heads", "turned", "volatile", "after_atomic", "written",
+    "repeated", "heads", "branch", "branch_unbounded", "turned", "volatile", "after_atomic",
+    "written",
 )  # fmt: skip
 
 DUMPS = {

@@ -120,6 +120,7 @@ class _Reader:
             for operand in operation.operands:
                 self._users.setdefault(operand, []).append(operation)
         self._acquired = _after_acquiring(self.kernel)
+        self._branched = _in_branches(self.kernel)
 
     def tile(self, load: Operation) -> _Tile:
         """What view a load goes through; _NoViewError: why there is none."""
@@ -143,7 +144,10 @@ class _Reader:
         if len(load.operands) > 2 and not self._zero(load.operands[2]):
             raise _NoViewError("where its mask is off it reads something else than zero")
         self._require_rows(load, address)
-        return _Shaper(self.addresses, address, mask.bounds, type, self._right(load)).tile()
+        tile = _Shaper(self.addresses, address, mask.bounds, type, self._right(load)).tile()
+        if load in self._branched and number(ANY) in tile.sizes:
+            raise _NoViewError("it stands in a branch, and an index of it has no bound")
+        return tile
 
     def _zero(self, value: Value) -> bool:
         made = self.addresses.maker.get(value)
@@ -173,6 +177,19 @@ class _Reader:
             if user.name == "tile.dot" and value in user.operands[:2] and len(order) == 2:
                 return order[1] if user.operands[0] is value else order[0]
         return None
+
+
+def _in_branches(kernel: Kernel) -> set[Operation]:
+    """Loads in branches of loops, which are copied either way: without a bound, from anywhere."""
+    return {
+        op
+        for loop in kernel.walk()
+        if loop.name in ("scf.for", "scf.while")
+        for branch in loop.walk()
+        if branch.name == "scf.if"
+        for op in branch.walk()
+        if op.name == "tile.load"
+    }
 
 
 def _after_acquiring(kernel: Kernel) -> set[Operation]:
