@@ -127,7 +127,7 @@ class AgentBuilder:
         self._by_threads: set[str] = set()
         """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
-        self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
+        self._zeros: dict[tuple[Tile, str], str] = {}
         self.stores = False
 
     @property
@@ -353,10 +353,10 @@ class AgentBuilder:
 
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
-        key = (type.shape, str(layout))
+        key = (type, str(layout))
         if key not in self._zeros:
             self._zeros[key] = self.names.give("zero")
-            zeros = Zeros(Tile(type.shape, Scalar("f32")), layout)
+            zeros = Zeros(type, layout)
             self.say(Assign((self._zeros[key],), (zeros,)))
         return Name(self._zeros[key])
 
