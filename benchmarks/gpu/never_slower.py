@@ -1,6 +1,6 @@
 """Launches under the decorator on a GPU: never slower, captured, on streams, tuned.
 
-    python benchmarks/gpu/never_slower.py RESULTS.json
+    python benchmarks/gpu/never_slower.py RESULTS.json [STEP...]
 
 Each kernel is launched as Triton has it and under `@stretto.triton.pipeline`; the trial decides on
 these launches; then both take turns once more, and the ratio is told: of the GPU alone, by launches
@@ -335,7 +335,10 @@ def main():
         "torch": torch.__version__,
         "triton": triton.__version__,
     }
-    for step in (never_slower, slow_case, graphs_and_streams, tuning, beside_torch, compared):
+    steps = (never_slower, slow_case, graphs_and_streams, tuning, beside_torch, compared)
+    for step in steps:
+        if sys.argv[2:] and step.__name__ not in sys.argv[2:]:
+            continue
         try:
             step(results)
         except Exception as error:
