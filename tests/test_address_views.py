@@ -17,11 +17,12 @@ import pytest
 from numpy.typing import NDArray
 
 from gluon_cases import launched, near
-from stretto.api.emitting import emit
+from stretto.api.emitting import EmitMode, emit
 from stretto.api.kernels import kernels_of
 from stretto.api.read_write import read_input
 from stretto.kernel import Kernel, pipeline
 from stretto.kernel.lowering.address_views import with_views_of_addresses
+from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.tree import Lowered, kind_of
 from stretto.machine import load_machine
 from stretto.simulate.kernels import run_kernel
@@ -60,11 +61,16 @@ def inputs(name: str, rows: int = 70, depth: int = 100) -> dict[str, Any]:
     b[:depth] = rng.integers(-4, 5, (depth, 64))
     if name == "turned":
         a = np.ascontiguousarray(a.swapaxes(1, 2))
-    if name in ("wrapped_depth", "repeated", "linear", "shifted"):
+    if name in ("wrapped_depth", "repeated", "linear", "shifted", "branch_unbounded"):
         a = np.nan_to_num(a)  # they read what lies there
     c = np.zeros((2 * (rows + 3) + 64, 64), np.float32)
     found: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "c_ptr": c}
-    found |= {"s_ptr": np.array([rows - 9, *[0] * 63], np.int32), "M": rows, "N": 64, "K": depth}
+    found |= {
+        "s_ptr": np.array([max(2, rows - 9), *[0] * 63], np.int32),
+        "M": rows,
+        "N": 64,
+        "K": depth,
+    }
     return found | {"stride_a": a.shape[2], "stride_h": a.shape[1] * a.shape[2]}
 
 
@@ -78,7 +84,8 @@ def outcomes(name: str, given: dict[str, Any], *grid: int) -> Iterator[dict[str,
 
 
 TAKEN = (
-    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "turned",
+    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "branch",
+    "turned",
 )  # fmt: skip
 LEFT = {
     "ones": "where its mask is off it reads something else than zero",
@@ -86,10 +93,11 @@ LEFT = {
     "from_3": "a stride is 6 bytes, no positive multiple of 16",
     "loaded": "its mask has two bounds along one dimension",
     "shifted": "its mask does not say that its index is not negative",
-    "other_index": "its index is not the one that its mask asks for",
+    "other_index": "its mask does not say that its index is not negative",
     "wrapped_stored": "the mask of a store does not leave them out",
     "wrapped_depth": "its index wraps around, and a product sums them up",
     "repeated": "elements are repeated: a stride is 0",
+    "branch_unbounded": "it stands in a branch, and an index of it has no bound",
     "volatile": "the load is volatile",
     "after_atomic": "an atomic operation before it may acquire what it reads",
     "written": "the kernel also writes `a_ptr`",
@@ -154,6 +162,41 @@ def test_pages_and_sequences_are_found_by_each_agent() -> None:
     wanted = next(outcomes("paged", given, 2))["o_ptr"]
     assert wanted.any()
     assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("consumers", "mode"), [(1, None), (2, None), (None, "unspecialized")])
+def test_a_number_that_agents_share_is_loaded_by_each(
+    consumers: int | None, mode: EmitMode | None
+) -> None:
+    rng = np.random.default_rng(2)
+    q, k = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((128, 64), (1024, 64)))
+    for count in (0, 1, 9):
+        blocks = np.array([count, *rng.permutation(16)], np.int32)
+        given: dict[str, Any] = {"q_ptr": q, "k_ptr": k, "blocks_ptr": blocks, "length": 700}
+        given["o_ptr"] = np.full((128, 64), np.nan, np.float32)
+        made = emit(VIEWS / "listed.ttir", "h200", consumers=consumers, mode=mode, time_limit=5)
+        found = launched(made.source, given, (1,))["o_ptr"]
+        row = np.arange(1024)
+        wanted = np.zeros((128, 64), np.float32)
+        for block in blocks[1 : 1 + count]:
+            rows = row // 64 == block
+            wanted += np.where((row[rows] < 700)[None, :], q.astype(np.float32) @ k[rows].T, 0)
+        assert np.array_equal(found, wanted)
+
+
+def test_a_number_that_is_written_too_is_one_agent_s() -> None:
+    """Each load would be of another time."""
+    found = lowering("listed", "      tt.store %blocks_ptr, %block_12 : !tt.ptr<i32>\n")
+    assert [op.name for op in found.walk()].count("tile.load") == 2
+    assert [op.name for op in lowering("listed", "").walk()].count("tile.load") == 3
+
+
+def lowering(name: str, more: str) -> Kernel:
+    """A kernel with something more in its loop, by addresses replaced and numbers of their own."""
+    text = (VIEWS / f"{name}.ttir").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if "= tt.load %block_" in line)
+    (found,) = kernels_of(name, text.replace(line, f"{line}\n{more}"))
+    return with_own_numbers(with_views_of_addresses(found).kernel)
 
 
 def test_a_row_that_follows_from_a_list_stays_by_addresses() -> None:

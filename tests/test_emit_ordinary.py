@@ -181,7 +181,8 @@ def test_products_by_addresses(name: str, columns: bool, added: bool, mode: Emit
         near(found, {"c_ptr": wanted}, 0.01 if narrow else 0.2)
 
 
-def test_steps_of_a_product_have_scales() -> None:
+@pytest.mark.parametrize("consumers", [1, 2])
+def test_steps_of_a_product_have_scales(consumers: int) -> None:
     depth = 64 * 5
     a, b, s = normal(1, 128, depth), normal(2, 128, depth), normal(3, 5).astype(np.float32)
     inputs = {"a_ptr": a, "b_ptr": b, "s_ptr": s, "c_ptr": np.zeros((128, 128), np.float32)}
@@ -189,7 +190,11 @@ def test_steps_of_a_product_have_scales() -> None:
         np.split(a.astype(np.float64), 5, 1), np.split(b.astype(np.float64), 5, 1), strict=True
     )
     wanted = sum(scale * (x @ y.T) for scale, (x, y) in zip(s, parts, strict=True))
-    near(run(source("scaled"), {**inputs, "K": depth}), {"c_ptr": np.asarray(wanted)}, 0.01)
+    near(
+        run(source("scaled", consumers), {**inputs, "K": depth}),
+        {"c_ptr": np.asarray(wanted)},
+        0.01,
+    )
 
 
 def test_what_neighbours_in_memory_lie_along_is_how_threads_lie() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from stretto.api.emitting import Emitter, emit
 from stretto.api.kernels import kernels_of
+from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
+from stretto.launching.compiling import Compiled
 from stretto.launching.launcher import Teller
 from stretto.launching.making import NOTHING, make
 from stretto.launching.storing import Store
@@ -73,3 +75,37 @@ def test_a_kernel_with_nothing_to_overlap_is_left_alone_without_a_word():
         refused.value
     )  # a warning is an error
     assert told.reason == NOTHING
+
+
+def assembled(spilled: int) -> Compiled:
+    return Compiled(spilled, (), 1_000, 128)
+
+
+def test_what_the_compiler_does_not_take_is_passed_over():
+    emitter = Emitter(EXAMPLES / "matmul_descriptors.ttir", "h200")
+    made = emitter.candidates()
+    assert len(made) > 1
+    asked: list[str] = []
+
+    def assemble(emitted: Emitted) -> Compiled:
+        asked.append(emitted.source)
+        if len(asked) == 1:
+            raise ValueError("no such layout")
+        return assembled(0)
+
+    assert emitter.chosen(made, assemble).source == asked[1]
+
+    def never(_: Emitted) -> Compiled:
+        raise ValueError("no such layout")
+
+    with pytest.raises(ValueError, match="no such layout"):
+        emitter.chosen(made, never)
+
+
+def test_of_those_that_spill_the_one_with_the_fewest_bytes_is_taken():
+    emitter = Emitter(EXAMPLES / "matmul_descriptors.ttir", "h200")
+    made = emitter.candidates()
+    bytes = iter([1428, 252, *range(2000, 2100)])
+    chosen = emitter.chosen(made, lambda _: assembled(next(bytes)))
+    assert chosen.assembled is not None
+    assert chosen.assembled.spilled == 252

@@ -54,3 +54,11 @@ def test_the_pages_keep_to_the_style() -> None:
         for each in CHECK["own"](path.name, path.read_text(encoding="utf-8"), STYLE)
     ]
     assert not told
+
+
+def test_every_page_says_who_it_is_for() -> None:
+    """In the lines below its title; the first page has a table, the Python API its docstring."""
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        if path.name not in ("index.md", "api.md"):
+            below = path.read_text(encoding="utf-8").split("\n", 6)[1:6]
+            assert any(line.startswith("*For ") for line in below), path.name

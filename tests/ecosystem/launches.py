@@ -149,6 +149,8 @@ def recorded(case, function, binder_told, options, grid, numbers, tensors, backe
         signature[name] = kind[0]
         told(str(number), kind, value)
     where, name = place_of(function).split(":")
+    if "<locals>" in name:
+        raise TypeError("a kernel inside of a function is not found again")
     return Launch(
         case, where, name, function.__name__, signature, constexprs, attributes,
         options, grid, numbers, tensors,

@@ -126,4 +126,5 @@ def test_only_the_table_says_sine() -> None:
         if re.search(r'"sin"|math\.sin', file.read_text("utf-8"))
     }
     # The sanitizer is a second opinion, which knows no table.
-    assert naming - {"sanitizer/stand_ins/language.py"} == {"ops/arithmetic.py", "ops/rows.py"}
+    known = {name for name in naming if not name.startswith("sanitizer/")}
+    assert known == {"ops/arithmetic.py", "ops/rows.py"}

@@ -7,7 +7,7 @@ kernel.mlir ──────────────────────�
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import log
@@ -507,28 +507,49 @@ class Emitter:
 
     def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
         """The first that fits shared memory and that the assembler keeps to, else of those that
-        fit the one that spills the fewest bytes; EmitError where none fits."""
+        fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
+        raises where it takes none."""
         best = _best_pace(made)
+        failed: list[Exception] = []
         near = [
-            self._repaced(self.assembled(one, assemble)) if _is_near(one, best) else one
-            for one in made
+            self._repaced(one)
+            for one in self._compiled(
+                (one for one in made if _is_near(one, best)), assemble, failed
+            )
         ]
+        near += [one for one in made if not _is_near(one, best)]
         best = _best_pace(near)
         spilling: list[tuple[int, EmittedKernel]] = []
         refused: list[EmitError] = []
         for one in sorted(near, key=lambda one: _worth(one, best)):
-            known = one if one.assembled is not None else self.assembled(one, assemble)
-            try:
-                assembled = self.require(known)
-            except EmitError as error:
-                refused.append(error)
-                continue
-            if assembled.clean:
-                return known
-            spilling.append((assembled.spilled, known))
+            for known in self._compiled((one,), assemble, failed):
+                try:
+                    assembled = self.require(known)
+                except EmitError as error:
+                    refused.append(error)
+                    continue
+                if assembled.clean:
+                    return known
+                spilling.append((assembled.spilled, known))
         if not spilling:
-            raise refused[0]
+            raise (*refused, *failed)[0]
         return min(spilling, key=lambda pair: pair[0])[1]
+
+    def _compiled(
+        self, made: Iterable[EmittedKernel], assemble: Assemble, failed: list[Exception]
+    ) -> Iterator[EmittedKernel]:
+        """Those that the compiler takes, with what the assembler made of them; whatever it raises
+        of another is put with what failed, since the next may do."""
+        for one in made:
+            if one.assembled is not None:
+                yield one
+                continue
+            try:
+                known = self.assembled(one, assemble)
+            except Exception as error:
+                failed.append(error)
+            else:
+                yield known
 
     def assembled(self, made: EmittedKernel, assemble: Assemble) -> EmittedKernel:
         """With what the assembler made of it."""

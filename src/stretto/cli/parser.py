@@ -567,9 +567,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--ii": _takes(interval, "N", "the II to explain (default: one below the best)"),
     "--iterations": _takes(natural, "N", "the trip count (default: enough for a steady state)"),
     "--mode": {
-        "choices": ("unspecialized", "specialized"),
+        "choices": ("unspecialized", "specialized", "emitted"),
         "default": "unspecialized",
-        "help": "one instruction stream, or one for each agent (default: unspecialized)",
+        "help": "one instruction stream, or one for each agent (default: unspecialized); "
+        "emitted: of a kernel, the program that `stretto emit` prints",
     },
     "kernel": _takes(
         given,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from stretto.kernel.axes import Axis
-from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number
+from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number, polynomial
 from stretto.kernel.tree import Kernel, Operation, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, shape_of
 from stretto.ops.operations import SAME_NUMBER
@@ -392,14 +392,35 @@ class Addresses:
         return made.name in HOST and all(self._known(operand) for operand in made.operands)
 
     def at_least(self, of: Polynomial, least: int) -> bool:
-        """Whether a number is at least another, as far as signs tell."""
+        """Whether a number is at least another, as far as signs and ends of loops tell."""
         total = 0
+        of = self._lowest(of)
         for monomial, factor in of:
             if not monomial:
                 total += factor
             elif factor < 0 or not all(self._not_negative(name) for name in monomial):
                 return False
         return total >= least
+
+    def _lowest(self, of: Polynomial) -> Polynomial:
+        """With counters that are taken away as large as they get: `n - 1 - i` is 0 at the least."""
+        for monomial, factor in of:
+            for name in monomial if factor < 0 else ():
+                end = self._end(name)
+                if end is None or monomial.count(name) > 1 or name in end.names:
+                    continue
+                others = polynomial({tuple(n for n in monomial if n != name): factor})
+                if all(self._not_negative(n) for n in monomial if n != name):
+                    of += others * (end - ONE - named(name))
+        return of
+
+    def _end(self, name: int) -> Polynomial | None:
+        """Where a counter's loop ends, if it is one that goes up."""
+        for value in self.values[name]:
+            loop = self._loop.get(value)
+            if loop is not None and value is loop.regions[0].arguments[0]:
+                return self.number(loop.operands[1])
+        return None
 
     def _not_negative(self, name: int) -> bool:
         return any(self._natural_value(value) for value in self.values[name])

@@ -66,7 +66,7 @@ _CASTS = (
     elementwise("arith.fptosi", "f -> i", "towards zero", numpy="number towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi signed",), mlir="arith.fptosi nv_tileas.arith.fptosi"),
     elementwise("arith.fptoui", "f -> i", "towards zero, without a sign", numpy="unsigned towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi unsigned",), mlir="arith.fptoui nv_tileas.arith.fptoui"),
     elementwise("arith.index_cast", "i -> j", "the same number", numpy="same", gluon=_EXACT, cost="integer", ttir=_CAST, mlir="arith.index_cast nv_tileas.arith.index_cast", renames=True),
-    elementwise("arith.bitcast", "x -> y ; bits", "the same bits as another type", numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", cost="none", ttir=_CAST, tileir=("bitcast", "ptr_to_ptr")),
+    elementwise("arith.bitcast", "x -> y ; bits", "the same bits as another type", numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", cost="none", ttir=_CAST, tileir=("bitcast",)),
 )
 
 

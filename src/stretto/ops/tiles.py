@@ -45,9 +45,11 @@ _TILES = (
     _row("tile.transpose", 1, 1, 1, "`order`: which dimension of the source each one is", "order", numpy="shaped", gluon="gl.permute", ttir="tt.trans o A : T -> R", tileir="permute", mlir="nv_tileas.transpose"),
     _row("tile.join", 2, 2, 1, "two tiles, along a new last dimension", numpy="join", gluon="gl.join", ttir="tt.join o , o A : T -> R", mlir="nv_tileas.join"),
     _row("tile.split", 1, 1, 2, "the two halves of a last dimension of size 2", numpy="split", gluon="gl.split", ttir="tt.split o A : T -> R", mlir="nv_tileas.split"),
-    _row("tile.cat", 2, 2, 1, "two tiles one after the other along `axis`", "axis", numpy="cat", gluon="- tl.join the two, then permute and reshape", ttir="tt.cat o , o A : T -> R", tileir="cat", mlir="nv_tileas.cat"),
+    _row("tile.cat", 2, 2, 1, "two tiles one after the other along `axis`", "axis", numpy="cat", gluon="- of tiles of one shape: tl.join the two, then permute and reshape", ttir="tt.cat o , o A : T -> R", tileir="cat", mlir="nv_tileas.cat"),
     _row("tile.extract", 1, None, 1, "a part of a tile: the tile, then the index of the part, in parts", types=NONE, numpy="extract", gluon="- load the part, or reduce with a mask", tileir="extract", mlir="nv_tileas.extract"),
     _row("tile.gather", 2, 2, 1, "source and indices along `axis`", "axis", numpy="gather", gluon="gl.gather({0}, {1}, {axis})", ttir="tt.gather o [*] f:efficient_layout A : F", cost="exchange", mlir="nv_tileas.gather"),
+    _row("tile.histogram", 1, 2, 1, "how often each number from 0 on is there; under a mask", numpy="histogram", gluon="gl.histogram", ttir="tt.histogram o ? A : T -> R", cost="exchange", mlir="nv_tileas.histogram"),
+    _row("tile.inline_asm", 0, None, (1, None), "assembly, element by element: `asm`, `constraints`, `pack`", "asm", "constraints", "pack", types=NONE, gluon="gl.inline_asm_elementwise", ttir="tt.elementwise_inline_asm S:asm A * U", cost="assembly", mlir="nv_tileas.inline_asm"),
 )
 _MEMORY = (
     _row("tile.offset", 2, 2, 1, "address (or tile of such) and how many elements further", numpy="offset", gluon="{0} + {1}", ttir="tt.addptr o , o A : R , T", tileir="offset", cost="integer", mlir="nv_tileas.offset"),
@@ -57,6 +59,7 @@ _MEMORY = (
     _row("tile.atomic_cas", 3, 4, _OR_TOKEN, "addresses, expected, new, then mask", types="atomic", numpy="atomic", gluon="gl.atomic_cas", ttir="tt.atomic_cas W:sem , W:scope , o , o , o A : F", tileir="atomic_cas_tko", cost="memory", mlir="nv_tileas.pointer.atomic_cas"),
     _row("tile.pointer_to_int", 1, 1, 1, "an address as a number", types=NONE, numpy="pointer_to_int", gluon="{0}.to({type})", ttir="tt.ptr_to_int o A : T -> R", tileir="ptr_to_int", cost="integer", mlir="nv_tileas.pointer_to_int"),
     _row("tile.int_to_pointer", 1, 1, 1, "a number as an address", types=NONE, numpy="int_to_pointer", gluon="{0}.to(gl.pointer_type({pointee}))", ttir="tt.int_to_ptr o A : T -> R", tileir="int_to_ptr", cost="integer", mlir="nv_tileas.int_to_pointer"),
+    _row("tile.pointer_cast", 1, 1, 1, "an address as one of another type of the same width", types=NONE, numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", tileir="ptr_to_ptr", cost="none", mlir="nv_tileas.pointer_cast"),
     _row("tile.view", 1, None, 1, "address, then the sizes that the type leaves open (all if it states none), then such strides", numpy="view", gluon="TensorDescriptor", ttir="tt.make_tensor_descriptor o , [*] , [*] A : Q , D!", tileir="make_tensor_view", cost="integer", mlir="nv_tileas.tensor_view"),
     _row("tile.view_load", 2, None, _OR_TOKEN, "view, then coordinates in elements", types="through", numpy="tma_load", gluon="tma.async_copy_global_to_shared", ttir="tt.descriptor_load o [*] L A : D -> R", tileir="load_view_tko", cost="memory", mlir="nv_tileas.async.tiled_tma_load"),
     _row("tile.view_store", 3, None, _PERHAPS, "view, tile, then coordinates in elements", types="through", numpy="tma_store", gluon="tma.async_copy_shared_to_global", ttir="tt.descriptor_store o [*] , o A : D , T", tileir="store_view_tko", cost="memory", mlir="nv_tileas.async.tiled_tma_store"),

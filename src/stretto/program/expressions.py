@@ -134,6 +134,35 @@ class Halves:
 
 
 @dataclass(frozen=True, slots=True)
+class Combined:
+    """Tiles reduced or scanned by a function of the program: the values of as many variables."""
+
+    operation: Operation
+    """Whose region says how two elements go together."""
+    operands: tuple[Expression, ...]
+    function: str
+    """What the function is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What assembly makes of its operands: the values of as many variables as it has results."""
+
+    operation: Operation
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often each number is there."""
+
+    value: Expression
+    mask: Expression | None
+    bins: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """The same numbers, which the compiler is kept from computing later than here."""
 
@@ -212,6 +241,9 @@ Expression = (
     | Range
     | Joined
     | Halves
+    | Combined
+    | Assembly
+    | Histogram
     | Held
     | Iteration
     | Counter

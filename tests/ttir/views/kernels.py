@@ -78,6 +78,14 @@ def asked(
             a = tl.load(a_ptr + 0 * rows[:, None] + k[None, :], mask=(k < K)[None, :], other=0.0)
         elif KIND == "heads":
             a = tl.load(a_at + head.to(tl.int64) * stride_h, mask=inside, other=0.0)
+        elif KIND == "branch":
+            a = tl.zeros((BM, BK), dtype=tl.float16)
+            if i < tl.load(s_ptr):
+                a = tl.load(a_at, mask=inside, other=0.0)
+        elif KIND == "branch_unbounded":
+            a = tl.zeros((BM, BK), dtype=tl.float16)
+            if i < tl.load(s_ptr):
+                a = tl.load(a_at, mask=(rows < M)[:, None], other=0.0)
         elif KIND == "turned":
             a_at = a_ptr + rows[:, None] + k[None, :] * stride_a
             a = tl.load(a_at, mask=inside, other=0.0)
@@ -105,6 +113,20 @@ def paged(q_ptr, k_ptr, pages_ptr, o_ptr, length, stride_page, D: tl.constexpr, 
         total += tl.where((i * PAGE + at < length)[None, :], scores, 0.0)
     o_at = o_ptr + (tl.program_id(0) * 64 + rows[:, None]) * PAGE + at[None, :]
     tl.store(o_at, total)
+
+
+@triton.jit
+def listed(q_ptr, k_ptr, blocks_ptr, o_ptr, length, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Sums of products with blocks that a list names: where they are, and which rows count."""
+    rows, columns, at = tl.arange(0, 128), tl.arange(0, D), tl.arange(0, BLOCK)
+    q = tl.load(q_ptr + rows[:, None] * D + columns[None, :])
+    total = tl.zeros((128, BLOCK), dtype=tl.float32)
+    for i in range(tl.load(blocks_ptr)):
+        block = tl.load(blocks_ptr + 1 + i)
+        k = tl.load(k_ptr + (block * BLOCK + at[:, None]) * D + columns[None, :])
+        scores = tl.dot(q, k.T)
+        total += tl.where((block * BLOCK + at < length)[None, :], scores, 0.0)
+    tl.store(o_ptr + rows[:, None] * BLOCK + at[None, :], total)
 
 
 @triton.jit
@@ -140,7 +162,8 @@ def asked_of(kind, **constexprs):
 KINDS = (
     "exact", "no_other", "ones", "linear", "from_8", "from_3", "loaded", "shifted",
     "shifted_from_0", "other_index", "wrapped", "wrapped_stored", "clamped", "wrapped_depth",
-    "repeated", "heads", "turned", "volatile", "after_atomic", "written",
+    "repeated", "heads", "branch", "branch_unbounded", "turned", "volatile", "after_atomic",
+    "written",
 )  # fmt: skip
 
 DUMPS = {
@@ -153,6 +176,15 @@ DUMPS = {
             stride_page="i32",
         ),
         constexprs=dict(D=64, PAGE=64),
+        options={},
+        undivided=("length",),
+    ),
+    "listed": dict(
+        kernel=listed,
+        signature=dict(
+            q_ptr="*fp16", k_ptr="*fp16", blocks_ptr="*i32", o_ptr="*fp32", length="i32"
+        ),
+        constexprs=dict(D=64, BLOCK=64),
         options={},
         undivided=("length",),
     ),

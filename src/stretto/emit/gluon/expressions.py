@@ -48,6 +48,11 @@ def dtype(type: Type) -> str:
     raise EmitError(f"Gluon has no type {element}")
 
 
+def pointer_type(element: str) -> str:
+    """The type of an address, as Gluon writes it."""
+    return f"gl.pointer_type({DTYPES[element]})"
+
+
 def everywhere(text: str, type: Tile, layout: object) -> str:
     """A number, or an address, in each place of a tile."""
     if isinstance(type.element, Pointer):
@@ -84,8 +89,6 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         form = PREDICATES[kind][operation.text("predicate")].gluon
     if not form or reason_of(form) is not None:
         raise unwritten(operation)
-    if isinstance(operation.result.type, Pointer) and "{type}" in form:
-        raise EmitError("an address cannot be cast", operation)
     if form.startswith("{0}.to("):
         operands = [_tensor(operands[0]), *operands[1:]]
     given = dict(_forms(operation, operands, form))
@@ -112,7 +115,8 @@ def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator
         for i, (text, value) in enumerate(zip(operands, operation.operands, strict=True)):
             yield f"f{i}", f"{text}.to(gl.float32)" if _is_narrow(value.type) else text
     if "{type}" in form:
-        yield "type", dtype(result)
+        pointer = isinstance(element_of(result), Pointer)
+        yield "type", pointer_type(_pointee(operation)) if pointer else dtype(result)
     if "{bits}" in form:
         element = element_of(operation.operands[0].type)
         yield "bits", str(element.bits if element is not None else 0)

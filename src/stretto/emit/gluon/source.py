@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.emit.gluon.expressions import DTYPES, modules_of
-from stretto.emit.gluon.spelling import spelled
+from stretto.emit.gluon.spelling import combining, spelled
 from stretto.emit.gluon.statements import write
 from stretto.emit.gluon.text import Lines
 from stretto.emit.gluon.tracing import FUNCTIONS, read_back
@@ -15,7 +15,7 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
-from stretto.program.expressions import Computed, Expression, Held
+from stretto.program.expressions import Combined, Computed, Expression, Held
 from stretto.program.instructions import Advance, Instruction
 from stretto.program.kernel_program import (
     AgentProgram,
@@ -222,6 +222,7 @@ def source(program: KernelProgram) -> str:
         _text(lines, "\n" + _NEXT)
     if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
         _text(lines, "\n" + _HELD)
+    _combiners(lines, bodies)
     if program.tracing is not None:
         _text(lines, FUNCTIONS)
     for agent in program.agents if len(program.agents) > 1 else ():
@@ -233,6 +234,22 @@ def source(program: KernelProgram) -> str:
     if program.tracing == "marks":
         _text(lines, read_back(str(lines), len(program.agents)))
     return str(lines) + "\n"
+
+
+def _combiners(lines: Lines, bodies: Sequence[Sequence[Instruction]]) -> None:
+    """Functions that put two elements together, each once."""
+    found = {
+        one.function: one.operation
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, Combined)
+    }
+    for name, operation in found.items():
+        parameters, body = combining(operation)
+        _begin(lines)
+        with lines.block(f"def {name}({', '.join(parameters)}):"):
+            for line in body:
+                lines.say(line)
 
 
 def _modules(bodies: Sequence[Sequence[Instruction]]) -> set[str]:

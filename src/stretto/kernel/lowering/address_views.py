@@ -21,22 +21,17 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.lowering.conflicts import written
 from stretto.kernel.lowering.unused import without_unused
+from stretto.kernel.lowering.views import ALIGNED, ANY, MOST_DIMENSIONS
 from stretto.kernel.lowering.wrapped_rows import reach_no_store
 from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number, polynomial
 from stretto.kernel.tree import Kernel, Location, Lowered, Operation, Region, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, View
 
-MOST_DIMENSIONS = 5
-"""Of a descriptor."""
 MOST_ELEMENTS = 256
 """Of a tile, along a dimension of a descriptor."""
-ALIGNED = 16
-"""Bytes that a stride is a multiple of."""
 LEAST_ROW = 32
 """Bytes that follow one another in a tile: fewer are not laid out as products read them."""
 LEAST_ROWS = 8
-ANY = (1 << 31) - 1
-"""The size of a dimension of which only places that there are, are asked for."""
 _INDEX, _STRIDE, _BIT = Scalar("i32"), Scalar("i64"), Scalar("i1")
 _COPIED = ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "i8", "i16", "i32")
 _TURNED = 16
@@ -125,6 +120,7 @@ class _Reader:
             for operand in operation.operands:
                 self._users.setdefault(operand, []).append(operation)
         self._acquired = _after_acquiring(self.kernel)
+        self._branched = _in_branches(self.kernel)
 
     def tile(self, load: Operation) -> _Tile:
         """What view a load goes through; _NoViewError: why there is none."""
@@ -148,7 +144,10 @@ class _Reader:
         if len(load.operands) > 2 and not self._zero(load.operands[2]):
             raise _NoViewError("where its mask is off it reads something else than zero")
         self._require_rows(load, address)
-        return _Shaper(self.addresses, address, mask.bounds, type, self._right(load)).tile()
+        tile = _Shaper(self.addresses, address, mask.bounds, type, self._right(load)).tile()
+        if load in self._branched and number(ANY) in tile.sizes:
+            raise _NoViewError("it stands in a branch, and an index of it has no bound")
+        return tile
 
     def _zero(self, value: Value) -> bool:
         made = self.addresses.maker.get(value)
@@ -178,6 +177,19 @@ class _Reader:
             if user.name == "tile.dot" and value in user.operands[:2] and len(order) == 2:
                 return order[1] if user.operands[0] is value else order[0]
         return None
+
+
+def _in_branches(kernel: Kernel) -> set[Operation]:
+    """Loads in branches of loops, which are copied either way: without a bound, from anywhere."""
+    return {
+        op
+        for loop in kernel.walk()
+        if loop.name in ("scf.for", "scf.while")
+        for branch in loop.walk()
+        if branch.name == "scf.if"
+        for op in branch.walk()
+        if op.name == "tile.load"
+    }
 
 
 def _after_acquiring(kernel: Kernel) -> set[Operation]:
@@ -280,7 +292,7 @@ class _Shaper:
             size = uppers[0] + first if uppers else number(ANY)
             self._from(dimension, first, size)
         elif uppers:
-            size, first = self._divided(uppers[0])
+            size, first = self._divided(uppers[0], self.address.at.steps[dimension])
             if not self.addresses.at_least(first, 0):
                 raise _NoViewError("its mask does not say that its index is not negative")
             self._from(dimension, first, size)
@@ -290,17 +302,21 @@ class _Shaper:
             raise _NoViewError("its mask has a bound that is not known before the launch")
         self.coordinates[dimension], self.sizes[dimension] = first, size
 
-    def _divided(self, end: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """The size that a bound comes from, and what the tile begins with: `size - first`."""
+    def _divided(self, end: Polynomial, step: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """The size that a bound comes from, and what the tile begins with: `size - first`.
+
+        What moves with the block, and what the address has too, is where the tile begins.
+        """
+        at = dict(self.address.at.base)
         size: dict[tuple[int, ...], int] = {}
         first: dict[tuple[int, ...], int] = {}
-        sized = any(m and self.addresses.from_host(_alone(m)) for m, _ in end)
         for monomial, factor in end:
-            host = self.addresses.from_host(_alone(monomial))
-            if host and (monomial or not sized):
-                size[monomial] = factor
-            else:
+            begun = _alone(monomial) * number(-factor) * step
+            addressed = all(at.get(of) == by for of, by in begun)
+            if addressed or not self.addresses.from_host(_alone(monomial)):
                 first[monomial] = -factor
+            else:
+                size[monomial] = factor
         return polynomial(size), polynomial(first)
 
     def _more(self, rest: Polynomial, kept: Sequence[int]) -> list[tuple[Polynomial, Polynomial]]:
@@ -326,12 +342,16 @@ class _Shaper:
                 raise _NoViewError("it begins at a place that is no multiple of 16 bytes")
             more.append((polynomial({stride: by}), index))
         for _, index in more:
-            if any(factor < 0 for _, factor in index):
+            if self._falls(index):
                 raise _NoViewError("its index is not the one that its mask asks for")
-        for dimension in free:
-            if any(factor < 0 for _, factor in self.coordinates[dimension]):
-                raise _NoViewError("it may begin before its array does")
+        if any(self._falls(self.coordinates[dimension]) for dimension in free):
+            raise _NoViewError("it may begin before its array does")
         return more
+
+    def _falls(self, index: Polynomial) -> bool:
+        """Whether something is taken away, so that it may be negative."""
+        taken = any(factor < 0 for _, factor in index)
+        return taken and not self.addresses.at_least(index, 0)
 
     def _apart(self, monomial: tuple[int, ...]) -> tuple[tuple[int, ...], Polynomial]:
         """The part of a product that the host knows, and the other."""

@@ -105,7 +105,7 @@ class _Marks:
 
 def _is_pure(operation: Operation) -> bool:
     """Whether an operation is done for its results alone."""
-    if operation.name.startswith(("arith.", "math.")):
+    if operation.name.startswith(("arith.", "math.", "libdevice.")):
         return True
     return operation.name in _PURE and not operation.attributes.get("volatile")
 

@@ -85,7 +85,9 @@ class _Walk:
                 self._stored(user, value, along)
             case "tile.view_store":
                 self._stored_through(user, value, along)
-            case _ if user.name.startswith(("arith.", "math.")):
+            case "arith.select" if self._left_out(user, value, along):
+                pass
+            case _ if user.name.startswith(("arith.", "math.", "libdevice.")):
                 for result in user.results:
                     self.reach(result, along)
             case _:
@@ -104,6 +106,17 @@ class _Walk:
         if not self.why and value in (left, right, total):
             self.reach(user.result, along)
 
+    def _left_out(self, user: Operation, value: Value, along: int) -> bool:
+        """Whether a choice takes something else for them: `where(rows < M, value, other)`."""
+        condition, chosen, other = user.operands
+        return value is chosen is not other and self._bounded(condition, along)
+
+    def _bounded(self, mask: Value, along: int) -> bool:
+        """Whether a mask is off for them."""
+        wanted = self.wrapped.size - self.wrapped.first
+        bounds = self.addresses.mask(mask).bounds
+        return any(b.upper and b.dimension == along and b.end == wanted for b in bounds)
+
     def _handed_on(self, user: Operation, value: Value, along: int) -> None:
         around = self._around.get(user)
         if around is None or around.name not in ("scf.for", "scf.if"):
@@ -120,9 +133,7 @@ class _Walk:
         if value is not user.operands[1] or len(user.operands) <= masked:
             self._stop(user, "they are stored without a mask")
             return
-        wanted = self.wrapped.size - self.wrapped.first
-        mask = self.addresses.mask(user.operands[masked])
-        if not any(b.upper and b.dimension == along and b.end == wanted for b in mask.bounds):
+        if not self._bounded(user.operands[masked], along):
             self._stop(user, "the mask of a store does not leave them out")
 
     def _stored_through(self, user: Operation, value: Value, along: int) -> None:

@@ -28,14 +28,15 @@ from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ADDS, ATOMIC
 from stretto.program.builder.exchange import Exchange
 from stretto.program.builder.layouts import SPLIT, Layouts
-from stretto.program.builder.names import RESERVED, Names
+from stretto.program.builder.names import RESERVED, Names, combiners
 from stretto.program.builder.operands import (
     Operand,
     computed,
-    half,
-    halves,
     in_layout,
+    is_together,
     seen_through,
+    settled,
+    together,
     whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
@@ -116,7 +117,8 @@ class AgentBuilder:
             name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()} | set(WorkTiles.NAMES)
-        self.names = Names(RESERVED | outside)
+        self.combiners = combiners(plan.kernel)
+        self.names = Names(RESERVED | outside | set(self.combiners.values()))
         self.sums = SumBuilder(self)
         """What it does with sums in tensor memory."""
         self._scopes: list[dict[Value, Operand]] = [{}]
@@ -125,7 +127,7 @@ class AgentBuilder:
         self._by_threads: set[str] = set()
         """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
-        self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
+        self._zeros: dict[tuple[Tile, str], str] = {}
         self.stores = False
 
     @property
@@ -279,8 +281,8 @@ class AgentBuilder:
             raise EmitError(f"{told} in its registers", made, self._one_agent)
         if kind in _UNSUPPORTED:
             raise unwritten(made)
-        if kind == SPLIT:
-            return self._split(made, value)
+        if is_together(made):
+            return self._together(made, value)
         operand = computed(made, [self.value(v) for v in made.operands], self.layouts)
         return self.assign(value, operand.expression, operand.layout)
 
@@ -291,16 +293,26 @@ class AgentBuilder:
         ways = [ONE_CONSUMER, ALONE] if shared else [ALONE]
         return f"a branch or a loop is one agent's: {', or '.join(ways)}"
 
-    def _split(self, operation: Operation, value: Value) -> Operand:
-        """The two halves of a tile; one of them is wanted now."""
-        both = halves(operation, self.value(operation.operands[0]), self.layouts)
-        names = [self.names.give(result.name or "half") for result in operation.results]
-        self.say(Assign(tuple(names), (both,)))
+    def _together(self, operation: Operation, value: Value) -> Operand:
+        """All results of an operation at once; one of them is wanted now."""
+        operands = [self.value(one) for one in operation.operands]
+        function = self.combiners.get(operation, "")
+        made, home = together(operation, operands, self.layouts, function)
+        part = "half" if kind_of(operation) == SPLIT else "combined"
+        names = [self.names.give(result.name or part) for result in operation.results]
+        self.say(Assign(tuple(names), (made,)))
         for result, name in zip(operation.results, names, strict=True):
-            home = self.layouts.of(result)
-            self.say(Assign((name,), (half(operation, Name(name), result, self.layouts),)))
-            self.bind(result, Operand(Name(name), home))
+            self.settle(name, home, result)
+            layout = self.layouts.of(result) if isinstance(result.type, Tile) else None
+            self.bind(result, Operand(Name(name), layout))
         return self._scopes[-1][value]
+
+    def settle(self, name: str, home: Layout | None, result: Value) -> None:
+        """A result that was made with others gets its own layout."""
+        source = Name(name)
+        target = settled(source, home, result, self.layouts)
+        if target is not source:
+            self.say(Assign((name,), (target,)))
 
     def _work_tile(self, operation: Operation, value: Value) -> Operand:
         """Of tiles in a row: the number of one, and whether there is such."""
@@ -341,10 +353,10 @@ class AgentBuilder:
 
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
-        key = (type.shape, str(layout))
+        key = (type, str(layout))
         if key not in self._zeros:
             self._zeros[key] = self.names.give("zero")
-            zeros = Zeros(Tile(type.shape, Scalar("f32")), layout)
+            zeros = Zeros(type, layout)
             self.say(Assign((self._zeros[key],), (zeros,)))
         return Name(self._zeros[key])
 

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Tile, Type
+from stretto.kernel.types import Tile, Type, shape_of
+from stretto.ops.reductions import FOLDED
 from stretto.program.builder.exchange import Exchange
-from stretto.program.builder.layouts import JOIN
+from stretto.program.builder.layouts import ASSEMBLY, HISTOGRAM, JOIN, SCAN, SPLIT
 from stretto.program.errors import unwritten
 from stretto.program.expressions import (
     Arithmetic,
+    Assembly,
+    Combined,
     Computed,
     Converted,
     Everywhere,
     Expanded,
     Expression,
     Halves,
+    Histogram,
     Joined,
     Range,
     Spread,
@@ -87,23 +91,58 @@ def whole(operand: Operand, operation: Operation, number: int) -> Operand:
     return Operand(Spread(operand.expression, type, operand.layout), operand.layout)
 
 
-def half(operation: Operation, source: Expression, result: Value, layouts: Exchange) -> Expression:
-    """One of two tiles that a tile was split into, in its own layout."""
-    type = operation.operands[0].type
-    assert isinstance(type, Tile)
-    split, home = Slice(len(type.shape) - 1, layouts.of(operation.operands[0])), layouts.of(result)
-    layouts.convert(split, home, result.type)
-    return Converted(source, home)
+def is_together(operation: Operation) -> bool:
+    """Whether an operation's results are made at once, in layouts that follow from its operands."""
+    kind = kind_of(operation)
+    assembly = kind == ASSEMBLY and isinstance(operation.results[0].type, Tile)
+    return kind == SPLIT or kind in FOLDED or assembly
 
 
-def halves(operation: Operation, source: Operand, layouts: Exchange) -> Expression:
-    """The two tiles that a tile of pairs is split into, in layouts that follow from its own."""
-    tile, layout = whole(source, operation, 0), layouts.of(operation.operands[0])
-    type = operation.operands[0].type
-    assert isinstance(type, Tile)
+def together(
+    operation: Operation, operands: Sequence[Operand], layouts: Exchange, function: str
+) -> tuple[Expression, Layout | None]:
+    """What makes all results of an operation, and the layout that they come in."""
+    kind = kind_of(operation)
+    assembly = kind == ASSEMBLY
+    home = layouts.of(operation.results[0] if assembly else operation.operands[0])
+    tiles = [_in_home(one, operation, n, layouts, home) for n, one in enumerate(operands)]
+    if assembly:
+        return Assembly(operation, tuple(tiles)), home
+    rank = len(shape_of(operation.operands[0].type))
+    if kind == SPLIT:
+        return Halves(tiles[0]), Slice(rank - 1, home)
+    axis = operation.integer("axis")
+    layouts.reduced(home, axis, *(value.type for value in operation.operands))
+    made = Combined(operation, tuple(tiles), function)
+    if kind == SCAN:
+        return made, home
+    return made, Slice(axis, home) if rank > 1 else None
+
+
+def _in_home(
+    operand: Operand, operation: Operation, number: int, layouts: Exchange, home: Layout
+) -> Expression:
+    """An operand in its full shape, in a layout; a number as it is."""
+    type = operation.operands[number].type
+    if not isinstance(type, Tile):
+        return operand.expression
+    tile = whole(operand, operation, number)
     if tile.layout is None:
-        return Halves(Everywhere(tile.expression, type, layout))
-    return Halves(in_layout(tile, layout, type, layouts))
+        return Everywhere(tile.expression, type, home)
+    return in_layout(tile, home, type, layouts)
+
+
+def settled(
+    source: Expression, home: Layout | None, result: Value, layouts: Exchange
+) -> Expression:
+    """One of the results of an operation, in its own layout."""
+    if home is None or not isinstance(result.type, Tile):
+        return source
+    wanted = layouts.of(result)
+    if wanted == home and not isinstance(home, Slice):
+        return source
+    layouts.convert(home, wanted, result.type)
+    return Converted(source, wanted)
 
 
 def _in_full(
@@ -131,6 +170,8 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     if kind == "range":
         start, end = operation.integer("start"), operation.integer("end")
         return Operand(Range(start, end, layout), layout)
+    if kind == HISTOGRAM:
+        return _histogram(operation, operands, layouts)
     if kind == JOIN:
         first, second = (
             _in_full(one, operation, n, layout, layouts) for n, one in enumerate(operands)
@@ -150,11 +191,21 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     return Operand(Arithmetic("+", Zeros(result.type, layout), made), layout)
 
 
+def _histogram(operation: Operation, operands: Sequence[Operand], layouts: Exchange) -> Operand:
+    """How often each number of a row is there."""
+    home, layout = layouts.of(operation.operands[0]), layouts.of(operation.result)
+    tiles = [_in_home(one, operation, n, layouts, home) for n, one in enumerate(operands)]
+    (bins,) = shape_of(operation.result.type)
+    layouts.counted(bins)
+    mask = tiles[1] if len(tiles) > 1 else None
+    return Operand(Histogram(tiles[0], mask, bins, layout), layout)
+
+
 def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Operand:
     """A tile with an axis less, or the number that is left of its last one."""
     result, axis = operation.result, operation.integer("axis")
     if operand.layout is not None:
-        layouts.reduced(operand.layout, operation.operands[0].type, axis)
+        layouts.reduced(operand.layout, axis, operation.operands[0].type)
     source = whole(operand, operation, 0)
     made = Computed(operation, (source.expression,))
     if not isinstance(result.type, Tile):

@@ -102,7 +102,8 @@ class AgentRun:
     names: dict[int, frozenset[str]]
     """Variables that instructions read, by their ids."""
     now: Knowledge = field(default_factory=Knowledge)
-    numbers: dict[str, Number] = field(default_factory=dict[str, Number])
+    numbers: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Of variables, where they are known."""
     flights: list[Flight] = field(default_factory=list[Flight])
     flying: set[str] = field(default_factory=set[str])
     """Variables that products write, and that nobody has waited for by name."""
@@ -125,7 +126,7 @@ class AgentRun:
 
     def run(self) -> Generator[None]:
         """From its first instruction to its last; it yields while it waits."""
-        yield from self._body(self.agent.body)
+        yield from self.body(self.agent.body)
         last = self.agent.body[-1] if self.agent.body else Fence()
         for name in self.behind:
             told = f"{self.agent.name} ends with `{name}` at a slot or a phase that it has had"
@@ -137,67 +138,76 @@ class AgentRun:
     def _open(self) -> int:
         return sum(flight.bit for flight in self.flights)
 
-    def _body(self, body: Iterable[Instruction]) -> Generator[None]:
+    def body(self, body: Iterable[Instruction]) -> Generator[None]:
+        """Instructions, one after the other."""
         for instruction in body:
             match instruction:
                 case Wait():
                     yield from self._wait(instruction)
                 case If():
-                    taken = self._takes(instruction)
-                    yield from self._body(
-                        instruction.body if taken else instruction.otherwise or ()
-                    )
+                    taken = self.takes(instruction)
+                    yield from self.body(instruction.body if taken else instruction.otherwise or ())
                 case For():
                     yield from self._for(instruction)
                 case While():
-                    for turn in range(self.choices.turns):
-                        yield from self._turn(instruction.body, turn)
+                    yield from self.go_round(instruction)
                 case Pipelined():
                     before, self.loop = self.loop, instruction.number
-                    yield from self._body(instruction.body)
+                    yield from self.body(instruction.body)
                     self.loop = before
                 case Step():
-                    self.step = self._number(instruction.counted)
-                    yield from self._body(instruction.body)
+                    self.step = self.number(instruction.counted)
+                    yield from self.body(instruction.body)
                     self.step = None
                 case _:
                     self._do(instruction)
 
-    def _takes(self, branch: If) -> bool:
+    def go_round(self, loop: While) -> Generator[None]:
+        """A loop of which nobody knows how often it goes round."""
+        for turn in range(self.choices.turns):
+            yield from self.turn(loop.body, turn)
+
+    def takes(self, branch: If) -> bool:
         """Whether it is the first body that runs."""
         pipelined = self.loop is not None and branch.operation is None
         if pipelined and branch.otherwise is not None and self.choices.singly:
             return False
-        known = self._number(branch.condition)
+        known = self.number(branch.condition)
         return self.choices.branch if known is None else bool(known)
 
     def _for(self, loop: For) -> Generator[None]:
-        lower = 0 if loop.lower is None else self._number(loop.lower)
-        upper = self._number(loop.upper)
-        by = 1 if loop.step is None else self._number(loop.step)
+        lower = 0 if loop.lower is None else self.number(loop.lower)
+        upper = self.number(loop.upper)
+        by = 1 if loop.step is None else self.number(loop.step)
         if loop.operation is None:
             assert lower is not None
             assert upper is not None
             assert by is not None
             for at in range(lower, upper, by):
                 self.numbers[loop.variable] = at
-                yield from self._body(loop.body)
+                yield from self.body(loop.body)
             return
+        yield from self.go_through(loop, lower, upper, by)
+
+    def go_through(self, loop: For, lower: Number, upper: Number, by: Number) -> Generator[None]:
+        """A loop of the kernel that does not run by a schedule."""
         turns = self.choices.turns
         if lower is not None and upper is not None and by is not None:
             turns = min(turns + 1, len(range(lower, upper, by)))
         self.numbers[loop.variable] = None
         for turn in range(turns):
-            yield from self._turn(loop.body, turn)
+            yield from self.turn(loop.body, turn)
 
-    def _turn(self, body: Iterable[Instruction], turn: int) -> Generator[None]:
+    def turn(self, body: Iterable[Instruction], turn: int) -> Generator[None]:
+        """One turn of such a loop."""
         before, self.turns = self.turns, (*self.turns, turn)
-        yield from self._body(body)
+        yield from self.body(body)
         self.turns = before
 
     # Numbers -------------------------------------------------------------------------------------
 
-    def _number(self, value: Expression) -> Number:
+    def number(self, value: Expression) -> Number:
+        """A number, where it is known."""
         match value:
             case Name(name):
                 return self.numbers.get(name)
@@ -209,7 +219,7 @@ class AgentRun:
                 base = self.numbers.get(counter) if counter else 0
                 return None if base is None else base + (ahead or 0) - behind
             case Arithmetic(sign, left, right):
-                one, other = self._number(left), self._number(right)
+                one, other = self.number(left), self.number(right)
                 return None if one is None or other is None else _SIGNS[sign](one, other)
             case _:
                 return None
@@ -217,11 +227,11 @@ class AgentRun:
     # Instructions --------------------------------------------------------------------------------
 
     def _do(self, instruction: Instruction) -> None:
-        act = _ACTS.get(type(instruction))
+        act = ACTS.get(type(instruction))
         if self.flying:
             self._require_settled(instruction)
         if act is not None:
-            act(self, instruction)
+            getattr(self, act)(instruction)
 
     def _require_settled(self, instruction: Instruction) -> None:
         """That no variable is read which a product in flight writes, but by a sum that goes on."""
@@ -240,7 +250,8 @@ class AgentRun:
             return Tag(self.turns)
         return Tag(self.turns, self.loop, self.step - instruction.origin.stage)
 
-    def _place(self, where: Slot | Barrier, instruction: Instruction) -> tuple[str, int]:
+    def place(self, where: Slot | Barrier, instruction: Instruction) -> tuple[str, int]:
+        """What was declared, and which of its slots."""
         name = where.memory if isinstance(where, Slot) else where.name
         if where.index is None:
             return name, 0
@@ -253,33 +264,35 @@ class AgentRun:
             told = f"{self.agent.name} counts slots of `{name}`, of which there are {depth}, by"
             raise self.orders.fault(f"{told} `{where.index}`, which is {at}", instruction)
         self.behind[where.index] = None
-        return name, at
+        return name, int(at)
 
-    def _touch(
+    def touch(
         self, where: Slot, instruction: Instruction, bit: int, before: Knowledge, proxy: Proxy,
         *, writes: bool,
     ) -> None:  # fmt: skip
+        """An access of a slot."""
         if where.memory in self.tensors:
             proxy = "tensor"
-        place, tag = self._place(where, instruction), self._tag(instruction)
+        place, tag = self.place(where, instruction), self._tag(instruction)
         self.orders.touch(place, bit, before, proxy, tag, writes=writes)
 
-    def _happens(self, instruction: Instruction, what: str) -> int:
+    def happens(self, instruction: Instruction, what: str) -> int:
+        """An event: its bit."""
         return self.orders.event(self.agent.name, instruction, what)
 
-    def _learn(self, bits: int) -> None:
+    def learn(self, bits: int) -> None:
         """Of what happened in the asynchronous proxy."""
         self.now.known |= bits
         self.now.fenced |= bits
 
     def _wait(self, wait: Wait) -> Generator[None]:
-        place, parity = self._place(wait.barrier, wait), self._number(wait.phase)
+        place, parity = self.place(wait.barrier, wait), self.number(wait.phase)
         if parity is None:
             raise self.orders.fault(f"{self.agent.name} waits for no parity", wait)
         for name in names_in((wait.phase,)):
             self.behind[name] = None
-        bit = self._happens(wait, "a wait")
-        self._learn(bit)
+        bit = self.happens(wait, "a wait")
+        self.learn(bit)
         phase = self.orders.awaited(self.agent.name, place, parity, self.now.known)
         self.waits = wait
         while phase is not None and not self.orders.phases(place)[phase].over:
@@ -289,7 +302,7 @@ class AgentRun:
 
     def assign(self, one: Assign) -> None:
         """Variables get values."""
-        values = [self._number(value) for value in one.values]
+        values = [self.number(value) for value in one.values]
         if len(values) < len(one.targets):
             values = [None] * len(one.targets)
         self.numbers.update(zip(one.targets, values, strict=True))
@@ -317,44 +330,53 @@ class AgentRun:
 
     def arrive(self, one: Arrive) -> None:
         """One arrival."""
-        bit = self._happens(one, "an arrival")
-        self.orders.arrive(self._place(one.barrier, one), bit, self.now)
-        self._learn(bit)
+        bit = self.happens(one, "an arrival")
+        self.orders.arrive(self.place(one.barrier, one), bit, self.now)
+        self.learn(bit)
 
     def expect(self, one: Expect) -> None:
         """One arrival, and bytes."""
-        bit = self._happens(one, "an arrival")
-        place = self._place(one.barrier, one)
+        bit = self.happens(one, "an arrival")
+        place = self.place(one.barrier, one)
         self.orders.arrive(place, bit, self.now, expected=one.bytes)
-        self._learn(bit)
+        self.learn(bit)
 
     def commit(self, one: Commit) -> None:
         """One arrival, behind all products into tensor memory."""
+        self.issue_commit(one)()
+
+    def issue_commit(self, one: Commit) -> Callable[[], None]:
+        """The same; what is returned has it arrive."""
         by = self.now.copy()
         by.learn(self.chained)
         by.known |= self.products
         by.fenced |= self.products
-        self.orders.arrive(self._place(one.barrier, one), self._happens(one, "an arrival"), by)
+        place, bit = self.place(one.barrier, one), self.happens(one, "an arrival")
+        return lambda: self.orders.arrive(place, bit, by)
 
     def copy_in(self, one: CopyIn) -> None:
         """TMA writes a slot, and its bytes count."""
-        bit, before = self._happens(one, "a copy"), self.now.copy()
+        self.issue_copy(one)()
+
+    def issue_copy(self, one: CopyIn) -> Callable[[], None]:
+        """TMA writes a slot; what is returned has its bytes count."""
+        bit, before = self.happens(one, "a copy"), self.now.copy()
         before.fenced |= self.reads
-        self._touch(one.target, one, bit, before, "asynchronous", writes=True)
-        place = self._place(one.barrier, one)
-        self.orders.arrive(place, bit, self.now, count=0, bytes=one.bytes)
+        self.touch(one.target, one, bit, before, "asynchronous", writes=True)
+        place, by = self.place(one.barrier, one), self.now.copy()
+        return lambda: self.orders.arrive(place, bit, by, count=0, bytes=one.bytes)
 
     def copy_out(self, one: CopyOut) -> None:
         """TMA reads a slot."""
-        bit = self._happens(one, "a copy out")
-        self._touch(one.source, one, bit, self.now, "asynchronous", writes=False)
+        bit = self.happens(one, "a copy out")
+        self.touch(one.source, one, bit, self.now, "asynchronous", writes=False)
         self.stores.append(bit)
 
     def store_wait(self, one: StoreWait) -> None:
         """All copies out but the last have read."""
         done = len(self.stores) - one.left
         if done > 0:
-            self._learn(sum(self.stores[:done]))
+            self.learn(sum(self.stores[:done]))
             del self.stores[:done]
 
     def fence(self, _: Fence) -> None:
@@ -363,71 +385,87 @@ class AgentRun:
 
     def read(self, one: Read) -> None:
         """Memory to registers."""
-        bit = self._happens(one, "a read")
-        nothing = one.added is not None and self._number(one.added) == 0
+        bit = self.happens(one, "a read")
+        nothing = one.added is not None and self.number(one.added) == 0
         if not nothing:
-            self._touch(one.source, one, bit, self.now, "threads", writes=False)
+            self.touch(one.source, one, bit, self.now, "threads", writes=False)
         self.now.known |= bit
         self.reads |= bit
         self.numbers[one.target] = None
 
     def put(self, one: Put) -> None:
         """Registers to memory."""
-        bit = self._happens(one, "a write")
-        self._touch(one.target, one, bit, self.now, "threads", writes=True)
+        bit = self.happens(one, "a write")
+        self.touch(one.target, one, bit, self.now, "threads", writes=True)
         self.now.known |= bit
+
+    def load(self, one: Load) -> None:
+        """Global memory to registers."""
+        self.numbers[one.target] = None
+
+    def store(self, one: Store) -> None:
+        """Registers to global memory."""
+
+    def combine(self, one: Atomic) -> None:
+        """Registers and global memory."""
+        if one.target is not None:
+            self.numbers[one.target] = None
 
     def product(self, one: Product) -> None:
         """A product reads shared memory, until it is settled."""
-        bit = self._happens(one, "a product")
+        bit = self.happens(one, "a product")
         for factor in (one.left, one.right):
             if isinstance(factor, Slot):
-                self._touch(factor, one, bit, self.now, "asynchronous", writes=False)
+                self.touch(factor, one, bit, self.now, "asynchronous", writes=False)
         if one.asynchronous:
             self.flights.append(Flight(bit, one.target))
             self.flying.add(one.target)
         else:
-            self._learn(bit | self._open())
+            self.learn(bit | self._open())
             self.flights.clear()
 
     def settle(self, one: Settle) -> None:
         """All products but the youngest are done, and those that are named may be read."""
         done = max(0, len(self.flights) - one.left)
-        self._learn(sum(flight.bit for flight in self.flights[:done]))
+        self.learn(sum(flight.bit for flight in self.flights[:done]))
         del self.flights[:done]
         still = {flight.target for flight in self.flights}
         self.flying -= {kept.name for kept in one.names} - still
 
     def tensor_product(self, one: TensorProduct) -> None:
         """A product into tensor memory, behind those before it."""
-        bit, before = self._happens(one, "a product"), self.now.copy()
+        bit, before = self.happens(one, "a product"), self.now.copy()
         before.learn(self.chained)
         before.known |= self.products
         before.fenced |= self.products
         for factor in (one.left, one.right):
-            self._touch(factor, one, bit, before, "asynchronous", writes=False)
-        self._touch(one.total, one, bit, before, "tensor", writes=True)
+            self.touch(factor, one, bit, before, "asynchronous", writes=False)
+        self.touch(one.total, one, bit, before, "tensor", writes=True)
         self.chained = before
         self.products |= bit
 
 
-_ACTS: dict[type[Any], Callable[[AgentRun, Any], None]] = {
-    Assign: AgentRun.assign,
-    Advance: AgentRun.advance,
-    Flip: AgentRun.flip,
-    Arrive: AgentRun.arrive,
-    Expect: AgentRun.expect,
-    Commit: AgentRun.commit,
-    CopyIn: AgentRun.copy_in,
-    CopyOut: AgentRun.copy_out,
-    StoreWait: AgentRun.store_wait,
-    Fence: AgentRun.fence,
-    Read: AgentRun.read,
-    Put: AgentRun.put,
-    Product: AgentRun.product,
-    Settle: AgentRun.settle,
-    TensorProduct: AgentRun.tensor_product,
+ACTS: dict[type[Any], str] = {
+    Assign: "assign",
+    Advance: "advance",
+    Flip: "flip",
+    Arrive: "arrive",
+    Expect: "expect",
+    Commit: "commit",
+    CopyIn: "copy_in",
+    CopyOut: "copy_out",
+    StoreWait: "store_wait",
+    Fence: "fence",
+    Read: "read",
+    Put: "put",
+    Load: "load",
+    Store: "store",
+    Atomic: "combine",
+    Product: "product",
+    Settle: "settle",
+    TensorProduct: "tensor_product",
 }
+"""What is called for each kind."""
 _SIGNS: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,

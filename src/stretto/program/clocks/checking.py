@@ -7,7 +7,7 @@ turns   of loops around those: the second and third, for tiles that are filled a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -82,17 +82,29 @@ def run(program: KernelProgram, choices: Choices, names: dict[int, frozenset[str
     """One run of all agents: how many events it had; FaultError where it may go wrong."""
     barriers = {one.name: one for one in program.memory if isinstance(one, Barriers)}
     orders = Orders(barriers, str(choices))
-    agents = agents_of(program, orders, choices, names)
+    drive(agents_of(program, orders, choices, names), orders)
+    return len(orders.events)
+
+
+def drive(
+    agents: Sequence[AgentRun], orders: Orders, land: Callable[[], bool] = lambda: False
+) -> None:
+    """All agents to their ends, each as far as it comes; FaultError where they cannot go on.
+
+    `land` has something happen that goes on beside agents, when all of them wait; whether it did.
+    """
     running = [(agent, agent.run()) for agent in agents]
     while running:
         before, left = len(orders.events), len(running)
         running = [(agent, steps) for agent, steps in running if _goes_on(steps)]
-        if len(orders.events) == before and len(running) == left:
+        stuck = len(orders.events) == before and len(running) == left
+        if stuck and not land():
             raise _deadlock(orders, [agent for agent, _ in running])
-    bodies = [agent.body for agent in program.agents if agent.body]
+    while land():
+        pass
+    bodies = [agent.agent.body for agent in agents if agent.agent.body]
     if bodies:
         orders.finish(bodies[0][-1])
-    return len(orders.events)
 
 
 def _goes_on(steps: Iterator[None]) -> bool:

@@ -20,7 +20,7 @@ from stretto.sanitizer.block import NotCoveredError
 from stretto.sanitizer.buffers import TensorMemory, allocate_tensor
 from stretto.sanitizer.layouts import TensorMemoryLayout, TensorMemoryScalesLayout
 from stretto.sanitizer.pointers import Descriptor
-from stretto.sanitizer.stand_ins import language, nvidia, products, tensors
+from stretto.sanitizer.stand_ins import language, libdevice, nvidia, products, tensors
 from stretto.sanitizer.stand_ins.tensors import CAPABILITY, Tensor
 from stretto.sanitizer.values import DTYPES, TileType
 
@@ -259,7 +259,14 @@ def _pytest() -> types.ModuleType:
     def plain(*given: Any, **_: Any) -> Any:
         return given[0] if given and callable(given[0]) else (lambda f: f)
 
-    mark = types.SimpleNamespace(parametrize=parametrize, skipif=skipif, skip=skipif, xfail=plain)
+    class Mark:
+        """Marks; those that are not known change nothing."""
+
+        def __getattr__(self, name: str) -> Any:
+            known = {"parametrize": parametrize, "skipif": skipif, "skip": skipif}
+            return known.get(name, plain)
+
+    mark = Mark()
     return _Module(
         "pytest", mark=mark, skip=skip, fixture=plain, main=lambda *_: 0, Skipped=SkippedError,
         param=lambda *values, **_: values[0] if len(values) == 1 else values,
@@ -319,6 +326,9 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
     )
     experimental = _Module("experimental", gluon=gluon)
     tl = _Module("language", **{n: v for n, v in names.items() if n in DTYPES or n in _PLAIN})
+    tl.PropagateNan = language.PROPAGATE_NAN  # type: ignore[attr-defined]
+    library = _Module("libdevice", **libdevice.names())
+    extra = _Module("extra", libdevice=library)
     tl.core = tl  # type: ignore[attr-defined]
     testing = _Module(
         "testing", do_bench=_benchmark, do_bench_cudagraph=_benchmark,
@@ -350,6 +360,8 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "pytest": _pytest(),
         "triton": triton,
         "triton.language": tl,
+        "triton.language.extra": extra,
+        "triton.language.extra.libdevice": library,
         "triton.testing": testing,
         "triton.runtime": runtime,
         "triton.experimental": experimental,
