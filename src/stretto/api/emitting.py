@@ -18,6 +18,7 @@ from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
+from stretto.api.overlapping import overlapped, with_turns
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -85,6 +86,10 @@ SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
 """Units of the solver's deterministic work for an II; 0: it is not asked."""
+OVERLAPPED_STAGES = 4
+"""Stages of a schedule in which consumers overlap their products."""
+APART = 2
+"""Consumers up to which a search overlaps products of each by itself."""
 MOST = 255
 """Registers that a thread may have."""
 BARRIERS = 1024
@@ -215,6 +220,7 @@ def emit(
     consumers: int | None = None,
     depth: int | None = None,
     blocks: Blocks | None = None,
+    turns: bool = False,
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     assemble: Assemble | None = None,
@@ -233,7 +239,9 @@ def emit(
     memory has room for.
     `blocks` are those that a launch has (``given``), the same in an order in which those that have
     most to do come first (``longest``, as it is left out), or one for each SM, which goes over
-    several tiles (``persistent``).
+    several tiles (``persistent``). With `turns`, consumers issue the first product of an iteration
+    one after the other. More consumers than are tried are had by asking, as many as the machine has
+    registers for: each then overlaps its products.
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
@@ -251,8 +259,9 @@ def emit(
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
         emitter = Emitter(
-            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing, deadline=deadline
-        )
+            kernel, machine, mode=mode, blocks=blocks, turns=turns, seed=seed, tracing=tracing,
+            deadline=deadline,
+        )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)
     return emitter.told(emitter.chosen(made, assemble))
 
@@ -275,6 +284,7 @@ class Emitter:
         *,
         mode: EmitMode | None = None,
         blocks: Blocks | None = None,
+        turns: bool = False,
         seed: int = 0,
         tracing: Tracing | None = None,
         effort: str = "normal",
@@ -292,6 +302,7 @@ class Emitter:
         products = self._given.has_products
         self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
+        self._turns = turns
         self._seed = seed
         self._tracing: Tracing | None = tracing
         self._effort = effort
@@ -330,6 +341,7 @@ class Emitter:
         StrettoError where there is none. Where no schedule keeps to the registers of agents, those
         that do not are taken: such a kernel spills, and runs.
         """
+        self._crowd(consumers or 1)
         _require(self.machine, self._asked, consumers, depth)
         counts = self._given.counts(self.mode, consumers)
         if agents and len(counts) > 1:
@@ -357,6 +369,13 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _crowd(self, consumers: int) -> None:
+        """Have as many replicas as are asked for, where the machine allows more than it has."""
+        machine = self.machine.crowded(consumers)
+        if machine is not self.machine and isinstance(self._given, _Tiles):
+            self._given = replace(self._given, machine=machine)
+            self.machine = machine
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""
@@ -637,6 +656,8 @@ class Emitter:
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
+            if self._turns and known is None:
+                wiring = with_turns(wiring, self.machine.replicas_of_products(consumers))
             if known is None and serial:
                 analysis = schedule(wiring.loop, room, SERIAL)
             elif known is None and solve:
@@ -649,6 +670,8 @@ class Emitter:
             self._stopped = self._stopped or analysis.overdue
             if not analysis.success or analysis.spilled:
                 return None
+            if consumers > APART and known is None and not serial:
+                analysis = self._overlapped(wiring, consumers, room, analysis)
             prepared = analysis.problem
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
             looped.append(Looped(loop.operation, wiring, program, drained))
@@ -702,6 +725,17 @@ class Emitter:
             if found is not None:
                 return apart, replace(found, bounds=generated.bounds)
         return wiring, generated
+
+    def _overlapped(
+        self, wiring: LoopWiring, consumers: int, room: Machine, found: ScheduleResult
+    ) -> ScheduleResult:
+        """A loop whose consumers all overlap their products, where there is such a schedule."""
+        agents = self.machine.replicas_of_products(consumers)
+        made = overlapped(
+            wiring, room, agents, found.ii or 1,
+            max_stages=OVERLAPPED_STAGES, seed=self._seed, deadline=self._until,
+        )  # fmt: skip
+        return made or found
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop, and its warps."""

@@ -47,6 +47,8 @@ def make(
             mode=asked.mode,
             consumers=asked.consumers,
             depth=asked.depth,
+            blocks=asked.blocks,
+            turns=asked.turns,
             assemble=compile_emitted if can_compile() else None,
         )
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))

@@ -108,8 +108,18 @@ def find_turns(
 
 
 def _answer(orders: _Orders, holder: str, waiter: str) -> int | None:
-    """How many iterations later the holder waits for the waiter, if it does."""
-    return min((d for h, w, d in orders if (h, w) == (waiter, holder)), default=None)
+    """How many iterations later the holder waits for the waiter at least, straight away or through
+    others that take turns as well; None where it does not."""
+    known = {waiter: 0}
+    todo = [waiter]
+    while todo:
+        at = todo.pop()
+        for (one, other, distance), _ in orders.items():
+            later = known[at] + distance
+            if one == at and later < known.get(other, later + 1):
+                known[other] = later
+                todo.append(other)
+    return known.get(holder)
 
 
 def _require_done(name: str, operation: Operation, latency: int) -> None:
