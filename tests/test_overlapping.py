@@ -1,4 +1,4 @@
-"""More consumers than a machine usually has: each overlaps its products, in turns if asked for."""
+"""More consumers than a machine usually has: each overlaps its products."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WIDE = Path(__file__).parent / "ttir" / "wide"
 
 
 @cache
-def by_four(causal: bool, turns: bool) -> EmittedKernel:
+def by_four(causal: bool) -> EmittedKernel:
     file = WIDE / f"attention_forward_d64_256{'_causal' if causal else ''}.ttir"
     with patch.object(emitting, "SOLVED_WORK", 0):
-        return Emitter(file, "h200", blocks="persistent", turns=turns).candidates(4, stages=(3,))[0]
+        return Emitter(file, "h200", blocks="persistent").candidates(4, stages=(3,))[0]
 
 
 def agents(source: str) -> list[str]:
@@ -35,29 +35,21 @@ def agents(source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("turns", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
-def test_four_consumers_do_what_one_does(causal: bool, turns: bool) -> None:
+def test_four_consumers_do_what_one_does(causal: bool) -> None:
     asked = kernel_cases.attention_forward(64, causal)
-    source = by_four(causal, turns).source.replace("min(132, ", "min(1, ")
+    source = by_four(causal).source.replace("min(132, ", "min(1, ")
     near(launched(source, asked.inputs, (1, 2)), asked.expected, asked.tolerance)
 
 
 def test_each_has_the_next_product_in_flight_when_it_adds_to_its_sum() -> None:
     """In the steady part: the first product, the one that adds, and only then a wait."""
-    parts = agents(by_four(False, False).source)
+    parts = agents(by_four(False).source)
     assert len(parts) == 4
     for part in parts:
         steady = part[part.index("# kernel") : part.index("# epilogue")]
         order = re.findall(r"(scores|total)\w* = warpgroup_mma\(|(warpgroup_mma_wait)\(", steady)
         assert [a or b for a, b in order][:3] == ["scores", "total", "warpgroup_mma_wait"]
-
-
-def test_turns_are_kept_by_barriers() -> None:
-    assert not by_four(False, False).emitted.turns
-    kept = by_four(False, True).emitted.turns
-    first = [name.split("_then_")[0] for name in kept if kept[name] == 0]
-    assert len(first) == 3, "each behind the one before, and the first behind the last"
 
 
 def test_registers_are_those_that_are_left() -> None:
@@ -67,7 +59,7 @@ def test_registers_are_those_that_are_left() -> None:
         assert (agent.replicas, agent.registers) == (max(2, consumers), registers)
     assert machine.crowded(2) is machine
     assert machine.crowded(5) is machine
-    assert "[112, 112, 112, 24]" in by_four(False, False).source
+    assert "[112, 112, 112, 24]" in by_four(False).source
     with pytest.raises(StrettoError, match="5 consumers; h200 has 1 to 2"):
         Emitter(WIDE / "attention_forward_d64_256.ttir", "h200").candidates(5)
 

@@ -18,7 +18,7 @@ from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
-from stretto.api.overlapping import overlapped, with_turns
+from stretto.api.overlapping import overlapped
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -220,7 +220,6 @@ def emit(
     consumers: int | None = None,
     depth: int | None = None,
     blocks: Blocks | None = None,
-    turns: bool = False,
     agents: Mapping[str, str] | None = None,
     seed: int = 0,
     assemble: Assemble | None = None,
@@ -237,11 +236,10 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
     memory has room for.
-    `blocks` are those that a launch has (``given``), the same in an order in which those that have
-    most to do come first (``longest``, as it is left out), or one for each SM, which goes over
-    several tiles (``persistent``). With `turns`, consumers issue the first product of an iteration
-    one after the other. More consumers than are tried are had by asking, as many as the machine has
-    registers for: each then overlaps its products.
+    `blocks` are those that a launch has (``given``, as it is left out), the same in an order in
+    which those that have most to do come first (``longest``), or one for each SM, which goes over
+    several tiles (``persistent``). More consumers than are tried are had by asking, as many as the
+    machine has registers for: each then overlaps its products.
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
@@ -259,7 +257,7 @@ def emit(
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
         emitter = Emitter(
-            kernel, machine, mode=mode, blocks=blocks, turns=turns, seed=seed, tracing=tracing,
+            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
             deadline=deadline,
         )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)
@@ -284,7 +282,6 @@ class Emitter:
         *,
         mode: EmitMode | None = None,
         blocks: Blocks | None = None,
-        turns: bool = False,
         seed: int = 0,
         tracing: Tracing | None = None,
         effort: str = "normal",
@@ -302,7 +299,6 @@ class Emitter:
         products = self._given.has_products
         self.mode: EmitMode = mode or ("specialized" if products else "unspecialized")
         self._asked: EmitMode | None = mode
-        self._turns = turns
         self._seed = seed
         self._tracing: Tracing | None = tracing
         self._effort = effort
@@ -656,8 +652,6 @@ class Emitter:
             known = self._given.schedules.get(loop.wiring.loop.name)
             capped = known is None and depth is not None
             wiring = _capped(loop.wiring, depth) if capped and depth else loop.wiring
-            if self._turns and known is None:
-                wiring = with_turns(wiring, self.machine.replicas_of_products(consumers))
             if known is None and serial:
                 analysis = schedule(wiring.loop, room, SERIAL)
             elif known is None and solve:

@@ -7,15 +7,12 @@ A search that has several replicas to place finds room for one that never has tw
 flight: its II says nothing against that, since others use the tensor core meanwhile. On hardware
 each such wait is idle time of its warps. So the loop says, for an II at hand, that a product which
 adds to a sum comes an II behind the first product of its iteration: behind that of the next one.
-With `turns` replicas also issue that product one after the other, which barriers keep on hardware,
-where they would drift.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from stretto.api import fields_of
 from stretto.api.checking import legal
@@ -52,7 +49,8 @@ def overlapped(
         wanted = ii + more * ii // PART
         orders = [order for agent in agents for order in _orders(wiring, agent, wanted)]
         found = schedule(
-            _stating(wiring.loop, orders), machine, max_ii=wanted, max_stages=max_stages, seed=seed, effort="quick",
+            _stating(wiring.loop, orders), machine,
+            max_ii=wanted, max_stages=max_stages, seed=seed, effort="quick",
             without=(RETRIES, TIES), time_limit=deadline,
         )  # fmt: skip
         if found.success and not found.spilled:
@@ -65,16 +63,6 @@ def overlapped(
         if deadline.over:
             return None
     return None
-
-
-def with_turns(wiring: LoopWiring, agents: Sequence[str]) -> LoopWiring:
-    """The loop whose replicas issue the first product of an iteration one after the other."""
-    first = [next((op.name for op in _products(wiring.loop, agent)), "") for agent in agents]
-    if not all(first):
-        return wiring
-    orders = [Dependence(a, b, 0, 0, "order") for a, b in pairwise(first)]
-    orders.append(Dependence(first[-1], first[0], 0, 1, "order"))
-    return replace(wiring, loop=_stating(wiring.loop, orders))
 
 
 def _orders(wiring: LoopWiring, agent: str, ii: int) -> list[Dependence]:

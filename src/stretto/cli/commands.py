@@ -479,7 +479,6 @@ def emit(arguments: argparse.Namespace) -> Reply:
         consumers=arguments.consumers,
         depth=arguments.depth,
         blocks=arguments.blocks,
-        turns=arguments.turns,
         agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,

@@ -385,7 +385,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        f"whole --to target {_EMITTED} --agents tiled --turns --time-limit --trace --json --output",
+        f"whole --to target {_EMITTED} --agents tiled --time-limit --trace --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -611,9 +611,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "tiled": {
         "choices": ("given", "longest", "persistent"),
         "help": "the blocks of a launch, those with most to do first, or one for each SM that goes "
-        "over several tiles (default: longest)",
+        "over several tiles (default: given)",
     },
-    "--turns": _flag("consumers issue an iteration's first product one after the other"),
     "--agents": _takes(
         agents,
         "OP=AGENT,...",

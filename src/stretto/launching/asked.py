@@ -38,7 +38,6 @@ class Asked:
     consumers: int | None = None
     depth: int | None = None
     blocks: Blocks | None = None
-    turns: bool = False
 
     def on(self, target: str) -> Asked:
         """With the machine itself; StrettoError where a target has none."""

@@ -48,7 +48,6 @@ def make(
             consumers=asked.consumers,
             depth=asked.depth,
             blocks=asked.blocks,
-            turns=asked.turns,
             assemble=compile_emitted if can_compile() else None,
         )
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))

@@ -41,7 +41,6 @@ def pipeline(
     consumers: int | None = None,
     depth: int | None = None,
     blocks: Blocks | None = None,
-    turns: bool = False,
     strict: bool = False,
     trial: bool = True,
     wait: bool = False,
@@ -62,7 +61,6 @@ def pipeline(
     consumers: int | None = None,
     depth: int | None = None,
     blocks: Blocks | None = None,
-    turns: bool = False,
     strict: bool = False,
     trial: bool = True,
     wait: bool = False,
@@ -91,7 +89,7 @@ def pipeline(
     """
     if check not in (None, "first"):
         raise StrettoError(f'check={check!r} is not known; give check="first", or leave it out')
-    asked = Asked(machine, mode, consumers, depth, blocks, turns)
+    asked = Asked(machine, mode, consumers, depth, blocks)
     settings = Settings(asked, strict, trial, wait, check is not None)
     if tune is not None:
         from stretto.triton.tuning import Tuned, Tuning  # noqa: PLC0415 - it knows this one

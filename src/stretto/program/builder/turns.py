@@ -108,23 +108,18 @@ def find_turns(
 
 
 def _answer(orders: _Orders, holder: str, waiter: str) -> int | None:
-    """How many iterations later the holder waits for the waiter at least, straight away or through
-    others that take turns as well; None where it does not."""
-    known = {waiter: 0}
-    todo = [waiter]
-    while todo:
-        at = todo.pop()
-        for (one, other, distance), _ in orders.items():
-            later = known[at] + distance
-            if one == at and later < known.get(other, later + 1):
-                known[other] = later
-                todo.append(other)
-    return known.get(holder)
+    """How many iterations later the holder waits for the waiter, if it does."""
+    return min((d for h, w, d in orders if (h, w) == (waiter, holder)), default=None)
 
 
 def _require_done(name: str, operation: Operation, latency: int) -> None:
     kind = kind_of(operation)
     if kind in (TMA_LOAD, TMA_STORE) or opcode(kind).accumulator is not None:
-        told = f"`{name}` lets go {latency} cycles after its issue, for which its agent has no wait"
-        hint = "an order of latency 0 is behind its issue; or order what waits for it"
+        told = (
+            f"`{name}` is ordered {latency} cycles after its issue, but it completes "
+            "asynchronously: no thread of its agent is there then to arrive on the mutex"
+        )
+        hint = (
+            "state latency 0, which is right behind its issue; or order what waits for its result"
+        )
         raise EmitError(told, operation, hint)
