@@ -5,6 +5,7 @@ READY := .venv/.ready
 DASK := .venv/dask
 GPU := .venv/gpu
 DOCS := .venv/docs
+ECOSYSTEM := .venv/ecosystem
 NODE_MODULES := viewer/node_modules/.ready
 # A schedule of ours that the verifier refuses is an error in whatever is run from here.
 export STRETTO_REFUSED := error
@@ -12,7 +13,7 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance clean
+.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 
 setup: $(READY)
 
@@ -24,7 +25,7 @@ $(READY): pyproject.toml requirements.txt hatch_build.py $(COMPILED)
 	touch $@
 
 # All that the targets of .ci/run install; with --jobs 2, two at a time.
-environments: setup $(GPU)/.ready chromium $(NODE_MODULES) $(DOCS)/.ready $(DASK)/.ready
+environments: setup $(GPU)/.ready $(ECOSYSTEM)/.part chromium $(NODE_MODULES) $(DOCS)/.ready $(DASK)/.ready
 
 demo: setup
 	$(BIN)/stretto schedule examples/attention_forward.mlir
@@ -70,15 +71,50 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 	touch $@
 
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
+# What rows of operations compute, anew from Triton's interpreter: tests/ops/values.json.
+record-values: setup $(GPU)/.ready
+	PYTHONPATH=$$($(GPU)/bin/python -c 'import triton, os; print(os.path.dirname(os.path.dirname(triton.__file__)))') $(BIN)/python tests/ops/record_values.py
 test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/compile.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/exchanges.py $(GPU)/bin/python
+	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 
 $(GPU)/.ready: tests/gpu/requirements.txt
 	$(PYTHON) -m venv $(GPU)
 	$(GPU)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Kernels of public libraries through every step: a part of them, recorded launches, no torch.
+THROUGH = PYTHONPATH=$(ECOSYSTEM)/packages:$$(echo $(GPU)/lib/python*/site-packages) \
+  TRITON_CACHE_DIR=$(ECOSYSTEM)/cache $(BIN)/python tests/ecosystem/run.py build/ecosystem
+test-ecosystem: setup $(GPU)/.ready $(ECOSYSTEM)/.part
+	rm -rf build/ecosystem/*.ttir build/ecosystem/*.own.json
+	$(THROUGH) --part
+
+$(ECOSYSTEM)/.part: tests/ecosystem/requirements-part.txt | $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(ECOSYSTEM)/packages --requirement $<
+	touch $@
+
+# All of them: their launches are recorded anew, by the packages' own functions; about an hour.
+# TUTORIALS is a folder of Triton's tutorials; left out, they are cloned where they can be.
+# UPDATE=1 rewrites the table that it is compared with.
+TUTORIALS ?= $(ECOSYSTEM)/triton/python/tutorials
+WITH_TORCH = TUTORIALS=$(wildcard $(TUTORIALS)) PYTHONPATH=$(ECOSYSTEM)/packages TRITON_CACHE_DIR=$(ECOSYSTEM)/cache \
+  $(ECOSYSTEM)/torch/bin/python -W ignore
+ecosystem: setup $(GPU)/.ready $(ECOSYSTEM)/.ready
+	rm -rf build/ecosystem/*.ttir build/ecosystem/*.own.json
+	$(WITH_TORCH) tests/ecosystem/record.py
+	$(WITH_TORCH) tests/ecosystem/dump.py --torch build/ecosystem
+	TUTORIALS=$(wildcard $(TUTORIALS)) $(THROUGH) $(if $(UPDATE),--update)
+
+$(ECOSYSTEM)/.ready: tests/ecosystem/requirements.txt tests/ecosystem/requirements-torch.txt | $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(ECOSYSTEM)/packages --requirement $<
+	$(PYTHON) -m venv $(ECOSYSTEM)/torch
+	$(ECOSYSTEM)/torch/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(word 2,$^)
+	git clone --quiet --depth 1 --filter blob:none --sparse --branch v3.6.0 https://github.com/triton-lang/triton $(ECOSYSTEM)/triton \
+	  && git -C $(ECOSYSTEM)/triton sparse-checkout set python/tutorials || echo "Triton's tutorials cannot be cloned; their rows stay"
 	touch $@
 
 # The viewer, in headless Chromium (Debian's package, installed where it is missing); needs Node 20.
@@ -106,6 +142,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pyright
+	$(BIN)/python docs/check_prose.py
 
 format: setup
 	$(BIN)/ruff format .
@@ -117,8 +154,9 @@ examples: setup
 
 # docs/api.md from signatures and docstrings, pictures from the schedule and the results that they show, a
 # viewer for each kernel that ships, then all pages as a site that opens from disk; a broken
-# link fails, and so does a page that would load something from elsewhere.
+# link fails, and so does a page that would load something from elsewhere, or prose that breaks docs/style.toml.
 docs: setup $(DOCS)/.ready
+	$(DOCS)/bin/python docs/check_prose.py
 	$(BIN)/python docs/write_api.py
 	$(BIN)/python docs/draw_overlap.py
 	$(BIN)/python docs/draw_attention.py
@@ -182,6 +220,17 @@ bench-gpu: build/gpu/kernels build/gpu/sweep
 # Rewrite the tables and the plot of docs/performance.md from what bench-speed measured.
 performance: setup
 	$(BIN)/python benchmarks/speed_page.py
+
+# What is published, into dist/: an sdist, a pure wheel, and one with the compiled core for this Python; each is
+# built twice from a fresh folder and compared.
+WHEELS := .venv/wheels
+wheels: $(WHEELS)/.ready
+	$(WHEELS)/bin/python packaging/build.py
+
+$(WHEELS)/.ready: packaging/requirements.txt
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
 
 clean:
 	rm -rf .venv viewer/node_modules .hypothesis .pytest_cache .ruff_cache .import_linter_cache

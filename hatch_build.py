@@ -1,7 +1,11 @@
-"""Build hook: compile the seating loops where a C compiler is at hand; without one, Python runs."""
+"""Build hook: compile the seating loops where a C compiler is at hand; without one, Python runs.
+
+`STRETTO_PURE=1` compiles nothing, for a wheel that every platform takes.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +23,7 @@ class CompileHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Compile; a machine without a compiler gets the Python twin, and is told so."""
-        if self.target_name != "wheel":
+        if self.target_name != "wheel" or os.environ.get("STRETTO_PURE"):
             return
         root = Path(self.root)
         try:
@@ -41,8 +45,10 @@ def _compile(root: Path) -> list[Path]:
     build_ext = import_module("setuptools.command.build_ext").build_ext
     scratch = root / "build" / "kernel"
     names = {f"stretto.generate.kernel.{name}": file for name, file in SOURCES.items()}
+    # The same bytes wherever it is built: no paths, no times, no names of debug files.
+    cut = [] if sys.platform == "win32" else [f"-ffile-prefix-map={root}=.", "-g0"]
     extensions = [
-        setuptools.Extension(name, [str(root / FOLDER / file)], extra_compile_args=["-O3"])
+        setuptools.Extension(name, [str(root / FOLDER / file)], extra_compile_args=["-O3", *cut])
         for name, file in names.items()
     ]
     modules = cython.cythonize(extensions, build_dir=str(scratch), quiet=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CHANGELOG = HERE.parent / "CHANGELOG.md"
 HEADING = "## Unreleased"
-LINES = 6
+LINES = 8
 """Lines that a fragment has at most."""
 
 
@@ -30,19 +30,27 @@ def faults(path: Path) -> list[str]:
     """What is wrong with a fragment; empty where nothing is."""
     lines = path.read_text(encoding="utf-8").strip().splitlines()
     found: list[str] = []
-    if not lines or not lines[0].startswith("- "):
-        found.append(f"{path.name}: the first line does not begin with `- `")
+    if not lines:
+        found.append(f"{path.name}: the file is empty")
     if len(lines) > LINES:
         found.append(f"{path.name}: {len(lines)} lines; a fragment has at most {LINES}")
-    if any(line and not line.startswith(("- ", "  ")) for line in lines):
-        found.append(f"{path.name}: a line begins neither with `- ` nor with two spaces")
+    if any(line.startswith("#") for line in lines):
+        found.append(f"{path.name}: a fragment has no headings")
     return found
+
+
+def items(text: str) -> str:
+    """A fragment as items of a list; one that is a paragraph becomes one item."""
+    lines = text.strip().splitlines()
+    if lines and lines[0].startswith("- "):
+        return "".join(f"{line}\n" for line in lines)
+    marked = [f"{'  ' if i else '- '}{line.strip()}" for i, line in enumerate(lines) if line]
+    return "".join(f"{line}\n" for line in marked)
 
 
 def section(folder: Path) -> str:
     """All fragments as one list."""
-    texts = [path.read_text(encoding="utf-8").strip() for path in fragments(folder)]
-    return "".join(f"{text}\n" for text in texts)
+    return "".join(items(path.read_text(encoding="utf-8")) for path in fragments(folder))
 
 
 def released(changelog: str, added: str, version: str, date: str) -> str:

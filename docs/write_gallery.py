@@ -81,4 +81,4 @@ def _cells(row: list[str]) -> str:
 
 if __name__ == "__main__":
     with contextlib.chdir(ROOT):
-        print(write(Path(sys.argv[1])), "viewers")  # noqa: T201
+        print(write(Path(sys.argv[1])), "viewers")

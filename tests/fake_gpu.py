@@ -58,8 +58,15 @@ class Tensor:
         self.address = self.array.ctypes.data
         Tensor.memory[self.address] = self.array
 
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
     def data_ptr(self) -> int:
         return self.address
+
+    def is_contiguous(self) -> bool:
+        return True
 
     def stride(self, axis: int | None = None) -> Any:
         strides = tuple(s // self.array.itemsize for s in self.array.strides)
@@ -118,8 +125,15 @@ class FakeGpu:
             emulator.space[name][grid](*[emulated(a) for a in taken], num_warps=warps)
 
 
+def _at(value: object) -> Any:
+    return Tensor.memory.get(value) if isinstance(value, int) else None
+
+
 def emulated(value: Any) -> Any:
     """An argument with the memory that lies at its address."""
+    memory = _at(value)
+    if memory is not None:
+        return memory
     if hasattr(value, "data_ptr"):
         return Tensor.memory[value.data_ptr()]
     if hasattr(value, "base"):
@@ -156,11 +170,22 @@ class EmulatedKernel:
             del maxnreg
             self.streams.append(stream)
             taken = args if num_warps else args[:-1]  # the compiled kernel takes constants too
+            taken = [_seen_anew(value) for value in taken]
             Emulator(self.source).space[self.entry][grid](*taken, num_warps=num_warps or args[-1])
             self.grids.append(grid)
             return self
 
         return run
+
+
+def _seen_anew(value: Any) -> Any:
+    """An argument of a launch that knows nothing of the launch before."""
+    if isinstance(value, np.ndarray):
+        return value[...]
+    if isinstance(value, Descriptor):
+        shape = value.shape, value.strides, value.block_shape
+        return Descriptor(value.base[...], *shape, value.layout)
+    return value
 
 
 def emulated_load(entry: Any, key: str) -> Loaded:

@@ -18,8 +18,7 @@ import numpy as np
 from stretto.sanitizer.block import Sources
 from stretto.sanitizer.finding import Report
 from stretto.sanitizer.launches import Launcher, Settings
-from stretto.sanitizer.source import LOOP, UNDEFINED, LoopVariable, prepared
-from stretto.sanitizer.stand_ins.language import range_
+from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins.modules import HostDescriptor, installed
 from stretto.sanitizer.values import BFLOAT16
 
@@ -57,7 +56,7 @@ class Emulator:
         self._launcher = Launcher(sources, settings, self.report)
         self.events: list[tuple[str, str]] = []
         """What was begun or done, and by whom, in this order."""
-        self.space: dict[str, Any] = {LOOP: range_, UNDEFINED: LoopVariable()}
+        self.space: dict[str, Any] = names()
         with installed(self._launch):
             code = prepared(source, "<emitted>")
             exec(code, self.space)

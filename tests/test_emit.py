@@ -298,11 +298,11 @@ def test_what_is_no_kernel_is_refused(tmp_path: Path) -> None:
         emit(file)
 
 
-ATOMIC = """module {
-  tt.func public @count(%counts_ptr: !tt.ptr<i32> {tt.divisibility = 16 : i32}) {
-    %one = arith.constant 1 : i32
-    %on = arith.constant true
-    %old = tt.atomic_rmw umax, acq_rel, gpu, %counts_ptr, %one, %on : (!tt.ptr<i32>, i32, i1) -> i32
+POWER = """module {
+  tt.func public @count(%counts_ptr: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %many: i32) {
+    %one = arith.constant 3 : i32
+    %power = math.ipowi %one, %many : i32
+    tt.store %counts_ptr, %power : !tt.ptr<i32>
     tt.return
   }
 }
@@ -311,9 +311,9 @@ ATOMIC = """module {
 
 def test_what_has_no_gluon_is_refused_at_its_place(tmp_path: Path) -> None:
     file = tmp_path / "count.ttir"
-    file.write_text(ATOMIC)
+    file.write_text(POWER)
     with pytest.raises(
-        EmitError, match=r"count\.ttir:5:\d+: error: .*\(umax\) of unsigned numbers"
+        EmitError, match=r"count\.ttir:4:\d+: error: `math.ipowi` has no Gluon yet \(multiply"
     ):
         emit(file)
 

@@ -134,10 +134,17 @@ def test_each_kind_changes_what_is_there(tmp_path: Path) -> None:
     assert (after["o_ptr"] == np.stack(wanted)).all()
 
 
-def test_what_depends_on_a_sign_that_gluon_does_not_tell_is_refused(tmp_path: Path) -> None:
-    assert "(umax) of unsigned numbers, which Gluon does not have" in refused(
-        tmp_path, each_kind(["umax"])
-    )
+def test_numbers_without_a_sign_go_through_addresses_of_such(tmp_path: Path) -> None:
+    source = emit(written(tmp_path, each_kind(["umax", "umin"]))).source
+    assert source.count("gl.pointer_type(gl.uint32), bitcast=True") == 2
+    rng = np.random.default_rng(0)
+    x = rng.integers(-99, 99, 64).astype(np.int32)
+    o = rng.integers(-99, 99, (2, 64)).astype(np.int32)
+    kinds = zip((np.maximum, np.minimum), o.view(np.uint32), strict=True)
+    wanted = [pick(row, x.view(np.uint32)).view(np.int32) for pick, row in kinds]
+    wanted[1] = np.where(np.arange(64) < 32, o[1], wanted[1])  # the last is under a mask
+    after = launched(source, {"x_ptr": x, "o_ptr": o}, (1,))
+    assert (after["o_ptr"] == np.stack(wanted)).all()
 
 
 # Bugs in the text ---------------------------------------------------------------------------------

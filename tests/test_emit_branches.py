@@ -97,16 +97,35 @@ def test_a_branch_that_two_consumers_share_is_refused_with_a_way_out(tmp_path: P
     assert "--consumers 1, or --mode unspecialized" in str(told.value)
 
 
-def test_a_bound_that_threads_load_is_refused_with_a_way_out(tmp_path: Path) -> None:
-    """The agent that copies counts the loop too, and cannot see the other's registers."""
+def bounded(tmp_path: Path, written: str) -> Path:
+    """The kernel with a loop whose end is loaded."""
     text = TEXT.replace("INSIDE", LOAD).replace("OUTSIDE\n", "")
     text = text.replace("to %K step %c64 iter_args", "to %bound step %c64 iter_args")
     loop = "      %total = scf.for"
-    text = text.replace(loop, f"      %bound = tt.load %n_ptr : !tt.ptr<i32>\n{loop}")
+    text = text.replace(loop, f"      %bound = tt.load %n_ptr : !tt.ptr<i32>\n{written}{loop}")
     file = tmp_path / "bound.ttir"
     file.write_text(text.replace("@branched(", "@branched(%n_ptr: !tt.ptr<i32>, ", 1))
+    return file
+
+
+def test_a_bound_is_loaded_by_each_agent_that_counts_to_it(tmp_path: Path) -> None:
+    source = emit(bounded(tmp_path, ""), consumers=1).source
+    assert source.count("bound = gl.load(n_ptr)") == 2
+    rng = np.random.default_rng(0)
+    a, b, c = (
+        rng.standard_normal(n).astype(np.float16) for n in ((256, 192), (192, 64), (256, 64))
+    )
+    odd = (np.arange(256) // 128 % 2)[:, None]
+    wanted = a[:, :128].astype(np.float64) @ b[:128].astype(np.float64) + odd * c.astype(np.float64)
+    inputs: dict[str, Any] = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": 256, "K": 192}
+    inputs |= {"o_ptr": np.full((256, 64), np.nan, np.float16), "n_ptr": np.array([128], np.int32)}
+    near(launched(source, inputs, (1,), 0.5), {"o_ptr": wanted}, 0.1)
+
+
+def test_a_bound_that_the_kernel_writes_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    """The agent that copies counts the loop too, and cannot see the other's registers."""
     with pytest.raises(EmitError) as told:
-        emit(file, consumers=1)
+        emit(bounded(tmp_path, "      tt.store %n_ptr, %bound : !tt.ptr<i32>\n"), consumers=1)
     assert "`bound` is loaded by compute into its registers, and copy needs it too" in str(
         told.value
     )

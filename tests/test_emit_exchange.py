@@ -102,9 +102,9 @@ def test_agents_share_nothing(tmp_path: Path) -> None:
 def test_a_reduction_takes_memory_where_several_warps_have_a_part() -> None:
     found = exchange()
     tile = Tile((64, 128), F32)
-    found.reduced(MMA_128, tile, 1)
+    found.reduced(MMA_128, 1, tile)
     assert found.bytes == 0
-    found.reduced(ROWS, tile, 0)  # four warps, each with 128 sums
+    found.reduced(ROWS, 0, tile)  # four warps, each with 128 sums
     assert found.bytes == 4 * 128 * 4
 
 

@@ -33,7 +33,8 @@ from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.kernels import loops
 from stretto.ir.loops.flow import is_one_number
 from stretto.ir.parsing import Parsed
-from stretto.kernel import KernelError
+from stretto.kernel import KernelError, pipeline
+from stretto.kernel.tree import Lowered
 
 Array = NDArray[Any]
 ORDINARY = Path(__file__).parent / "ttir" / "ordinary"
@@ -180,7 +181,8 @@ def test_products_by_addresses(name: str, columns: bool, added: bool, mode: Emit
         near(found, {"c_ptr": wanted}, 0.01 if narrow else 0.2)
 
 
-def test_steps_of_a_product_have_scales() -> None:
+@pytest.mark.parametrize("consumers", [1, 2])
+def test_steps_of_a_product_have_scales(consumers: int) -> None:
     depth = 64 * 5
     a, b, s = normal(1, 128, depth), normal(2, 128, depth), normal(3, 5).astype(np.float32)
     inputs = {"a_ptr": a, "b_ptr": b, "s_ptr": s, "c_ptr": np.zeros((128, 128), np.float32)}
@@ -188,19 +190,26 @@ def test_steps_of_a_product_have_scales() -> None:
         np.split(a.astype(np.float64), 5, 1), np.split(b.astype(np.float64), 5, 1), strict=True
     )
     wanted = sum(scale * (x @ y.T) for scale, (x, y) in zip(s, parts, strict=True))
-    near(run(source("scaled"), {**inputs, "K": depth}), {"c_ptr": np.asarray(wanted)}, 0.01)
+    near(
+        run(source("scaled", consumers), {**inputs, "K": depth}),
+        {"c_ptr": np.asarray(wanted)},
+        0.01,
+    )
 
 
 def test_what_neighbours_in_memory_lie_along_is_how_threads_lie() -> None:
-    """Eight elements of K at once, where B is stored by columns."""
-    assert "columns_64_128_along_0 = gl.constexpr(gl.BlockedLayout([8, 1]" in source(
-        "product_columns"
-    )
-    assert "along_0" not in source("product_added")
+    """Eight elements of K at once, where B is stored by columns and threads load it."""
+    with patch.object(pipeline, "with_views_of_addresses", Lowered):
+        columns, rows = (
+            emit(ORDINARY / f"{name}.ttir", "h200", consumers=1, mode="unspecialized").source
+            for name in ("product_columns", "product_added")
+        )
+    assert "columns_64_128_along_0 = gl.constexpr(gl.BlockedLayout([8, 1]" in columns
+    assert "along_0" not in rows
 
 
 def test_what_is_loaded_is_converted_and_not_the_sum() -> None:
-    text = source("product_added")
+    text = source("product_added", 1)
     (line,) = [line for line in text.splitlines() if ".to(gl.float32)" in line]
     assert "gl.convert_layout" in line
     assert "convert_layout(acc_ready" not in text

@@ -46,4 +46,5 @@ def test_a_tile_is_handed_back_behind_its_last_reader() -> None:
     lines = [line.strip() for line in persistent("triton/attention_forward_d64").source.split("\n")]
     for number in (0, 1):
         read = next(n for n, line in enumerate(lines) if f"= q_{number}_tile.load(" in line)
-        assert lines[read + 1] == f"mbarrier.arrive(q_{number}_tile_free, count=1)"
+        assert lines[read + 1] == "fence_async_shared()"
+        assert lines[read + 2] == f"mbarrier.arrive(q_{number}_tile_free, count=1)"

@@ -216,6 +216,7 @@ DEFINING = {
     "ir/dialect/transfers.py",
 }
 TABLES = {
+    "program/builder/layouts.py",  # how it is laid out
     "program/errors.py",  # what else helps where Gluon has none
     "frontends/triton/formats.py",  # what is refused
     "frontends/cutile/names.py",  # what is written for those of Tile IR that are several
@@ -227,6 +228,12 @@ TABLES = {
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
+    "api/overlap.py": {  # who brings tiles in while others compute
+        "async.cp_async",
+        "async.tiled_tma_load",
+        "async.tma_gather",
+        "pointer.load",
+    },
     "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
@@ -296,6 +303,35 @@ NAMING = {
         "arith.maxsi",
         "arith.muli",
         "arith.subi",
+        "arith.trunci",
+    },
+    "kernel/addresses.py": {  # what sums of indices and strides are made of
+        "arith.addi",
+        "arith.andi",
+        "arith.ceildivsi",
+        "arith.cmpi",
+        "arith.divsi",
+        "arith.divui",
+        "arith.extsi",
+        "arith.extui",
+        "arith.floordivsi",
+        "arith.index_cast",
+        "arith.maxsi",
+        "arith.minsi",
+        "arith.muli",
+        "arith.remsi",
+        "arith.remui",
+        "arith.select",
+        "arith.shli",
+        "arith.subi",
+        "arith.trunci",
+    },
+    "kernel/lowering/wrapped_rows.py": {"arith.select"},  # what leaves rows out
+    "kernel/lowering/address_views.py": {  # coordinates, worked out anew
+        "arith.addi",
+        "arith.cmpi",
+        "arith.extsi",
+        "arith.muli",
         "arith.trunci",
     },
     "kernel/lowering/views.py": {  # what a base is moved by

@@ -28,6 +28,7 @@ from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning, makers
 from stretto.launching.compiling import Compiled, compile_emitted
+from stretto.triton import hooks
 from stretto.triton.specializing import Specializer
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: make test-gpu has it")
@@ -139,6 +140,58 @@ def test_another_address_needs_no_other_kernel_and_the_same_one_nothing(gpu: Fak
     assert kernel[1, 1](a, b, c, 128, 128, 64, **TILES) is first
     assert kernel[1, 1](a, numbers(64, 128), c, 128, 128, 64, **TILES) is first
     assert len(gpu.launches) == 3
+
+
+@pytest.mark.parametrize("trial", [False, True])
+def test_a_decided_launch_asks_triton_nothing(gpu: FakeGpu, trial: bool) -> None:
+    """Whoever runs it; another type, alignment or constant goes Triton's own way."""
+    gpu.emulate = False
+    jitted = example("matmul_descriptors")
+    kernel = pipelined(jitted, strict=True)
+    a, b, c = numbers(128, 64), numbers(64, 128), numbers(128, 128)
+    kernel[1, 1](a, b, c, 128, 128, 64, **TILES)
+    if trial:
+        (dispatch,) = {d for r in hooks.DISPATCHES if (d := r()) and d.function is jitted}
+        dispatch.settle_all("theirs")
+    kernel[1, 1](a, b, c, 128, 128, 64, **TILES)  # found once more, and kept
+    gpu.launches.clear()
+    gpu.stock.clear()
+    binder = jitted.device_caches[0]
+    jitted.device_caches[0] = None  # nothing is asked of it
+    for rows in (a, numbers(128, 64, seed=3)):
+        kernel[lambda _: (1, 1)](rows, b, c, 128, 128, 64, **TILES)
+    ours, theirs = ["matmul_descriptors_kernel"] * 2, ["matmul_descriptors"] * 2
+    assert (gpu.launches, gpu.stock) == (([], theirs) if trial else (ours, []))
+    odd = Tensor(a.array, 1)
+    others: list[tuple[Any, ...]] = [
+        (a, b, c, 128, 128, 65),
+        (a, b, c, True, 128, 64),
+        (odd, b, c, 128, 128, 64),
+        (Tensor(np.zeros((128, 64), np.float32)), b, c, 128, 128, 64),
+    ]
+    for given in others:
+        with pytest.raises(TypeError):  # of what was taken away
+            kernel[1, 1](*given, **TILES)
+    with pytest.raises(TypeError):
+        kernel[1, 1](a, b, c, 128, 128, 64, **{**TILES, "BLOCK_K": 32})
+    jitted.device_caches[0] = binder
+    seen: list[int] = []
+    jitted.add_pre_run_hook(lambda *args, **_: seen.append(len(args)))
+    kernel[1, 1](a, b, c, 128, 128, 64, **TILES)
+    assert seen == [9]
+
+
+def test_a_launch_that_overlaps_what_it_writes_is_tritons(gpu: FakeGpu) -> None:
+    gpu.emulate = False
+    kernel = pipelined(example("matmul_descriptors"))
+    a, b, c = numbers(128, 128), numbers(128, 128), numbers(128, 128)
+    for _ in range(3):
+        kernel[1, 1](a, b, c, 128, 128, 128, **TILES)
+    inside = Tensor(c.array)
+    inside.address = a.data_ptr() + 64 * 128 * 2
+    with pytest.warns(PipelineWarning, match="`c_ptr` is written and overlaps `a_ptr`"):
+        kernel[1, 1](a, b, inside, 128, 128, 128, **TILES)
+    assert (len(gpu.launches), len(gpu.stock)) == (3, 1)
 
 
 def test_what_cannot_be_done_runs_as_triton_compiles_it(gpu: FakeGpu) -> None:

@@ -376,6 +376,30 @@ test("an operation has one colour in all views", async () => {
   await context.close();
 });
 
+test("pages of bench and sweep fit a phone, are dark where the system is, and are accessible", async () => {
+  for (const name of ["bench", "sweep"])
+    for (const [colorScheme, width] of [["light", 1440], ["dark", 390]]) {
+      const { page, context, complaints, fetched } = await open(name, {
+        colorScheme,
+        viewport: { width, height: 900 },
+      });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${name}: ${wide} at ${width}`);
+      const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(paper === "rgb(255, 255, 255)", colorScheme === "light");
+      const labels = await page.locator("svg").first().locator("text").evaluateAll((all) =>
+        all.map((n) => n.getBoundingClientRect()).map((r) => [r.left, r.right, r.top, r.bottom]),
+      );
+      for (const [i, a] of labels.entries())
+        for (const b of labels.slice(i + 1))
+          assert.ok(a[1] <= b[0] || b[1] <= a[0] || a[3] <= b[2] + 1 || b[3] <= a[2] + 1, `${a} on ${b}`);
+      assert.deepEqual(complaints, []);
+      assert.equal(fetched.length, 1);
+      await accessible(page);
+      await context.close();
+    }
+});
+
 test("what was measured stands beside the prediction", async () => {
   const { page, context } = await open("measured");
   assert.equal(await page.locator(".gantt .chart").count(), 2);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,21 @@ PAGES: dict[str, Callable[[], dict[str, Any]]] = {
     "failed": lambda: document(chains(12, width=3), max_ii=2),
 }
 
+
+def leaflets(folder: Path) -> None:
+    """The pages of `bench` and `sweep`, made in this process."""
+    loops = list(stretto.generate_loops(8, seed=1, ops=9))
+    gemm = ROOT / "examples" / "triton" / "matmul_descriptors.ttir"
+    budgets = {"budgets.smem.bytes": [49152, 116224, 232448]}
+    with ThreadPoolExecutor(1) as pool:
+        bench = stretto.bench(loops, repeat=1, executor=pool)
+        sweep = stretto.sweep(gemm, settings=budgets, executor=pool, cache=False)
+    (folder / "bench.html").write_text(bench.to_html(), encoding="utf-8")
+    (folder / "sweep.html").write_text(sweep.to_html(), encoding="utf-8")
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
+    leaflets(folder)
     for name, make in PAGES.items():
         (folder / f"{name}.html").write_text(page(make()), encoding="utf-8")

@@ -7,7 +7,7 @@ kernel.mlir ──────────────────────�
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import log
@@ -18,7 +18,11 @@ from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
+<<<<<<< HEAD
 from stretto.api.overlapping import overlapped
+=======
+from stretto.api.overlap import Overlap, overlap_of
+>>>>>>> main
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -137,6 +141,11 @@ class EmittedKernel:
     def programs(self) -> tuple[Program, ...]:
         """Of its loops, in their order."""
         return tuple(loop.program for loop in self.looped)
+
+    @property
+    def overlap(self) -> Overlap:
+        """What of it runs beside something else; nothing if empty."""
+        return overlap_of(self.looped, self.analyses, self.mode == "specialized")
 
     @property
     def slots(self) -> int:
@@ -356,7 +365,7 @@ class Emitter:
         if not made and self._stopped:
             made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:
-            raise self._reason(refused)
+            return self._alone(consumers, depth, agents, stages, self._reason(refused))
         if self._given.has_products or agents:
             return made
         made = [self._paced(one) for one in made]
@@ -379,17 +388,39 @@ class Emitter:
             return EmitError(f"no loop of `{self.name}` has a schedule")
         told = refused[0]
         hint = told.hint if isinstance(told, EmitError | KernelError) else ""
-        others: list[Emitter] = [self] if ONE_CONSUMER in hint else []
-        if ALONE in hint:
-            others.append(Emitter(self._kernel, self.machine, mode="unspecialized"))
-        for other in others:
+        if ONE_CONSUMER in hint:
             try:
-                other._draft(1, {})
+                self._draft(1, {})
             except (EmitError, KernelError) as error:
-                told = error
-            else:
-                return refused[0]
+                return error
         return told
+
+    def _alone(
+        self,
+        consumers: int | None,
+        depth: int | None,
+        agents: Mapping[str, str] | None,
+        stages: Sequence[int],
+        why: StrettoError,
+    ) -> list[EmittedKernel]:
+        """The kernel in one group of warps, where agents cannot have it; the StrettoError that
+        says why not, where that cannot be either: that of the way which a hint names, if one."""
+        if self._asked is not None or self.mode == "unspecialized" or consumers not in (None, 1):
+            raise why
+        if agents or self._deadline.over:
+            raise why
+        alone = Emitter(
+            self._kernel, self.machine, mode="unspecialized", seed=self._seed,
+            tracing=self._tracing, effort=self._effort, deadline=self._deadline,
+        )  # fmt: skip
+        try:
+            made = alone.candidates(None, depth, None, stages)
+        except StrettoError as error:
+            hint = why.hint if isinstance(why, EmitError | KernelError) else ""
+            raise (error if ALONE in hint else why) from error
+        self._stopped = self._stopped or alone._stopped
+        note = f"in one group of warps, since agents cannot have it: {why}"
+        return [replace(one, notes=(*one.notes, note)) for one in made]
 
     @property
     def _late(self) -> bool:
@@ -487,33 +518,56 @@ class Emitter:
         self, made: Sequence[EmittedKernel], assemble: Assemble | None = None
     ) -> EmittedKernel:
         """The candidate that is emitted, and so the one that is predicted."""
-        return min(made, key=_worth) if assemble is None else self.settled(made, assemble)
+        if assemble is not None:
+            return self.settled(made, assemble)
+        best = _best_pace(made)
+        return min(made, key=lambda one: (one.over, *_worth(one, best)))
 
     def settled(self, made: Sequence[EmittedKernel], assemble: Assemble) -> EmittedKernel:
         """The first that fits shared memory and that the assembler keeps to, else of those that
-        fit the one that spills the fewest bytes; EmitError where none fits."""
-        best = min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
+        fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
+        raises where it takes none."""
+        best = _best_pace(made)
+        failed: list[Exception] = []
         near = [
-            self._repaced(self.assembled(one, assemble))
-            if one.pace is not None and one.pace.cycles <= NEAR * best
-            else one
-            for one in made
+            self._repaced(one)
+            for one in self._compiled(
+                (one for one in made if _is_near(one, best)), assemble, failed
+            )
         ]
+        near += [one for one in made if not _is_near(one, best)]
+        best = _best_pace(near)
         spilling: list[tuple[int, EmittedKernel]] = []
         refused: list[EmitError] = []
-        for one in sorted(near, key=lambda one: one.order):
-            known = one if one.assembled is not None else self.assembled(one, assemble)
-            try:
-                assembled = self.require(known)
-            except EmitError as error:
-                refused.append(error)
-                continue
-            if assembled.clean:
-                return known
-            spilling.append((assembled.spilled, known))
+        for one in sorted(near, key=lambda one: _worth(one, best)):
+            for known in self._compiled((one,), assemble, failed):
+                try:
+                    assembled = self.require(known)
+                except EmitError as error:
+                    refused.append(error)
+                    continue
+                if assembled.clean:
+                    return known
+                spilling.append((assembled.spilled, known))
         if not spilling:
-            raise refused[0]
+            raise (*refused, *failed)[0]
         return min(spilling, key=lambda pair: pair[0])[1]
+
+    def _compiled(
+        self, made: Iterable[EmittedKernel], assemble: Assemble, failed: list[Exception]
+    ) -> Iterator[EmittedKernel]:
+        """Those that the compiler takes, with what the assembler made of them; whatever it raises
+        of another is put with what failed, since the next may do."""
+        for one in made:
+            if one.assembled is not None:
+                yield one
+                continue
+            try:
+                known = self.assembled(one, assemble)
+            except Exception as error:
+                failed.append(error)
+            else:
+                yield known
 
     def assembled(self, made: EmittedKernel, assemble: Assemble) -> EmittedKernel:
         """With what the assembler made of it."""
@@ -968,9 +1022,20 @@ def _kept(known: PublishedLoop, ready: Prepared) -> ScheduleResult:
     return ScheduleResult(**fields_of(found), problem=ready)
 
 
-def _worth(made: EmittedKernel) -> tuple[float, ...]:
-    """Registers that are too many, then the pace or the II."""
-    return made.over, *made.order
+def _best_pace(made: Iterable[EmittedKernel]) -> float:
+    """The smallest that is predicted of any; 0 where none is."""
+    return min((one.pace.cycles for one in made if one.pace is not None), default=0.0)
+
+
+def _is_near(made: EmittedKernel, best: float) -> bool:
+    """Whether it is predicted to be about as fast as the best."""
+    return made.pace is not None and made.pace.cycles <= NEAR * best
+
+
+def _worth(made: EmittedKernel, best: float) -> tuple[float, ...]:
+    """What is smaller is taken: of those that are about as fast as the best, first what overlaps
+    something, since all else is what its own framework does anyway; then the pace or the II."""
+    return not (made.pace is None or (_is_near(made, best) and made.overlap)), *made.order
 
 
 def _beside(ready: RunnableKernel, loop: Operation, machine: Machine, scratch: int) -> Machine:

@@ -32,11 +32,12 @@ from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.ir.kernels.running import RunnableKernel
+    from stretto.program.clocks import Covered
     from stretto.simulate.outcome import Finding
     from stretto.simulate.space import SpaceTaken
 
-KernelMode = Literal["sequential"] | Mode
-"""One step after the other, or loops by their programs."""
+KernelMode = Literal["sequential", "emitted"] | Mode
+"""One step after the other, loops by their programs, or the program that `emit` prints."""
 SCHEMA = "stretto.kernel-simulation/1"
 
 
@@ -154,6 +155,47 @@ def imported(
 
 
 @dataclass(frozen=True)
+class EmittedRun:
+    """The program of a whole kernel that was run."""
+
+    machine: str
+    agents: Mapping[str, int]
+    """Their warps, by name."""
+    rings: Mapping[str, int]
+    """Their slots, by name."""
+    covered: Covered
+    """What was run by clocks alone."""
+    trips: tuple[int, ...]
+    """Trip counts of the run on values."""
+
+    def to_text(self) -> list[str]:
+        """For people."""
+        agents = ", ".join(f"{name} ({counted(n, 'warp')})" for name, n in self.agents.items())
+        lines = [f"  agents: {agents}"]
+        if self.rings:
+            slots = ", ".join(f"{name} {n}" for name, n in self.rings.items())
+            lines.append(f"  slots: {slots}")
+        runs = f"{counted(self.covered.runs, 'run')}, {counted(self.covered.events, 'event')}"
+        trips = ", ".join(map(str, self.covered.trips))
+        lines.append(f"  by clocks: {runs}" + (f"; trips {trips}" if trips else ""))
+        if self.trips:
+            lines.append(f"  on values: trips {', '.join(map(str, self.trips))}")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "machine": self.machine,
+            "agents": dict(self.agents),
+            "rings": dict(self.rings),
+            "runs": self.covered.runs,
+            "events": self.covered.events,
+            "trips_by_clocks": list(self.covered.trips),
+            "trips_on_values": list(self.trips),
+        }
+
+
+@dataclass(frozen=True)
 class KernelSimulation:
     """What a kernel left behind, and whether its pipelined loops left the same."""
 
@@ -162,29 +204,36 @@ class KernelSimulation:
     grid: tuple[int, ...]
     arrays: Mapping[str, Any]
     """Every array that was given, as it is afterwards."""
-    equal: bool
-    """Whether the pipelined run left the same numbers as the sequential one."""
+    equal: bool | None
+    """Whether the pipelined run left the same numbers as the sequential one; None: there were no
+    numbers."""
     iterations: Mapping[str, int]
     """How often each pipelined loop went round, in all blocks together."""
     memory: Mapping[str, tuple[SpaceTaken, ...]]
     """What the rings and barriers of each pipelined loop take."""
     violations: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    program: EmittedRun | None = None
+    """Of mode ``emitted``."""
 
     @property
     def success(self) -> bool:
         """Whether everything is as it should be."""
-        return self.equal and not self.violations
+        return self.equal is not False and not self.violations
 
     def to_text(self) -> list[str]:
         """For people."""
         grid = " × ".join(map(str, self.grid))
         verdict = "equal to" if self.equal else "NOT equal to"
         head = f"{self.kernel}, {self.mode}, grid {grid}"
-        if self.mode == "sequential":
+        if self.equal is None:
+            lines = [f"{self.kernel}, {self.mode}: nothing wrong by clocks; --inputs runs it"]
+        elif self.mode == "sequential":
             lines = [f"{head}: done"]
         else:
             lines = [f"{head}: {verdict} sequential execution"]
+        if self.program is not None:
+            lines += self.program.to_text()
         lines += [f"  {name}: {n} iterations" for name, n in self.iterations.items()]
         for name, spaces in self.memory.items():
             taken = "; ".join(str(space) for space in spaces if space.used)
@@ -210,13 +259,14 @@ class KernelSimulation:
             "violations": [{"name": v.name, "message": v.message} for v in self.violations],
             "arrays": {name: list(array.shape) for name, array in self.arrays.items()},
             "notes": list(self.notes),
+            **({} if self.program is None else {"program": self.program.to_json()}),
         }
 
 
 @checked
 def simulate_kernel(
     kernel: str | PathLike[str] | Kernel,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, Any] | None,
     grid: Sequence[int] = (1,),
     machine: Machine | str | None = None,
     *,
@@ -226,8 +276,14 @@ def simulate_kernel(
 
     Arrays are given for pointers and descriptors, numbers for all else, by the names of the
     parameters; they are copied. Loops run by the programs of schedules made for them, and the whole
-    run is compared with one in which they run one step after the other.
+    run is compared with one in which they run one step after the other. With `mode` ``emitted`` the
+    program that `emit` prints is run, instruction by instruction, all agents of a block at a time;
+    without inputs (None) by clocks alone, for each trip count that matters.
     """
+    if mode == "emitted":
+        return _simulate_emitted(kernel, inputs, grid, machine)
+    if inputs is None:
+        raise StrettoError(f"mode {mode} runs on values: give inputs")
     runnable = _runnable(kernel, machine)
     from stretto.simulate.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
     from stretto.simulate.outcome import Findings  # noqa: PLC0415 - likewise
@@ -265,6 +321,34 @@ def simulate_kernel(
         (*findings.all(), *run.violations),
         runnable.notes,
     )
+
+
+def _simulate_emitted(
+    kernel: str | PathLike[str] | Kernel,
+    inputs: Mapping[str, Any] | None,
+    grid: Sequence[int],
+    machine: Machine | str | None,
+) -> KernelSimulation:
+    """The program that is printed, by clocks, and on values where there are any."""
+    from stretto.api.emitting import emit  # noqa: PLC0415 - which knows this module
+    from stretto.program.clocks import check_program  # noqa: PLC0415 - likewise
+
+    made = emit(kernel, machine)
+    program, notes = made.emitted.program, made.notes
+    agents = {agent.name: agent.warps for agent in program.agents}
+    covered, name = check_program(program), program.kernel.name
+    if inputs is None:
+        run = EmittedRun(made.machine, agents, program.rings, covered, ())
+        return KernelSimulation(name, "emitted", (), {}, None, {}, {}, (), notes, run)
+    from stretto.simulate.kernels import run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulate.kernels.programs import run_program_of_kernel  # noqa: PLC0415
+
+    plain = run_kernel(program.kernel, inputs, grid)
+    found = run_program_of_kernel(program, inputs, grid)
+    equal = all(_same(found.arrays[array], plain.arrays[array]) for array in plain.arrays)
+    run = EmittedRun(made.machine, agents, program.rings, covered, found.trips)
+    shape = tuple(grid)
+    return KernelSimulation(name, "emitted", shape, found.arrays, equal, {}, {}, (), notes, run)
 
 
 def load_inputs(file: str) -> dict[str, Any]:

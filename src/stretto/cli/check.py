@@ -20,6 +20,7 @@ def run(arguments: argparse.Namespace) -> Reply:
     settings = Settings(
         seeds=tuple(range(arguments.seeds)),
         programs=arguments.programs,
+        fenced=arguments.fences == "inserted",
         until=monotonic() + limit if limit is not None else float("inf"),
     )
     capability = (10, 0) if arguments.target == "blackwell" else (9, 0)

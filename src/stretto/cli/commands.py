@@ -354,13 +354,14 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
     async.pipeline.program ...          ──────────────►  program ──► run beside its loop
     --inputs FILE.npz                   the whole kernel, on real values
+    --mode emitted                      the program that is printed, by clocks and on values
     """
     from stretto.api.checking import read_document
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
     from stretto.api.read_write import chosen, is_mlir, read_input, read_loops
 
-    if arguments.inputs is not None:
+    if arguments.inputs is not None or arguments.mode == "emitted":
         return _run_kernel(arguments)
     file, text = read_input(arguments.input)
     if is_mlir(text) and PROGRAM in text:
@@ -493,7 +494,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Reply:
     """A whole kernel on real values."""
     from stretto.api.kernels import load_inputs, simulate_kernel
 
-    inputs = load_inputs(arguments.inputs)
+    inputs = None if arguments.inputs is None else load_inputs(arguments.inputs)
     found = simulate_kernel(
         arguments.input, inputs, arguments.grid, arguments.machine, mode=arguments.mode
     )

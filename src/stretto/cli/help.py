@@ -46,6 +46,7 @@ USUAL = {
     "explain": "--machine --set --loop --ii --max-stages --pin --time-limit --json",
     "verify": "--machine --set --loop --max-stages --json --output",
     "simulate": "--machine --loop --iterations --mode --inputs --grid --json --output",
+    "check": "--against --target --seeds --programs --time-limit --strict --format --output",
     "import": "--machine --set --consumers --json --output",
     "emit": "--machine --mode --consumers --depth --time-limit --output",
     "predict": "--grid --argument --machine --consumers --depth --what-if --format --output",
@@ -65,6 +66,7 @@ EXAMPLES = {
     "bounds": "stretto bounds kernel.ttir --machine h200",
     "explain": "stretto explain kernel.ttir",
     "simulate": "stretto simulate kernel.ttir --inputs arrays.npz --grid 8",
+    "check": "stretto check kernels.py",
     "emit": "stretto emit kernel.ttir -o kernel.py",
     "predict": "stretto predict kernel.ttir --grid 128,16 --argument length=16384",
     "sweep": "stretto sweep --function kernel.py:make --axis rows=64,128",
@@ -88,6 +90,7 @@ GROUPS = {
     "limits of time, memory and processes": (
         "--time-limit --work-limit --workers --memory-limit --jobs --executor --no-cache"
     ),
+    "what is checked": "--against --target --seeds --programs",
     "suites and measurements": (
         "--quick --random --repeat --compare --slower --front --measure --top"
     ),

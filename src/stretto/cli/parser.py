@@ -358,6 +358,7 @@ _SWEPT = _ASKED.replace("--max-stages ", "")
 _BENCH = "--compare --slower --repeat --html bench-jobs"
 _RUN = "--generator --iterations --mode --inputs --grid --trust-schedule"
 
+_CHECKED = "seeds programs stop-limit checked-strict"
 COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": (
         "Finds a schedule of a small II, verifies it, and says what limits it.",
@@ -421,7 +422,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "check": (
         "Runs a Gluon kernel without a GPU and finds races, deadlocks and stale slots in it.",
-        "checked --against gpu seeds programs stop-limit checked-strict --json --output --verbose",
+        f"checked --against gpu --fences {_CHECKED} --json --output --verbose",
     ),
     "machines": ("Lists the machines, or shows one.", "name --toml --calibrate --json --output"),
 }
@@ -567,9 +568,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--ii": _takes(interval, "N", "the II to explain (default: one below the best)"),
     "--iterations": _takes(natural, "N", "the trip count (default: enough for a steady state)"),
     "--mode": {
-        "choices": ("unspecialized", "specialized"),
+        "choices": ("unspecialized", "specialized", "emitted"),
         "default": "unspecialized",
-        "help": "one instruction stream, or one for each agent (default: unspecialized)",
+        "help": "one instruction stream, or one for each agent (default: unspecialized); "
+        "emitted: of a kernel, the program that `stretto emit` prints",
     },
     "kernel": _takes(
         given,
@@ -663,6 +665,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "choices": ("hopper", "blackwell"),
         "default": "hopper",
         "help": "the GPU that the file's own host code sees (default: hopper)",
+    },
+    "--fences": {
+        "choices": ("written", "inserted"),
+        "default": "written",
+        "help": "whether proxy fences within a partition have to be written, or the compiler "
+        "inserts them, as newer versions of Triton do (default: written)",
     },
     "seeds": _takes(
         positive, "N", "orders of copies and partitions that are run (default: 4)", default=4

@@ -285,7 +285,7 @@ def _plain(name: str) -> str:
     if not name.startswith(_LOWERED):
         return name
     kind = name.removeprefix(_LOWERED)
-    return kind if kind.startswith(("arith.", "math.")) else f"tile.{kind}"
+    return kind if kind.startswith(("arith.", "math.", "libdevice.")) else f"tile.{kind}"
 
 
 _MIRRORED = {"sge": "sle", "sle": "sge", "sgt": "slt", "slt": "sgt", "eq": "eq"}

@@ -24,12 +24,12 @@ from stretto.kernel.types import Tile, Type, View
 
 ONE_CONSUMER = "--consumers 1"
 """What helps where a kernel cannot be split."""
-_ALIKE = ("arith.", "math.")
+_ALIKE = ("arith.", "math.", "libdevice.")
 _ALIKE_TILES = frozenset(
     f"tile.{name}"
     for name in (
         "hint", "offset", "load", "store", "atomic_rmw", "atomic_cas", "pointer_to_int",
-        "int_to_pointer",
+        "pointer_cast", "int_to_pointer",
     )
 )  # fmt: skip
 """Element by element: all tiles are split alike."""

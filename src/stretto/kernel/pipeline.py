@@ -1,7 +1,8 @@
 """The one list of passes, from a front end's kernel to nv_tileas on a machine.
 
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
-        zeros outside ─ reshapes last ─ contracted sums    for machines that say who issues what
+        views of addresses                                 for machines that say who issues what
+        zeros outside ─ reshapes last ─ contracted sums
         partition                                          rows split between consumers
         whole views ─ counted offsets                      for all
         longest first                                      order of blocks, for machines as above
@@ -22,8 +23,10 @@ from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.lowering import in_nv_tileas
+from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.offsets import with_counted_offsets
+from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
@@ -39,6 +42,7 @@ Pass = Callable[[Kernel], Kernel | Lowered]
 def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     """What a kernel goes through, in order."""
     if machine.agents:
+        yield with_views_of_addresses
         yield with_zeros_outside
         yield with_reshapes_last
         yield with_contracted_sums
@@ -47,6 +51,7 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     yield with_whole_views
     yield with_counted_offsets
     if machine.agents:
+        yield with_own_numbers
         (cache,) = machine.timing("l2") or (None,)
         if configuration.blocks == "longest":
             yield partial(with_longest_first, cache=cache)

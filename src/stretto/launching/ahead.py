@@ -9,11 +9,11 @@ Entry + arguments without memory ──► Triton, for cuda:90 ──► ~/.trit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from stretto.launching.loading import load
+from stretto.launching.making import Request
 from stretto.launching.storing import Entry
 
 
@@ -38,9 +38,11 @@ class AbsentGpu:
         return 0
 
 
-def compile_ahead(entry: Entry, key: str, given: Mapping[str, Any], target: str) -> None:
-    """Have Triton compile an entry for the arguments of a launch; whatever it raises."""
-    import_module("triton.runtime").driver.set_active(AbsentGpu(target))
-    loaded = load(entry, key)
-    taken = loaded.arguments(*(given[name] for name in loaded.parameters))
-    loaded.kernel.warmup(*taken, grid=(1,), **loaded.options)
+def compile_ahead(entry: Entry, request: Request) -> None:
+    """Have Triton compile an entry for the launch that asks for it; whatever it raises."""
+    assert request.given is not None
+    import_module("triton.runtime").driver.set_active(AbsentGpu(request.target))
+    loaded = load(entry, request.key)
+    taken = loaded.arguments(*(request.given[name] for name in loaded.parameters))
+    tiles = () if loaded.work is None else loaded.work(request.grid)[1]
+    loaded.kernel.warmup(*taken, *tiles, grid=(1,), **loaded.options)

@@ -22,7 +22,7 @@ from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
 from stretto.launching.loading import Bound, Loaded, load
-from stretto.launching.making import make
+from stretto.launching.making import NOTHING, make
 from stretto.launching.reporting import report, report_refused
 
 INSIDE = ("stretto.", "triton.")
@@ -57,7 +57,7 @@ class Teller:
         said = " ".join(str(error).split()) or "no message"
         # Errors of our own are sentences; others need their kind to be understood.
         reason = said if isinstance(error, StrettoError) else f"{type(error).__name__}: {said}"
-        if reason not in self._told and not self._quiet:
+        if reason not in self._told and reason != NOTHING and not self._quiet:
             self._told.add(reason)
             told = f"{self._name} runs as {self._instead} compiles it: {reason}"
             warnings.warn(told, PipelineWarning, stacklevel=outside()[0])

@@ -117,6 +117,8 @@ class Loaded:
     """The parameters that the kernel writes through."""
     work: Work | None = None
     """Of a kernel whose blocks go over several tiles."""
+    fits: Callable[..., str] | None = None
+    """Why a launch cannot run as the kernel, of what `arguments` wants to know; empty: it can."""
 
     def bind(self, given: Mapping[str, Any]) -> Bound:
         """A launch on the user's arguments, by their names."""
@@ -125,7 +127,10 @@ class Loaded:
             raise StrettoError(f"the kernel takes `{missing[0]}`, which the launch does not give")
         values = {name: held(given[name]) for name in self.parameters}
         self._check_apart(values)
-        return Bound(self, self.arguments(*values.values()))
+        why = "" if self.fits is None else self.fits(*values.values())
+        if why:
+            raise StrettoError(why)
+        return Bound(self, self.arguments(*values.values()), values)
 
     def _check_apart(self, values: Mapping[str, Any]) -> None:
         """What is written overlaps nothing else: a schedule loads before earlier steps store."""
@@ -146,19 +151,22 @@ class Bound:
 
     loaded: Loaded
     taken: tuple[Any, ...]
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The user's arguments that it takes, without the memory behind them."""
     compiled: Any = field(default=None)
     """By Triton; the second launch on the same arguments asks nothing of them any more."""
 
-    def check(self) -> None:
-        """Compile and load it; whatever Triton raises where it cannot be."""
-        _, tiles = self._work((1, 1, 1))
+    def check(self, grid: tuple[int, ...] = (1, 1, 1)) -> None:
+        """Compile and load it for a grid; whatever Triton raises where it cannot be."""
+        _, tiles = self.work(grid)
         taken = (*self.taken, *tiles)
         compiled = self.loaded.kernel.warmup(*taken, grid=(1,), **self.loaded.options)
         compiled[1, 1, 1]  # looks at the machine's shared memory and threads, launches nothing
+        self.compiled = compiled
 
     def launch(self, grid: tuple[int, ...], stream: int | None = None) -> Any:
         """Run it on a stream, or on the current one; gives what Triton compiled, as Triton does."""
-        blocks, tiles = self._work(grid)
+        blocks, tiles = self.work(grid)
         taken = (*self.taken, *tiles)
         if self.compiled is None:
             kernel, options = self.loaded.kernel, self.loaded.options
@@ -170,7 +178,7 @@ class Bound:
         run(*taken, warps) if stream is None else run(*taken, warps, stream=stream)
         return self.compiled
 
-    def _work(self, grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def work(self, grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The blocks that run, and what the kernel is told of its tiles."""
         return (grid, ()) if self.loaded.work is None else self.loaded.work(grid)
 
@@ -187,5 +195,5 @@ def load(entry: Entry, key: str) -> Loaded:
     parameters = tuple(inspect.signature(module.arguments).parameters)
     kernel = getattr(module, entry.document["entry"])
     writes = frozenset[str](entry.document["writes"])
-    work = getattr(module, "work", None)
-    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, work)
+    work, fits = getattr(module, "work", None), getattr(module, "fits", None)
+    return Loaded(kernel, module.arguments, parameters, module.OPTIONS, writes, work, fits)

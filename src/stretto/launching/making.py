@@ -24,6 +24,10 @@ from stretto.launching.asked import Asked
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
 
+OVERLAPPED = ("scf.for", "scf.while", "tile.dot")
+NOTHING = "nothing of it can overlap: its framework's own kernel is as good"
+"""Why a kernel is left alone that has neither a loop nor a product, or none that gains by us."""
+
 
 def make(
     name: str, key: str, read: Callable[[], Kernel], asked: Asked, store: Store | None = None
@@ -41,6 +45,8 @@ def make(
         machine = asked.machine
         assert isinstance(machine, Machine), "Asked.on gives it"
         kernel = read()
+        if not any(op.name in OVERLAPPED for op in kernel.walk()):
+            raise StrettoError(NOTHING)
         made = emit(
             kernel,
             machine,
@@ -50,6 +56,8 @@ def make(
             blocks=asked.blocks,
             assemble=compile_emitted if can_compile() else None,
         )
+        if not made.overlap:
+            raise StrettoError(NOTHING)
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     return entry
 
@@ -72,6 +80,7 @@ class Request:
     """PTX of the framework's own kernel, where there is one to hold ours against."""
     given: Mapping[str, Any] | None = None
     """The arguments of the launch, without memory: what Triton then compiles for is compiled."""
+    grid: tuple[int, ...] = (1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,7 @@ def serve() -> None:
         found = answer(request)
         if isinstance(found, Entry) and request.given is not None:
             with suppress(Exception):  # the launch then compiles, or says why it cannot
-                compile_ahead(found, request.key, request.given, request.target)
+                compile_ahead(found, request)
         pickle.dump(found, told)
         told.flush()
 

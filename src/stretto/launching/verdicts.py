@@ -52,9 +52,14 @@ class Verdict:
     ours_us: float | None = None
     """Median of our kernel's times, in microseconds."""
     theirs_us: float | None = None
-    launches: int = 0
-    """Since it was decided, or so far; those that cost nothing to count."""
     key: str = field(default="", repr=False)
+    counter: list[int] = field(default_factory=lambda: [0], repr=False)
+    """Has how often our kernel was launched since it won."""
+
+    @property
+    def launches(self) -> int:
+        """How often our kernel was launched since it won."""
+        return self.counter[0]
 
     @property
     def gained(self) -> float | None:
@@ -63,9 +68,18 @@ class Verdict:
             return None
         return self.theirs_us / self.ours_us
 
+    @property
+    def saved_us(self) -> float:
+        """Microseconds that launches of ours took less than Triton's would have."""
+        if self.gained is None or self.ours_us is None or self.theirs_us is None:
+            return 0.0
+        return self.launches * (self.theirs_us - self.ours_us)
+
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {**asdict(self), "grid": list(self.grid), "numbers": [repr(n) for n in self.numbers]}
+        found = {**asdict(self), "grid": list(self.grid), "launches": self.launches}
+        del found["counter"]
+        return {**found, "numbers": [repr(n) for n in self.numbers]}
 
 
 _lock = Lock()

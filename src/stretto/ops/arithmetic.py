@@ -24,8 +24,8 @@ _FLOATS = (
     elementwise("arith.remf", _FFF, "the remainder of a / b, with the sign of a", numpy="fmod", gluon="{0} % {1}", cost="divide", ttir=_BINARY, symbols="fmodf fmod", tileir=("remf",)),
     elementwise("arith.maxnumf", _FFF, "the greater of two; of a number and none, the number", numpy="fmax", gluon="gl.maximum({0}, {1})", cost="greater", ttir=_BINARY, tileir=("maxf",), reduces="reduce.max"),
     elementwise("arith.minnumf", _FFF, "the lesser of two; of a number and none, the number", numpy="fmin", gluon="gl.minimum({0}, {1})", cost="greater", ttir=_BINARY, tileir=("minf",), reduces="reduce.min"),
-    elementwise("arith.maximumf", _FFF, "the greater of two; not a number if one is none", numpy="maximum", gluon="gl.maximum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("maxf propagate_nan",), reduces="reduce.maximum"),
-    elementwise("arith.minimumf", _FFF, "the lesser of two; not a number if one is none", numpy="minimum", gluon="gl.minimum({0}, {1}, propagate_nan=gl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("minf propagate_nan",), reduces="reduce.minimum"),
+    elementwise("arith.maximumf", _FFF, "the greater of two; not a number if one is none", numpy="maximum", gluon="gl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("maxf propagate_nan",), reduces="reduce.maximum"),
+    elementwise("arith.minimumf", _FFF, "the lesser of two; not a number if one is none", numpy="minimum", gluon="gl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", cost="greater_or_nan", ttir=_BINARY, tileir=("minf propagate_nan",), reduces="reduce.minimum"),
     elementwise("arith.negf", _FF, "-a", numpy="negative", gluon="-{0}", cost="sign", ttir=_UNARY, tileir=("negf",)),
     elementwise("arith.cmpf", "f f -> i1", "`predicate` as MLIR spells it: oeq, olt, une ...", numpy="compare", gluon="{0} {1}", cost="compare", ttir="W:predicate , o , o B A : C", tileir=("cmpf",), mlir="arith.cmpf nv_tileas.arith.cmpf", attributes=("predicate",)),
 )
@@ -63,10 +63,10 @@ _CASTS = (
     elementwise("arith.trunci", "i -> j ; narrower", "the lower bits", numpy="same", gluon=_EXACT, cost="integer", ttir=_CAST, tileir=("trunci",), mlir="arith.trunci nv_tileas.arith.trunci", renames=True),
     elementwise("arith.sitofp", "i -> f", "the nearest number", numpy="same", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("itof signed",), mlir="arith.sitofp nv_tileas.arith.sitofp"),
     elementwise("arith.uitofp", "i -> f", "the nearest number to one without a sign", numpy="unsigned", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("itof unsigned",), mlir="arith.uitofp nv_tileas.arith.uitofp"),
-    elementwise("arith.fptosi", "f -> i", "towards zero", numpy="trunc", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi signed",), mlir="arith.fptosi nv_tileas.arith.fptosi"),
-    elementwise("arith.fptoui", "f -> i", "towards zero, without a sign", numpy="trunc", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi unsigned",), mlir="arith.fptoui nv_tileas.arith.fptoui"),
+    elementwise("arith.fptosi", "f -> i", "towards zero", numpy="number towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi signed",), mlir="arith.fptosi nv_tileas.arith.fptosi"),
+    elementwise("arith.fptoui", "f -> i", "towards zero, without a sign", numpy="unsigned towards_zero", gluon=_EXACT, cost="convert", ttir=_CAST, tileir=("ftoi unsigned",), mlir="arith.fptoui nv_tileas.arith.fptoui"),
     elementwise("arith.index_cast", "i -> j", "the same number", numpy="same", gluon=_EXACT, cost="integer", ttir=_CAST, mlir="arith.index_cast nv_tileas.arith.index_cast", renames=True),
-    elementwise("arith.bitcast", "x -> y ; bits", "the same bits as another type", numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", cost="none", ttir=_CAST, tileir=("bitcast", "ptr_to_ptr")),
+    elementwise("arith.bitcast", "x -> y ; bits", "the same bits as another type", numpy="bitcast", gluon="{0}.to({type}, bitcast=True)", cost="none", ttir=_CAST, tileir=("bitcast",)),
 )
 
 

@@ -81,7 +81,7 @@ hiloint2double i32 i32 -> f64     from_halves  bits     hiloint2double
 double2loint  f64 -> i32   lower_half          bits     double2loint
 double2hiint  f64 -> i32   upper_half          bits     double2hiint
 rcp64h        f64 -> f64   inverse_upper_half  divide   rcp64h
-frsqrt_rn     f32 -> f32   inverse_square_root special  frsqrt_rn
+rsqrt_rn      f32 -> f32   inverse_square_root special  frsqrt_rn
 """
 """Gluon's name, types, value, class of costs, symbols."""
 _UNSIGNED = """
@@ -136,10 +136,15 @@ _ONE_ROUNDING = (
 )
 
 
+_LAST = {"sad": "u"}
+"""Functions whose last operand has no sign, whatever the others have."""
+
+
 def _called(name: str, types: str, sign: str = "") -> str:
     """A call of the function in Gluon, whose result has the type that is wanted."""
     letters = types.partition("->")[0].split()
-    taken = ", ".join(f"{{{sign}{n}}}" for n in range(len(letters)))
+    signs = [_LAST.get(name, sign) if n == len(letters) - 1 else sign for n in range(len(letters))]
+    taken = ", ".join(f"{{{sign}{n}}}" for n, sign in enumerate(signs))
     return f"libdevice.{name}({taken})"
 
 

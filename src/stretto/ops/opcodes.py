@@ -239,8 +239,16 @@ _LOWERED = {
 """By what operations of a kernel are lowered to: how those are carried out."""
 
 OPCODES: dict[str, Opcode] = {
-    kind: row if row.value or kind not in _LOWERED else row._replace(value=_LOWERED[kind])
-    for kind, row in _ROWS.items()
+    **{
+        kind: row if row.value or kind not in _LOWERED else row._replace(value=_LOWERED[kind])
+        for kind, row in _ROWS.items()
+    },
+    # What needs nothing said of it but how it is carried out.
+    **{
+        kind: _COMPUTES._replace(value=value)
+        for kind, value in _LOWERED.items()
+        if kind not in _ROWS and "." not in kind
+    },
 }
 """By name, without the dialect's."""
 

@@ -38,6 +38,13 @@ OF_COST: dict[str, tuple[str, ...]] = {
 """What is computed element by element, by its class of costs."""
 
 
+def combining_row(reduction: str, *, floats: bool) -> str:
+    """The operation that a reduction of numbers combines two elements by."""
+    rows = [row for row in OPERATIONS.values() if row.reduces == reduction]
+    fitting = (row.name for row in rows if row.types.startswith("f") == floats)
+    return next(fitting, rows[0].name)
+
+
 def of_tileir(name: str, *words: str) -> str:
     """What an operation of Tile IR is called in a kernel, with what its attributes say; or ""."""
     return _TILEIR.get(" ".join((name, *words)), "")

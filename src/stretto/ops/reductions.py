@@ -7,7 +7,7 @@ Which operation combines so says that operation's own row; how it is computed fo
 
 from __future__ import annotations
 
-_FOLD = "- reduce by max, min or sum"
+_FOLD = "gl.reduce({0}, {axis}, {function})"
 
 GLUON: dict[str, str] = {
     "reduce.sum": "gl.sum({0}, {axis})",
@@ -22,4 +22,11 @@ GLUON: dict[str, str] = {
     "reduce.or": _FOLD,
     "reduce.xor": "gl.xor_sum({0}, {axis})",
 }
-"""Expressions, as in the rows of operations."""
+"""Expressions, as in the rows of operations; {function} puts two elements together."""
+
+FOLDED = {
+    "reduce.with": _FOLD,
+    "scan": "gl.associative_scan({0}, {axis}, {function}, reverse={reverse})",
+    **{name: form for name, form in GLUON.items() if form == _FOLD},
+}
+"""Those that need a function of their own, whatever it is."""

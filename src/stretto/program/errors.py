@@ -13,8 +13,6 @@ ALONE = "--mode unspecialized"
 """What helps where agents cannot share the work: one group of warps that does everything."""
 _INSTEAD = {
     "barrier": f"in one group of warps it has: {ALONE}",
-    "reduce.with": "reduce by max, min or sum; an index follows from a second reduction",
-    "scan": "sums on the way are left to Triton",
 }
 TRITONS = "at a launch, Triton's own kernel runs it"
 """What becomes of a kernel that is not emitted."""

@@ -134,6 +134,17 @@ class Halves:
 
 
 @dataclass(frozen=True, slots=True)
+class Combined:
+    """Tiles reduced or scanned by a function of the program: the values of as many variables."""
+
+    operation: Operation
+    """Whose region says how two elements go together."""
+    operands: tuple[Expression, ...]
+    function: str
+    """What the function is called."""
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """The same numbers, which the compiler is kept from computing later than here."""
 
@@ -212,6 +223,7 @@ Expression = (
     | Range
     | Joined
     | Halves
+    | Combined
     | Held
     | Iteration
     | Counter

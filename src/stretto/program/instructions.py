@@ -332,6 +332,8 @@ class If(_Instruction):
     condition: Expression
     body: tuple[Instruction, ...]
     otherwise: tuple[Instruction, ...] | None = None
+    operation: Operation | None = None
+    """The branch of the kernel, where it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +407,8 @@ class Step(_Instruction):
     kind: StepKind
     number: int
     """Of a prologue's from the loop's begin on, of an epilogue's from the trip count on."""
+    counted: Iteration
+    """The iteration that its stage 0 works on."""
     body: tuple[Instruction, ...]
 
 

@@ -156,6 +156,8 @@ class KernelProgram:
     """Registers a thread begins with, where agents share them out anew."""
     turns: Mapping[str, int] = field(default_factory=dict[str, int])
     """Orders between agents, and how many iterations lie between the two."""
+    assumed: tuple[Expression, ...] = ()
+    """What it takes for granted of what the host hands over, which a launch is asked."""
     tracing: Tracing | None = None
     """Whether it reads clocks, and takes `trace` to write them to."""
     tiles: WorkTiles | None = None

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, get_args
 
 from stretto.program.expressions import Barrier as BarrierOperand
-from stretto.program.expressions import Expression, InShape, Slot, Transposed
+from stretto.program.expressions import Expression, InShape, Name, Slot, Transposed
 from stretto.program.instructions import (
     For,
     If,
@@ -51,6 +51,11 @@ def expressions_in(body: Iterable[Instruction]) -> Iterator[Expression]:
     for node in _nodes(tuple(body)):
         if isinstance(node, _EXPRESSIONS):
             yield node
+
+
+def names_in(values: Iterable[Expression | Slot]) -> frozenset[str]:
+    """Variables that expressions read."""
+    return frozenset(node.name for node in _nodes(tuple(values)) if isinstance(node, Name))
 
 
 def slots_in(body: Iterable[Instruction]) -> set[str]:

@@ -39,7 +39,7 @@ def table(
         told = zip(kinds, of, strict=False)
         return "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in told)
 
-    parts = [f'<div class="wide"><table><tr>{line("th", head)}</tr>']
+    parts = [f'<div class="wide" tabindex="0"><table><tr>{line("th", head)}</tr>']
     for i, row in enumerate(cells):
         mark = f' class="{marks[i]}"' if marks and marks[i] else ""
         parts.append(f"<tr{mark}>{line('td', row)}</tr>")
@@ -71,9 +71,9 @@ def leaflet(title: str, sections: Iterable[tuple[str, str]]) -> str:
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>\n",
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>\n",
         f"<h1>{escape(title)}</h1>\n",
     ]
     for heading, inside in sections:
         parts.append(f"<h2>{escape(heading)}</h2>\n{inside}")
-    return "".join([*parts, "</body></html>\n"])
+    return "".join([*parts, "</main></body></html>\n"])

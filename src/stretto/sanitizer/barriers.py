@@ -203,6 +203,7 @@ class NamedBarrier:
     threads: int = 0
     count: int = 0
     turns: int = 0
+    last: Access | None = None
     heard: Clock = field(default_factory=dict[int, int])
     heard_fenced: Clock = field(default_factory=dict[int, int])
     done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
@@ -217,7 +218,7 @@ class NamedBarrier:
                 "elsewhere in the same turn",
                 agents=(agent.name,),
             )
-        self.count = count
+        self.count, self.last = count, access
         self.threads += agent.warps * 32
         if self.threads > count:
             self.block.report(

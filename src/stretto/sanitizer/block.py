@@ -59,6 +59,9 @@ class Sources:
     """Of each file as compiled: how it is told."""
     lines: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _positions: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    _called_from: dict[Site, tuple[tuple[str, int], ...]] = field(
+        default_factory=dict[Site, tuple[tuple[str, int], ...]]
+    )
 
     def site(self) -> Site:
         """Where the kernel is."""
@@ -67,8 +70,6 @@ class Sources:
         while frame is not None and len(found) < 4:
             if frame.f_code.co_filename in self.shown:
                 found.append((frame.f_code, frame.f_lasti))
-            elif found:
-                break
             frame = frame.f_back
         if not found:
             return NOWHERE
@@ -83,16 +84,21 @@ class Sources:
             shown = self.shown[code.co_filename]
             known = Site(shown, line or code.co_firstlineno, (column or 0) + 1, callers)
             self._positions[key] = known
+            self._called_from[known] = tuple(
+                (c.co_filename, at) for (c, _), at in zip(found[1:], callers, strict=True)
+            )
         return known
 
     def assigned(self, site: Site) -> str:
         """The name that a line assigns to; where it is not one, what else to call it."""
-        for file, shown in self.shown.items():
-            if shown == site.file and 0 < site.line <= len(self.lines[file]):
-                for line in (site.line, site.line - 1):
-                    found = _ASSIGNED.match(self.lines[file][line - 1])
-                    if found:
-                        return found[1]
+        own = next((file for file, shown in self.shown.items() if shown == site.file), "")
+        # What a helper makes goes by the name that its caller gives it.
+        called = self._called_from.get(site, ())[::-1]
+        for file, line in (*called, (own, site.line), (own, site.line - 1)):
+            lines = self.lines.get(file, [])
+            found = _ASSIGNED.match(lines[line - 1]) if 0 < line <= len(lines) else None
+            if found:
+                return found[1]
         return f"line {site.line}"
 
 
@@ -138,6 +144,10 @@ class Block:
         self._clock = 0
         self.landing: dict[int, Barrier] = {}
         """Of each copy: the barrier that it completes."""
+        self.fenced = False
+        """Whether the compiler inserts proxy fences within a partition."""
+        self.left = False
+        """Whether it was not run to its end."""
         self.journal: list[tuple[str, str]] = []
         """What was begun or done, and by whom, in this order."""
         self.program = 0
@@ -191,7 +201,13 @@ class Block:
         """All of it; findings are there afterwards."""
         global _CURRENT  # noqa: PLW0603 - one program runs at a time
         main = self._agent("the program", warps)
-        main.work = lambda: self._to_end(main, work)
+
+        def whole() -> None:
+            self._to_end(main, work)
+            if not self._raced and all(f.note for f in self.findings):
+                self._require_landed()
+
+        main.work = whole
         _CURRENT = self
         try:
             self.scheduler.spawn(main)
@@ -203,9 +219,11 @@ class Block:
                 f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
                 "synchronizing operations of one agent"
             )
+            self.left = True
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
+            self.left = True
         finally:
             _CURRENT = None
             self._finish()
@@ -249,6 +267,18 @@ class Block:
                 f"{len(products)} product(s) are in flight when {agent.name} ends",
                 agents=(agent.name,),
             )
+
+    def _require_landed(self) -> None:
+        """No copy may be on its way when the program ends."""
+        for barrier in self.barriers.values():
+            if barrier.flying:
+                copy = barrier.flying[0]
+                self.report(
+                    "in-flight-at-exit",
+                    copy.site,
+                    f"a copy to `{barrier.name}` is on its way when the program ends",
+                    agents=(copy.agent,),
+                )
 
     def fork(self, parts: list[tuple[str, Callable[[], Any], int]]) -> Any:
         """Partitions from here on, the first of them in the warps at hand, until all have ended."""
@@ -313,6 +343,8 @@ class Block:
 
     def unfenced(self, where: Allocation, key: Key, first: Access, second: Access) -> None:
         """Threads wrote, the asynchronous proxy reads or writes, with no fence on the way."""
+        if self.fenced and first.agent == second.agent:
+            return
         self._raced.setdefault(
             ("fence", first.site, second.site), Raced("fence", where, key, first, second, ())
         )
@@ -393,14 +425,14 @@ class Block:
         for raced in self._raced.values():
             self.findings.append(told_race(self, raced))
         clean = all(f.note for f in self.findings)
-        for barrier in self.barriers.values():
-            if barrier.flying and clean:
-                copy = barrier.flying[0]
+        for named in self.named.values():
+            if named.threads and clean and named.last is not None:
                 self.report(
-                    "in-flight-at-exit",
-                    copy.site,
-                    f"a copy to `{barrier.name}` is on its way when the program ends",
-                    agents=(copy.agent,),
+                    "unbalanced-barrier",
+                    named.last.site,
+                    f"named barrier {named.number} is left with {named.threads} of "
+                    f"{named.count} threads when the program ends",
+                    agents=(named.last.agent,),
                 )
         self._budgets()
 
@@ -411,7 +443,7 @@ class Block:
             live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
             self.report(
                 "shared-memory",
-                by.site,
+                max(live, key=lambda a: a.data.size).site,
                 f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
                 details=tuple(
                     f"`{a.name}`: {a.data.size} bytes (line {a.site.line})" for a in live

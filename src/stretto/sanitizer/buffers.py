@@ -25,6 +25,18 @@ from stretto.sanitizer.memory import Allocation
 from stretto.sanitizer.values import Dtype, Tile, TileType, tile
 
 
+class Outside:
+    """A slot that a ring does not have: an error where it is used, and predicates allow that."""
+
+    def __init__(self, name: str, told: str) -> None:
+        self.name, self.told = name, told
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise current().refuse("out-of-bounds", self.told, slot=self.name)
+
+
 class Buffer:
     """Memory of a block, or a view of it."""
 
@@ -67,10 +79,9 @@ class Buffer:
         """One slot."""
         number = int(at)
         if not 0 <= number < len(self.raw):
-            raise current().refuse(
-                "out-of-bounds",
+            return Outside(
+                self.allocation.name,
                 f"slot {number} of `{self.allocation.name}`, which has {len(self.raw)}",
-                slot=self.allocation.name,
             )
         return self._view(self.raw[number])
 
@@ -272,11 +283,11 @@ def _allocation(kind: str, dtype: Dtype, shape: list[int], slots: int) -> tuple[
     return made, data.view(dtype.raw).reshape(shape)
 
 
-def allocate_shared(dtype: Any, shape: Any, layout: Any = None, value: Any = None) -> Any:
+def allocate_shared(element_ty: Any, shape: Any, layout: Any = None, value: Any = None) -> Any:
     """Shared memory; with a value in it, if one is given."""
     sizes = [int(n) for n in shape]
     block = current()
-    of: Dtype = dtype
+    of: Dtype = element_ty
     if isinstance(layout, MBarrierLayout):
         slots = sizes[0] if len(sizes) > 1 else 1
         allocation, raw = _allocation("shared", of, sizes, slots)
@@ -291,22 +302,24 @@ def allocate_shared(dtype: Any, shape: Any, layout: Any = None, value: Any = Non
     return made
 
 
-def allocate_tensor(dtype: Any, shape: Any, layout: Any = None, value: Any = None) -> TensorMemory:
+def allocate_tensor(
+    element_ty: Any, shape: Any, layout: Any = None, value: Any = None
+) -> TensorMemory:
     """Tensor memory; with a value in it, if one is given."""
     sizes = [int(n) for n in shape]
     block = current()
     tiled = len(sizes) > 2
-    allocation, raw = _allocation("tensor", dtype, sizes, sizes[0] if tiled else 1)
+    allocation, raw = _allocation("tensor", element_ty, sizes, sizes[0] if tiled else 1)
     lanes = 64 if getattr(layout, "block", (128,))[0] == 64 else 128
     rows = sizes[-2] // (2 if getattr(layout, "two_ctas", False) else 1)
     if isinstance(layout, TensorMemoryScalesLayout):
         columns = max(1, sizes[-1] * sizes[-2] // 128)
     else:
-        bits = dtype.primitive_bitwidth if getattr(layout, "col_stride", 1) == 1 else 32
+        bits = element_ty.primitive_bitwidth if getattr(layout, "col_stride", 1) == 1 else 32
         columns = -(-sizes[-1] * bits // 32) * max(1, -(-rows // (lanes if lanes == 128 else 128)))
     columns *= math.prod(sizes[:-2])
     block.columns.append((allocation, max(columns, 1)))
-    made = TensorMemory(allocation, raw, dtype, layout)
+    made = TensorMemory(allocation, raw, element_ty, layout)
     if value is not None:
         made.store(value)
     return made

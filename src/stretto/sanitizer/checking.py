@@ -27,11 +27,10 @@ from stretto.errors import DocumentError
 from stretto.files import read_text
 from stretto.sanitizer.block import NotCoveredError, Sources
 from stretto.sanitizer.finding import Finding, Report, Site
-from stretto.sanitizer.launches import Launcher, OutOfTimeError, Settings
-from stretto.sanitizer.source import LOOP, UNDEFINED, LoopVariable, prepared
+from stretto.sanitizer.launches import EnoughError, Launcher, OutOfTimeError, Settings
+from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins import tensors
-from stretto.sanitizer.stand_ins.language import range_
-from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, installed
+from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, installed
 from stretto.sanitizer.stand_ins.tensors import MismatchError, Tensor
 
 CASES = 8
@@ -64,6 +63,8 @@ def check(
     except OutOfTimeError:
         report.stopped = True
         report.coverage.leave_out("the time limit ended the check")
+    except EnoughError:
+        report.coverage.leave_out("what comes after the first launch with something wrong")
     if kernel and kernel not in launcher.checked:
         raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
     if not launcher.count and not report.findings:
@@ -82,9 +83,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     sources.lines[str(file.resolve())] = text.splitlines()
     name = f"__checked_{file.stem}__"
     module = type(sys)(name)
-    module.__dict__.update(
-        {LOOP: range_, UNDEFINED: LoopVariable(), "__file__": str(file.resolve())}
-    )
+    module.__dict__.update({**names(), "__file__": str(file.resolve())})
     sys.modules[name] = module
     folder = str(file.resolve().parent)
     finder = _Neighbours(file.resolve().parent, sources)
@@ -92,7 +91,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     sys.path.insert(0, folder)
     try:
         exec(code, module.__dict__)
-    except (NotCoveredError, OutOfTimeError):
+    except (NotCoveredError, OutOfTimeError, EnoughError):
         raise
     except SystemExit:
         pass
@@ -103,7 +102,8 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     finally:
         sys.path.remove(folder)
         sys.meta_path.remove(finder)
-        sys.modules.pop(name, None)
+        for loaded in (name, *finder.loaded):
+            sys.modules.pop(loaded, None)
     return module.__dict__
 
 
@@ -112,6 +112,7 @@ class _Neighbours:
 
     def __init__(self, folder: Path, sources: Sources) -> None:
         self.folder, self.sources = folder, sources
+        self.loaded: list[str] = []
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """A file of that name, beside."""
@@ -119,6 +120,7 @@ class _Neighbours:
         file = self.folder / f"{fullname}.py"
         if "." in fullname or not file.is_file():
             return None
+        self.loaded.append(fullname)
         return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(self, file))
 
 
@@ -138,7 +140,7 @@ class _Loader(importlib.abc.Loader):
         name = str(self.file)
         self.finder.sources.shown[name] = name
         self.finder.sources.lines[name] = text.splitlines()
-        module.__dict__.update({LOOP: range_, UNDEFINED: LoopVariable()})
+        module.__dict__.update(names())
         sys.modules.pop(module.__name__, None)
         exec(prepared(text, name), module.__dict__)
         sys.modules[module.__name__] = module
@@ -275,8 +277,8 @@ def _from_test(test: Any, launcher: Launcher) -> None:
         launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
         return
     axes = []
-    for names, values in getattr(test, "parameters", []):
-        keys = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+    for named, values in getattr(test, "parameters", []):
+        keys = [n.strip() for n in named.split(",")] if isinstance(named, str) else list(named)
         axes.append([dict(zip(keys, v if len(keys) > 1 else (v,), strict=True)) for v in values])
     cases = [{k: v for part in c for k, v in part.items()} for c in itertools.product(*axes)]
     step = max(1, -(-len(cases) // CASES))
@@ -295,8 +297,9 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
     found = len(launcher.report.findings)
     with suppress(SystemExit):
         try:
-            function(**case)
-        except OutOfTimeError:
+            fixtures = set(inspect.signature(function).parameters) - set(case)
+            function(**case, **{name: Knobs() for name in fixtures})
+        except (OutOfTimeError, EnoughError):
             raise
         except NotCoveredError as error:
             launcher.coverage.leave_out(f"{launcher.label}: {error.what}")

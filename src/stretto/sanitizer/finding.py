@@ -104,6 +104,11 @@ RULES: dict[str, Rule] = {
             "a barrier is used by the asynchronous proxy without a fence after its initialization",
             "call fence_async_shared() after mbarrier.init",
         ),
+        Rule(
+            "unbalanced-barrier",
+            "a named barrier is left with arrivals that nobody waits for",
+            "let every arrival be met by a wait before the program ends",
+        ),
         Rule("out-of-bounds", "memory is touched outside of an array", "mask the access"),
         Rule(
             "barrier-uninitialized",
@@ -126,7 +131,7 @@ RULES: dict[str, Rule] = {
 }
 """Every class of findings, by name."""
 
-NOTES = frozenset({"unfenced-reuse", "unfenced-barrier"})
+NOTES = frozenset({"unfenced-reuse", "unfenced-barrier", "unbalanced-barrier"})
 """What fails a check only where it is strict."""
 
 

@@ -31,6 +31,11 @@ OPTIONS = (
     "launch_pdl", "debug", "ctas_per_cga", "instrumentation_mode",
 )  # fmt: skip
 
+_PROGRAMS = itertools.count(1)
+"""Memory remembers in which program it was written."""
+WORK = 6000
+"""Operations up to which all programs of a grid are run once, so that results can be compared."""
+
 
 @dataclass(slots=True)
 class Settings:
@@ -46,10 +51,18 @@ class Settings:
     """The only one to check."""
     slow: str = ""
     """An agent that runs only when no other can."""
+    fenced: bool = False
+    """Whether the compiler inserts proxy fences within a partition, as newer ones do."""
+    first: bool = False
+    """Whether the first launch with something wrong ends the check."""
 
 
 class OutOfTimeError(Exception):
     """The time limit is over."""
+
+
+class EnoughError(Exception):
+    """Something is wrong, and the first of it is enough."""
 
 
 @dataclass(eq=False)
@@ -62,7 +75,6 @@ class Launcher:
     label: str = ""
     """What the launches at hand belong to: a test, a class of trip counts."""
     count: int = 0
-    _programs: int = 0
     checked: set[str] = field(default_factory=set[str])
     journal: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Of the last program: what was begun or done, and by whom, in this order."""
@@ -101,6 +113,8 @@ class Launcher:
         options = {n: v for n, v in named.items() if n in OPTIONS}
         try:
             self._run(kernel, whole, bound, options, name)
+            if self.settings.first and self.report.failed():
+                raise EnoughError
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
@@ -111,28 +125,44 @@ class Launcher:
             self.coverage.leave_out(
                 "the blocks of a cluster are run as one: orders between them are not checked"
             )
-        every = list(itertools.product(*(range(n) for n in reversed(grid))))
-        chosen = [tuple(reversed(at)) for at in _spread(every, self.settings.programs)]
-        if len(chosen) < len(every):
-            self.coverage.leave_out(
-                f"{name}: {len(chosen)} of {len(every)} programs were run, results not compared"
-            )
-            tensors.PARTIAL.append("not all programs were run")
+        every = [tuple(reversed(at)) for at in itertools.product(*map(range, reversed(grid)))]
+        chosen = _spread(every, self.settings.programs)
         storages = _storages(bound)
-        before = [s.raw.copy() for s in storages] if len(self.settings.seeds) > 1 else []
-        clean = True
-        for number, seed in enumerate(self.settings.seeds):
+        before = [s.raw.copy() for s in storages]
+        work, clean = 0, True
+
+        def run(programs: list[Any], seed: int) -> bool:
+            nonlocal work
             if seed not in self.coverage.seeds:
                 self.coverage.seeds.append(seed)
-            if number:
-                for storage, raw in zip(storages, before, strict=True):
-                    storage.raw[...] = raw
-            for at in chosen:
+            sound = True
+            for at in programs:
                 if time.monotonic() > self.settings.until:
                     raise OutOfTimeError
-                clean &= self._program(kernel, grid, at, bound, options, name, seed)
+                sound &= self._program(kernel, grid, at, bound, options, name, seed)
+                work += len(self.journal) + 1
+            return sound
+
+        def restore() -> None:
+            for storage, raw in zip(storages, before, strict=True):
+                storage.raw[...] = raw
+
+        seeds = self.settings.seeds
+        for number, seed in enumerate(seeds):
+            if number:
+                restore()
+            clean &= run(chosen, seed)
             if not clean and number:
                 break
+        if len(chosen) < len(every) and clean:
+            if work / (len(seeds) * len(chosen)) * len(every) <= WORK:
+                restore()
+                run(every, seeds[0])
+                return
+            told = f"`{kernel.__name__}`: some programs of large grids; their results"
+            self.coverage.leave_out(f"{told} are not compared")
+        if len(chosen) < len(every) or not clean:
+            tensors.PARTIAL.append("not all programs were run")
 
     def _program(
         self, kernel: Jit, grid: Any, at: Any, bound: dict[str, Any], options: Any, name: str,
@@ -141,11 +171,14 @@ class Launcher:
         policy = Policy(seed, self.settings.slow)
         steps = self.settings.steps
         block = Block(self.sources, policy, self.coverage, name, at, grid, options, steps)
-        self._programs += 1
         self.coverage.programs += 1
-        block.program = self._programs
+        block.program = next(_PROGRAMS)
+        block.fenced = self.settings.fenced
         arguments = {n: _argument(v, kernel, n) for n, v in bound.items()}
+        known = len(self.coverage.left_out)
         block.run(lambda: kernel.fn(**arguments), int(options.get("num_warps", 4)))
+        if block.left or len(self.coverage.left_out) > known:
+            tensors.PARTIAL.append("something is not covered")
         for finding in block.findings:
             self.report.add(finding)
         self.journal = block.journal

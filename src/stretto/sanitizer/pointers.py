@@ -30,6 +30,10 @@ class Storage:
         self.writers: Any = None
         """Of each element: the number of its last write, 0: none."""
         self.threads: Any = None
+        """Of each element: which thread wrote it; -1: not known."""
+        self.readers: Any = None
+        self.reading: Any = None
+        """The same of its last read."""
         self.writes: list[tuple[Access, int, int]] = []
         """Of each write: what it was, in which program, after how many barriers of its agent."""
         self.heard: dict[int, tuple[Clock, int]] = {}
@@ -44,6 +48,8 @@ class Storage:
         if self.writers is None:
             self.writers = np.zeros(self.raw.size, np.int32)
             self.threads = np.full(self.raw.size, -1, np.int16)
+            self.readers = np.zeros(self.raw.size, np.int32)
+            self.reading = np.full(self.raw.size, -1, np.int16)
         return True
 
     def note_write(self, at: Any, access: Access, threads: Any = None) -> None:
@@ -52,6 +58,7 @@ class Storage:
             return
         block = current()
         self._require(at, access, threads, "written")
+        self._require_read(at, access, threads)
         barriers = block.agent.context.get("barriers", 0) if block.scheduler.current else 0
         self.writes.append((access, block.program, barriers))
         self.writers[at] = len(self.writes)
@@ -61,6 +68,26 @@ class Storage:
         """Elements are read."""
         if self.writers is not None:
             self._require(at, access, threads, "read")
+        if threads is not None and self._watched():
+            block = current()
+            self.writes.append((access, block.program, block.agent.context.get("barriers", 0)))
+            self.readers[at] = len(self.writes)
+            self.reading[at] = threads
+
+    def _require_read(self, at: Any, access: Access, threads: Any) -> None:
+        """Threads of the same partition may still read what is written."""
+        numbers = self.readers[at]
+        if threads is None or not numbers.any():
+            return
+        block = current()
+        agent = block.agent
+        for number in np.unique(numbers[numbers > 0]):
+            last, program, barriers = self.writes[number - 1]
+            if program != block.program or last.component != agent.component:
+                continue
+            met = (numbers == number) & (self.reading[at] != threads)
+            if barriers == agent.context.get("barriers", 0) and bool(np.any(met)):
+                _threads(block, self, last, access, "overwritten")
 
     def _require(self, at: Any, access: Access, threads: Any, done: str) -> None:
         numbers = self.writers[at]
@@ -75,7 +102,9 @@ class Storage:
             if program != block.program:
                 continue
             if agent.clock.get(last.component, 0) < last.time:
-                _told(block, self, last, access, f"is {done} before it is known to be written")
+                _told(
+                    block, self, last, access, f"is {done} before a write to it is known to be done"
+                )
             elif last.component == agent.component and threads is not None:
                 others = self.threads[at]
                 met = (numbers == number) & (others >= 0) & (others != threads)
@@ -96,10 +125,11 @@ def _told(block: Block, where: Storage, first: Access, second: Access, what: str
 
 
 def _threads(block: Block, where: Storage, first: Access, second: Access, done: str) -> None:
+    before = "read" if done == "overwritten" else "wrote"
     block.report(
         "threads-without-barrier",
         second.site,
-        f"{where.name} is {done} by threads of {second.agent} other than those that wrote the "
+        f"{where.name} is {done} by threads of {second.agent} other than those that {before} the "
         f"same elements (line {first.site.line}): the layouts differ and no barrier is between",
         slot=where.name,
         first=first,
@@ -305,9 +335,14 @@ class Descriptor:
         self.shape = tuple(Tile(np.int32(n), INT32) for n in self.sizes)
         self.strides = tuple(Tile(np.int64(n), INT64) for n in self.steps)
         self.block_type = TileType(dtype, self.block_shape, layout)
-        item = storage.raw.itemsize
+        item, room = storage.raw.itemsize, max(1, storage.raw.size - start)
+        # A dimension of which only places that there are, are asked for is as large as can be.
+        there = [
+            min(n, -(-room // step) if step > 0 else n)
+            for n, step in zip(self.sizes, self.steps, strict=True)
+        ]
         self._view = np.lib.stride_tricks.as_strided(
-            storage.raw[start:], self.sizes, [n * item for n in self.steps]
+            storage.raw[start:], there, [n * item for n in self.steps]
         )
         self._numbers: Any = None
 

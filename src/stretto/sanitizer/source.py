@@ -13,6 +13,7 @@ from stretto.errors import DocumentError
 
 LOOP = "__loop__"
 UNDEFINED = "__undefined__"
+VALUE = "__value__"
 
 
 class LoopVariable:
@@ -33,6 +34,20 @@ def _is_jit(decorator: ast.expr) -> bool:
     return isinstance(target, ast.Name) and target.id == "jit"
 
 
+def value_of(constant: Any) -> Any:
+    """A constant's value: constants are themselves here."""
+    if isinstance(constant, int | float | str | None):
+        return constant
+    return constant.value
+
+
+def names() -> dict[str, Any]:
+    """What a file that was made ready refers to."""
+    from stretto.sanitizer.stand_ins.language import range_  # noqa: PLC0415 - it loads NumPy
+
+    return {LOOP: range_, UNDEFINED: LoopVariable(), VALUE: value_of}
+
+
 class _Kernels(ast.NodeTransformer):
     """Rewrites the functions that run on the device."""
 
@@ -45,6 +60,13 @@ class _Kernels(ast.NodeTransformer):
         self.generic_visit(node)
         self._depth -= device
         return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        if node.attr != "value" or not isinstance(node.ctx, ast.Load):
+            return node
+        call = ast.Call(ast.Name(VALUE, ast.Load()), [node.value], [])
+        return ast.copy_location(call, node)
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 RULE = {"read": "read-too-early", "write": "two-writers", "overwrite": "overwritten-too-early"}
 
 
+def place(first: Access, second: Access) -> str:
+    """Where the first was, for whoever knows where the second is."""
+    line = f"line {first.site.line}"
+    return line if first.site.file == second.site.file else f"{first.site.file}, {line}"
+
+
 def told_race(block: Block, raced: Raced) -> Finding:
     """As a finding, with all that is known of the program by now."""
     first, second = raced.first, raced.second
@@ -26,7 +32,7 @@ def told_race(block: Block, raced: Raced) -> Finding:
         rule = "missing-fence" if raced.kind == "fence" else "unfenced-reuse"
         verb = "written" if raced.kind == "fence" else "read"
         message = (
-            f"`{slot}` is {verb} by threads ({first.told()}, line {first.site.line}) and then used "
+            f"`{slot}` is {verb} by threads ({first.told()}, {place(first, second)}) and then used "
             f"through the asynchronous proxy ({second.told()}) with no fence_async_shared() on "
             "the way"
         )
@@ -59,17 +65,17 @@ def _message(raced: Raced, slot: str) -> str:
     first, second = raced.first, raced.second
     if raced.kind == "read":
         return (
-            f"`{slot}` is read ({second.told()}) before what writes it ({first.told()}, line "
-            f"{first.site.line}) is known to be done"
+            f"`{slot}` is read ({second.told()}) before what writes it ({first.told()}, "
+            f"{place(first, second)}) is known to be done"
         )
     if raced.kind == "overwrite":
         return (
             f"`{slot}` is overwritten ({second.told()}) while it may still be read "
-            f"({first.told()}, line {first.site.line})"
+            f"({first.told()}, {place(first, second)})"
         )
     return (
-        f"`{slot}` is written ({second.told()}) while another write to it ({first.told()}, line "
-        f"{first.site.line}) may not be done"
+        f"`{slot}` is written ({second.told()}) while another write to it ({first.told()}, "
+        f"{place(first, second)}) may not be done"
     )
 
 

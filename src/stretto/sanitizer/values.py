@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+_OF_TORCH = {"int1": "bool", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2"}
+
 
 class Dtype:
     """An element type; `raw` is how memory holds it, `wide` how registers do."""
@@ -68,6 +70,9 @@ class Dtype:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __str__(self) -> str:
+        return f"torch.{_OF_TORCH.get(self.name, self.name)}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dtype) and other.name == self.name

@@ -229,7 +229,7 @@ def _greater(a: Array, b: Array, pick: Callable[..., Any], negative: bool) -> Ar
 
 def _round_half_away(a: Array) -> Array:
     whole = np.trunc(a)
-    return np.copysign(whole + (np.abs(a - whole) >= 0.5), a)
+    return np.copysign(np.abs(whole) + (np.abs(a - whole) >= 0.5), a)
 
 
 def _saturated(a: Array) -> Array:

@@ -4,6 +4,7 @@
 @triton.jit
 def matmul(a_ptr, b_ptr, c_ptr, …): …
 
+stretto.triton.install()            the same for all kernels of a process
 stretto.triton.verdicts()           what runs which launches, and how fast
 stretto.triton.read(matmul, signature=…, constexprs=…)      a kernel, without a GPU
 """
@@ -14,13 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.launching import PipelineWarning
 from stretto.launching.verdicts import Verdict, verdicts
+from stretto.triton.installing import install, uninstall
 from stretto.triton.pipelining import pipeline
 from stretto.triton.reading import read
 
 if TYPE_CHECKING:
     from stretto.triton.tuning import rank
 
-__all__ = ["PipelineWarning", "Verdict", "pipeline", "rank", "read", "verdicts"]
+__all__ = [
+    "PipelineWarning",
+    "Verdict",
+    "install",
+    "pipeline",
+    "rank",
+    "read",
+    "uninstall",
+    "verdicts",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -33,6 +33,7 @@ from stretto.launching.launcher import Teller, outside
 from stretto.launching.loading import Bound, Loaded, load, sent
 from stretto.launching.makers import Job, start
 from stretto.launching.making import Declined, Request, answer
+from stretto.launching.quick import Guard, quick_launch
 from stretto.launching.reporting import report, report_refused, report_verdicts
 from stretto.launching.storing import Entry, Store
 from stretto.launching.timing import OPEN, Contest, measured, other_stream, tuned
@@ -51,9 +52,12 @@ from stretto.launching.verdicts import (
 )
 from stretto.triton.launched import Launched, launched_of
 from stretto.triton.reading import ttir_kernel
+from stretto.triton.shortcut import DISPATCH, lengthen, shorten
 
-HEAD = 9
-"""What Triton hands a launcher before the arguments: grid, stream, function and hooks."""
+HOOKS = (None,) * 6
+"""For what Triton hands a launcher between grid and arguments: stream, function, hooks."""
+HEAD = 3 + len(HOOKS)
+"""What stands before the arguments."""
 KINDS = 8
 """Kinds of launches that a kernel may try without a verdict; then new kinds are Triton's."""
 ADDRESSES = 1024
@@ -95,7 +99,7 @@ class Settings:
 
 
 _TELLERS: WeakKeyDictionary[Any, Teller] = WeakKeyDictionary()
-_last: list[Dispatch] = []
+_last: list[Dispatch | None] = [None]
 """Whose kernel of ours was launched last, with no event to tell what became of it."""
 
 
@@ -108,12 +112,12 @@ class Dispatch:
         self._lock = threading.RLock()
         self._settled: dict[object, Launch] = {}
         self._contests: dict[object, tuple[Contest, Launch]] = {}
+        self._counters: dict[object, list[int]] = {}
+        """Of our launches of a kind."""
         self._fruitless = 0
         """Launches that were tried, of kinds that have no verdict."""
         self._gone = False
         """Whether nothing of it is ours any more."""
-        self._checked = False
-        """Whether Triton compiled and loaded our kernel."""
         self._job: Job | None = None
         self._loaded: Loaded | None = None
         self._events: Events | None = None
@@ -145,6 +149,7 @@ class Dispatch:
             pick = partial(_with_shapes, pick, [HEAD + n for n in self.launched.descriptors])
         self._kind = pick
         self._kernel._run = self._run(pick)
+        setattr(self._kernel, DISPATCH, self)
 
     def _run(self, pick: Callable[[Sequence[Any]], object]) -> Launch:
         settled, undecided = self._settled.get, self._undecided
@@ -162,9 +167,25 @@ class Dispatch:
 
         return run
 
+    @property
+    def function(self) -> Any:
+        """The user's `@triton.jit` function."""
+        return self._kernel.src.fn
+
+    def settle_all(self, runs: str) -> None:
+        """Have all kinds that are settled run by ``theirs``, as if a trial had said so."""
+        assert runs == "theirs"
+        for kind in self._settled:
+            self._settled[kind] = self._stock
+
     def restore(self) -> None:
         """Triton's own launcher, as if nothing had been."""
         self._kernel._run = self._stock
+        lengthen(self.function)
+
+    def decided(self, grid: tuple[int, ...], values: tuple[Any, ...]) -> Launch | None:
+        """Who runs launches of a kind, once that is settled."""
+        return None if self._gone else self._settled.get(self._kind((*grid, *HOOKS, *values)))
 
     # What is not settled ----------------------------------------------------------------------
 
@@ -254,7 +275,16 @@ class Dispatch:
             if self.launched.signature[each] != "constexpr"
         }
         read = partial(ttir_kernel, name, module)
-        return Request(name, self._key, read, self._asked, module.target, self.launched.ptx, given)
+        return Request(
+            name,
+            self._key,
+            read,
+            self._asked,
+            module.target,
+            self.launched.ptx,
+            given,
+            args[:3],
+        )
 
     def _opened(self, kind: object, args: tuple[Any, ...]) -> Launch | None:
         """A kind that comes for the first time: settled, or else there is a trial of it."""
@@ -267,15 +297,15 @@ class Dispatch:
         except Exception as error:  # for these arguments alone
             self._tell(error, self.launched.name)
             return self._stock
-        if not self._checked:
-            bound.check()
-            self._checked = True
-        ours = self._ours(args, bound)
+        bound.check(args[:3])
+        counter = self._counters[kind] = [0]
+        ours = self._ours(args, bound, counter)
         if self._settings.checks:
             self._check(args)
         if not self._settings.tries:
-            self._note("trials are off", self.launched.name, "ours")
+            note(self._verdict(kind, "ours", "trials are off"))
             self._settled[kind] = ours
+            shorten(self)
             return ours
         if self._events is None:
             raise StrettoError("there is no driver whose events could time it")
@@ -287,6 +317,7 @@ class Dispatch:
             note(verdict)
             report_verdicts(verdict.kernel, self._key, [verdict])
             self._settled[kind] = ours if known["runs"] == "ours" else self._stock
+            shorten(self)
             return self._settled[kind]
         self._contests[kind] = Contest(f"{self._key} {kind!r}", self._events), ours
         return None
@@ -305,7 +336,7 @@ class Dispatch:
             return self._left(error)(*args)
         try:
             found = (ours if sample.runner is Runner.OURS else self._stock)(*args)
-            _last.clear()  # the sample tells of it
+            _last[0] = None  # the sample tells of it
         except Exception as error:
             contest.drop(sample)
             failure = None if self._events is None else self._events.failure(args[3])
@@ -327,7 +358,6 @@ class Dispatch:
         why = f"{len(both[0])} and {len(both[1])} launches timed"
         verdict = self._verdict(kind, runs.value, why)
         verdict.ours_us, verdict.theirs_us = (median(each) if each else None for each in both)
-        verdict.launches = trial.launches
         if decided:
             self._fruitless -= trial.launches
         note(verdict)
@@ -336,6 +366,7 @@ class Dispatch:
         report_verdicts(verdict.kernel, self._key, mine)
         del self._contests[kind]
         self._settled[kind] = ours if runs is Runner.OURS else self._stock
+        shorten(self)
         return self._settled[kind]
 
     # Our kernel -------------------------------------------------------------------------------
@@ -345,8 +376,22 @@ class Dispatch:
         assert self._loaded is not None
         return self._loaded.bind(dict(zip(self.launched.names, args[HEAD:], strict=True)))
 
-    def _ours(self, args: tuple[Any, ...], bound: Bound) -> Launch:
-        """Launches of a kind by our kernel: what is bound to addresses is kept for the next."""
+    def _ours(self, args: tuple[Any, ...], bound: Bound, counter: list[int]) -> Launch:
+        """Launches of a kind by our kernel."""
+        assert self.launched is not None
+        names = self.launched.names
+        given = dict(zip(names, args[HEAD:], strict=True))
+        guard = Guard(_last, self, counter, self._raised)
+        slowly = self._slowly(args, bound, counter)
+        return quick_launch(bound, args[:3], names, given, slowly, guard)
+
+    def _raised(self, error: Exception, stream: int) -> BaseException:
+        """What is raised where a launch of ours has raised."""
+        failure = None if self._events is None else self._events.failure(stream)
+        return error if failure is None else self._failed(failure)
+
+    def _slowly(self, args: tuple[Any, ...], bound: Bound, counter: list[int]) -> Launch:
+        """The same for whatever is launched: what is bound to addresses is kept for the next."""
         places, stock = self._places(), self._stock
         ready: dict[object, Bound | None] = {_addresses(args, places): bound}
 
@@ -360,14 +405,12 @@ class Dispatch:
                 bound = ready[where] = self._bound_or_not(args)
             if bound is None:
                 return stock(*args)
-            _last[:] = [self]
+            _last[0] = self
+            counter[0] += 1
             try:
                 return bound.launch(args[:3], args[3])
             except Exception as error:
-                failure = None if self._events is None else self._events.failure(args[3])
-                if failure is not None:
-                    raise self._failed(failure) from error
-                raise
+                raise self._raised(error, args[3]) from error
 
         return launch
 
@@ -423,7 +466,7 @@ class Dispatch:
         assert self.launched is not None
         samples = [sample for contest, _ in self._contests.values() for sample in contest.pending]
         places = [sample.place for sample in samples if sample.runner is Runner.OURS]
-        suspects = [self] if places else list(_last)
+        suspects = [self] if places else [one for one in _last if one is not None]
         for one in suspects:
             assert one.launched is not None
             why = f"it failed on the GPU: {error}"
@@ -441,13 +484,17 @@ class Dispatch:
 
     # What is told -----------------------------------------------------------------------------
 
-    def _verdict(self, kind: object, runs: str, why: str) -> Verdict:
+    def _verdict(self, kind: Any, runs: str, why: str) -> Verdict:
         assert self.launched is not None
+        counter = self._counters.setdefault(kind, [0])
         parts: tuple[Any, ...] = kind if isinstance(kind, tuple) else ()
-        return Verdict(self.launched.name, parts[:3], parts[3:], runs=runs, why=why, key=self._key)
+        counter[0] = 0
+        return Verdict(
+            self.launched.name, parts[:3], parts[3:], runs, why, key=self._key, counter=counter
+        )
 
-    def _note(self, why: str, name: str, runs: str = "theirs") -> None:
-        note(Verdict(name, runs=runs, why=why, key=self._key))
+    def _note(self, why: str, name: str) -> None:
+        note(Verdict(name, why=why, key=self._key))
 
 
 def _with_shapes(

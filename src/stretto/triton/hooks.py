@@ -23,7 +23,8 @@ MARK = "_stretto"
 """The attribute of a kernel that is to be pipelined: its settings."""
 FOR_ALL: list[Callable[[Any], Settings | None]] = []
 """Gives the settings of kernels that are not marked: what is installed."""
-_DISPATCHES: list[weakref.ref[Dispatch]] = []
+DISPATCHES: list[weakref.ref[Dispatch]] = []
+"""Of all kernels that were taken."""
 
 
 def hook(kernel: Any, settings: Settings) -> None:
@@ -61,11 +62,11 @@ def unwatch(kind: type) -> None:
 
 def restore_all() -> None:
     """Give all kernels that were taken their own launchers back."""
-    for reference in _DISPATCHES:
+    for reference in DISPATCHES:
         found = reference()
         if found is not None:
             found.restore()
-    _DISPATCHES.clear()
+    DISPATCHES.clear()
 
 
 def _settings(function: Any) -> Settings | None:
@@ -93,7 +94,7 @@ def _adopt(kernel: Any, settings: Settings) -> None:
             del kernel._init_handles  # the class's own again
             dispatch = Dispatch(kernel, settings)
             dispatch.take()
-            _DISPATCHES.append(weakref.ref(dispatch))
+            DISPATCHES.append(weakref.ref(dispatch))
 
     if kernel.module is None:
         kernel._init_handles = initialized

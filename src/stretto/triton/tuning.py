@@ -38,6 +38,7 @@ from stretto.triton.dispatch import Settings
 from stretto.triton.hooks import hook
 from stretto.triton.pipelining import jitted
 from stretto.triton.reading import found_triton, read, ttir_kernel
+from stretto.triton.shortcut import lengthen
 from stretto.triton.specializing import Specialized, Specializer
 
 Bench = Callable[[Callable[[], Any]], float]
@@ -220,6 +221,7 @@ class Tuned:
 def copied(kernel: Any) -> Any:
     """A `@triton.jit` function of its own, which has compiled nothing yet."""
     found = copy(kernel)
+    lengthen(found)
     if hasattr(found, "device_caches"):
         found.device_caches = defaultdict(found.create_binder)
     return found

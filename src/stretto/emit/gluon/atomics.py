@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stretto.emit.gluon.expressions import dtype, wrapped
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
 from stretto.program.atomics import ORDERS, SWAPS, order_of
@@ -17,8 +18,8 @@ _NAMES = {
     "xor": "xor", "exch": "xchg",
 }  # fmt: skip
 """Kinds as Gluon calls them."""
-_UNSIGNED = ("umax", "umin")
-"""Kinds that Triton tells from the others by types of its own, which Gluon's languages lack."""
+_UNSIGNED = {"umax": "max", "umin": "min"}
+"""Kinds that Gluon tells from the others by types, which addresses and values are cast to."""
 _SCOPES = {"": "gpu", "gpu": "gpu", "device": "gpu", "cta": "cta", "tl_blk": "cta", "sys": "sys"}
 
 
@@ -27,15 +28,27 @@ def atomic(operation: Operation, texts: Sequence[str]) -> str:
     swaps = kind_of(operation) == SWAPS
     kind = "exch" if swaps else operation.text("kind")
     given = operation.text("semantics"), operation.text("scope")
-    if kind in _UNSIGNED:
-        told = f"an atomic operation ({kind}) of unsigned numbers, which Gluon does not have"
-        hint = f"numbers below 2**31 of 32 bits have the same {kind[1:]} as signed ones"
-        raise EmitError(told, operation, hint)
-    if kind not in _NAMES or given[0] not in ORDERS or given[1] not in _SCOPES:
+    if kind not in {*_NAMES, *_UNSIGNED} or given[0] not in ORDERS or given[1] not in _SCOPES:
         told = ", ".join(part for part in (operation.text("kind"), *given) if part)
         raise EmitError(f"an atomic operation ({told}) that has no Gluon", operation)
+    if kind in _UNSIGNED:
+        return _without_signs(operation, texts)
     if swaps and len(texts) > 3:
         raise EmitError("an atomic exchange under a mask has no Gluon", operation)
     name = "cas" if swaps else _NAMES[kind]
     said = f'sem="{order_of(operation)}", scope="{_SCOPES[given[1]]}"'
     return f"gl.atomic_{name}({', '.join(texts)}, {said})"
+
+
+def _without_signs(operation: Operation, texts: Sequence[str]) -> str:
+    """Of numbers without a sign: through an address of such."""
+    type = dtype(operation.operands[1].type)
+    if "gl.int" not in type:
+        told = f"an atomic operation ({operation.text('kind')}) of unsigned numbers, of {type}"
+        raise EmitError(told, operation, "it takes integers")
+    unsigned = type.replace("gl.int", "gl.uint")
+    at, value, *mask = texts
+    address = f"{wrapped(at)}.to(gl.pointer_type({unsigned}), bitcast=True)"
+    said = f'sem="{order_of(operation)}", scope="{_SCOPES[operation.text("scope")]}"'
+    taken = ", ".join((address, f"{wrapped(value)}.to({unsigned})", *mask, said))
+    return f"gl.atomic_{_UNSIGNED[operation.text('kind')]}({taken}).to({type})"

@@ -48,6 +48,11 @@ def dtype(type: Type) -> str:
     raise EmitError(f"Gluon has no type {element}")
 
 
+def pointer_type(element: str) -> str:
+    """The type of an address, as Gluon writes it."""
+    return f"gl.pointer_type({DTYPES[element]})"
+
+
 def everywhere(text: str, type: Tile, layout: object) -> str:
     """A number, or an address, in each place of a tile."""
     if isinstance(type.element, Pointer):
@@ -84,27 +89,34 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
         form = PREDICATES[kind][operation.text("predicate")].gluon
     if not form or reason_of(form) is not None:
         raise unwritten(operation)
-    if isinstance(operation.result.type, Pointer) and "{type}" in form:
-        raise EmitError("an address cannot be cast", operation)
+    if form.startswith("{0}.to("):
+        operands = [_tensor(operands[0]), *operands[1:]]
     given = dict(_forms(operation, operands, form))
     text = form.format(*operands, **given)
-    if "{u0}" in form and kind not in PREDICATES:
+    if "{u" in form and kind not in PREDICATES:
         return f"({text}).to({dtype(operation.result.type)})"
     if "{f0}" in form and _is_narrow(operation.operands[0].type):
         return f"{text}.to({dtype(operation.result.type)})"
     return text
 
 
+def modules_of(operation: Operation) -> tuple[str, ...]:
+    """Modules that its expression names, beside Gluon's own."""
+    form = _EXPRESSIONS.get(kind_of(operation), "")
+    return tuple(name for name in ("libdevice", "tl") if f"{name}." in form)
+
+
 def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
     """What a row's form asks for beside operands as they are."""
     result = operation.result.type
-    if "{u0}" in form:
+    if "{u" in form:
         yield from ((f"u{i}", text) for i, text in enumerate(_without_signs(operation, operands)))
     if "{f0}" in form:
         for i, (text, value) in enumerate(zip(operands, operation.operands, strict=True)):
             yield f"f{i}", f"{text}.to(gl.float32)" if _is_narrow(value.type) else text
     if "{type}" in form:
-        yield "type", dtype(result)
+        pointer = isinstance(element_of(result), Pointer)
+        yield "type", pointer_type(_pointee(operation)) if pointer else dtype(result)
     if "{bits}" in form:
         element = element_of(operation.operands[0].type)
         yield "bits", str(element.bits if element is not None else 0)
@@ -123,8 +135,12 @@ def _is_narrow(type: Type) -> bool:
 def _without_signs(operation: Operation, operands: Sequence[str]) -> list[str]:
     """Integers of the same bits without a sign."""
     type = dtype(operation.operands[0].type).replace("gl.int", "gl.uint")
-    numbers = [f"gl.to_tensor({text})" if _is_number(text) else text for text in operands]
-    return [f"{text}.to({type})" for text in numbers]
+    return [f"{_tensor(text)}.to({type})" for text in operands]
+
+
+def _tensor(text: str) -> str:
+    """A value that can be asked for another type, which a bare number cannot."""
+    return f"gl.to_tensor({text})" if _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.emit.gluon.expressions import DTYPES
-from stretto.emit.gluon.spelling import spelled
+from stretto.emit.gluon.expressions import DTYPES, modules_of
+from stretto.emit.gluon.spelling import combining, spelled
 from stretto.emit.gluon.statements import write
 from stretto.emit.gluon.text import Lines
 from stretto.emit.gluon.tracing import FUNCTIONS, read_back
@@ -15,8 +15,8 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
-from stretto.program.expressions import Expression, Held
-from stretto.program.instructions import Advance
+from stretto.program.expressions import Combined, Computed, Expression, Held
+from stretto.program.instructions import Advance, Instruction
 from stretto.program.kernel_program import (
     AgentProgram,
     Barriers,
@@ -30,15 +30,18 @@ from stretto.program.walk import expressions_in, walk
 
 _HEAD = '''"""{title}"""
 
-from triton.experimental import gluon
+{before}from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-
+{behind}
 # Two names that newer versions of Triton spell differently.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
+
+_TRITON = "from triton import language as tl\n"
+_LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
 @gluon.jit
@@ -48,6 +51,23 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     phase = gl.where(slot == DEPTH, phase ^ 1, phase)
     slot = gl.where(slot == DEPTH, 0, slot)
     return slot, phase
+'''
+
+_UNDESCRIBED = '''
+
+def undescribed(name, array, sizes, strides, width):
+    """Why no descriptor can be made of an array; empty where one can."""
+    if array.data_ptr() % 16:
+        return f"`{name}` does not begin at a multiple of 16 bytes"
+    for size in sizes:
+        if not 0 < size < 1 << 31:
+            told = f"`{name}` has {size} elements along a dimension"
+            return f"{told}: a descriptor takes 1 to 2^31 - 1"
+    for stride in strides[:-1]:
+        if not 0 < stride * width < 1 << 40 or stride * width % 16:
+            told = f"`{name}` has a stride of {stride * width} bytes"
+            return f"{told}: a descriptor takes multiples of 16 above 0"
+    return ""
 '''
 
 _HELD = '''
@@ -187,15 +207,22 @@ def source(program: KernelProgram) -> str:
     """The file."""
     lines = Lines()
     sums = any(isinstance(one, TensorMemory) for one in program.memory)
-    head = _HEAD.format(title=program.title, products=_BLACKWELL if sums else _HOPPER)
+    bodies = [agent.body for agent in program.agents]
+    modules = _modules(bodies)
+    head = _HEAD.format(
+        title=program.title,
+        products=_BLACKWELL if sums else _HOPPER,
+        before=_TRITON if "tl" in modules else "",
+        behind=_LIBDEVICE if "libdevice" in modules else "",
+    )
     _text(lines, head)
     for layout in program.layouts:
         lines.say(f"{layout.name} = gl.constexpr({layout.text})")
-    bodies = [agent.body for agent in program.agents]
     if any(isinstance(one, Advance) for body in bodies for one in walk(body)):
         _text(lines, "\n" + _NEXT)
     if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
         _text(lines, "\n" + _HELD)
+    _combiners(lines, bodies)
     if program.tracing is not None:
         _text(lines, FUNCTIONS)
     for agent in program.agents if len(program.agents) > 1 else ():
@@ -207,6 +234,33 @@ def source(program: KernelProgram) -> str:
     if program.tracing == "marks":
         _text(lines, read_back(str(lines), len(program.agents)))
     return str(lines) + "\n"
+
+
+def _combiners(lines: Lines, bodies: Sequence[Sequence[Instruction]]) -> None:
+    """Functions that put two elements together, each once."""
+    found = {
+        one.function: one.operation
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, Combined)
+    }
+    for name, operation in found.items():
+        parameters, body = combining(operation)
+        _begin(lines)
+        with lines.block(f"def {name}({', '.join(parameters)}):"):
+            for line in body:
+                lines.say(line)
+
+
+def _modules(bodies: Sequence[Sequence[Instruction]]) -> set[str]:
+    """Modules that expressions name beside Gluon's own."""
+    return {
+        name
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, Computed)
+        for name in modules_of(one.operation)
+    }
 
 
 def _text(lines: Lines, text: str) -> None:
@@ -297,6 +351,7 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
         shape = f"{list(one.block)}, {DTYPES[one.element]}"
         lines.say(f"{name} = gl.NVMMASharedLayout.get_default_for({shape})")
     lines.say(f"OPTIONS = {{{told}}}")
+    asked = _fits(lines, program, names)
     _text(lines, "\n\n")
     with lines.block(f"def arguments({names}):"):
         lines.say(f'"""What {program.name} takes, of what `{kernel}` is given."""')
@@ -310,6 +365,10 @@ def _launch(lines: Lines, program: KernelProgram) -> None:
     _text(lines, "\n\n")
     with lines.block(f"def launch({names}{', ' if names else ''}grid):"):
         lines.say(f'"""Run `{kernel}` on the caller\'s tensors over a grid of blocks."""')
+        if asked:
+            lines.say(f"why = fits({names})")
+            with lines.block("if why:"):
+                lines.say("raise ValueError(why)")
         if program.tiles is None:
             lines.say(f"return {program.name}[grid](*arguments({names}), **OPTIONS)")
             return
@@ -327,6 +386,35 @@ def _work(lines: Lines, tiles: WorkTiles) -> None:
         )
         lines.say("grid = (*grid, 1, 1)")
         lines.say(f"return (min({tiles.blocks}, {' * '.join(counts)}),), ({told})")
+
+
+def _fits(lines: Lines, program: KernelProgram, names: str) -> bool:
+    """What a launch is asked before the kernel runs: whether there is anything."""
+    made = dict.fromkeys(
+        f'undescribed("{one.tensor}", {spelled(one.base)}, {_numbers(one.sizes)}, '
+        f"{_numbers(one.strides)}, {max(1, Scalar(one.element).bits // 8)})"
+        for one in program.descriptors
+        if one.base is not None
+    )
+    if made:
+        _text(lines, _UNDESCRIBED)
+    if not made and not program.assumed:
+        return False
+    _text(lines, "\n\n")
+    with lines.block(f"def fits({names}):"):
+        lines.say('"""Why a launch cannot run as this kernel; empty where it can."""')
+        for condition in program.assumed:
+            text = spelled(condition)
+            with lines.block(f"if not ({text}):"):
+                lines.say(f'return "`{text}` does not hold"')
+        if len(made) < 2:
+            lines.say(f"return {next(iter(made), repr(''))}")
+            return True
+        lines.say("return (")
+        for number, text in enumerate(made):
+            lines.say(f"    {'or ' if number else ''}{text}")
+        lines.say(")")
+    return True
 
 
 def _descriptor(one: Descriptor) -> str:

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from stretto.emit.gluon.expressions import everywhere, expression, literal, wrapped, zeros
+from stretto.kernel import Operation, Scalar, Value
 from stretto.kernel.tree import kind_of
+from stretto.kernel.types import element_of
+from stretto.ops.operations import combining_row
+from stretto.ops.reductions import FOLDED
 from stretto.program.expressions import (
     Arithmetic,
     Barrier,
+    Combined,
     Computed,
     Converted,
     Counter,
@@ -77,6 +82,43 @@ def _computed(value: Computed) -> str:
     alone = kind_of(value.operation).startswith("reduce.")
     spell = spelled if alone else enclosed
     return expression(value.operation, [spell(one) for one in value.operands])
+
+
+def _combined(value: Combined) -> str:
+    operation = value.operation
+    tiles = [spelled(one) for one in value.operands]
+    given = {
+        "axis": operation.integer("axis"),
+        "function": value.function,
+        "reverse": bool(operation.attributes.get("reverse")),
+    }
+    together = tiles[0] if len(tiles) == 1 else f"({', '.join(tiles)})"
+    return FOLDED[kind_of(operation)].format(together, **given)
+
+
+def combining(operation: Operation) -> tuple[tuple[str, ...], list[str]]:
+    """Parameters and lines of the function that puts two elements of a reduction together."""
+    elements = [value.type for value in operation.operands]
+    names = [f"{side}{n or ''}" for side in "ab" for n in range(len(elements))]
+    if not operation.regions:
+        element = element_of(elements[0])
+        assert isinstance(element, Scalar)
+        row = combining_row(kind_of(operation), floats=element.is_float)
+        taken, made = (Value(element), Value(element)), (Value(element),)
+        return tuple(names), [f"return {expression(Operation(row, taken, made), names)}"]
+    (region,) = operation.regions
+    texts = dict(zip(region.arguments, names, strict=True))
+    lines: list[str] = []
+    for inner in region.operations[:-1]:
+        if kind_of(inner) == "arith.constant":
+            texts[inner.result] = literal(inner.attributes["value"], inner.result.type)
+            continue
+        made_here = f"c{len(lines)}"
+        given = [wrapped(texts[value]) for value in inner.operands]
+        lines.append(f"{made_here} = {expression(inner, given)}")
+        texts[inner.result] = made_here
+    ends = [texts[value] for value in region.terminator.operands]
+    return tuple(names), [*lines, f"return {', '.join(ends)}"]
 
 
 def _expanded(value: Expanded) -> str:
@@ -150,6 +192,7 @@ _SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Range: _range,
     Joined: lambda v: f"gl.join({spelled(v.first)}, {spelled(v.second)})",
     Halves: lambda v: f"gl.split({spelled(v.value)})",
+    Combined: _combined,
     Held: lambda v: f"held({spelled(v.value)})",
     Iteration: _iteration,
     Counter: _counter,

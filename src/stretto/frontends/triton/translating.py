@@ -370,7 +370,10 @@ class FunctionTranslator:
 
     def load(self, raw: RawOperation) -> None:
         """Through pointers, perhaps with a mask and with what is read elsewhere."""
-        self._plain(raw, "tile.load")
+        said: dict[str, Attribute] = {}
+        if raw.attributes.get("isVolatile") is True:
+            said["volatile"] = True
+        self._write(raw, "tile.load", self._operands(raw), raw.types, said)
 
     def atomic(self, raw: RawOperation) -> None:
         """Read, modify, write."""
@@ -480,10 +483,9 @@ class FunctionTranslator:
             raise self._refuse(raw, f"{source.type} as {raw.types[0]}")
         if source.type == raw.types[0]:
             self._bind(raw, source)
-        elif isinstance(element_of(source.type), Pointer):
-            raise self._refuse(raw, "an address as one of another type", "cast what is loaded")
         else:
-            self._plain(raw, "arith.bitcast")
+            pointer = isinstance(element_of(source.type), Pointer)
+            self._plain(raw, "tile.pointer_cast" if pointer else "arith.bitcast")
 
 
 def _dictionary(entries: Attribute) -> dict[str, Attribute]:
@@ -515,6 +517,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.gather": FunctionTranslator.axis,
     "tt.trans": FunctionTranslator.transpose,
     "tt.cat": FunctionTranslator.cat,
+    "tt.load": FunctionTranslator.load,
     "tt.fp_to_fp": FunctionTranslator.convert,
     "tt.clampf": FunctionTranslator.clamp,
     "tt.extern_elementwise": FunctionTranslator.library,

@@ -407,6 +407,7 @@ OPERATIONS = (
     AtomicRmwOp,
     AtomicCasOp,
     define(_Cast, "pointer_to_int", "An address as a number."),
+    define(_Cast, "pointer_cast", "An address as one of another type."),
     define(_Cast, "int_to_pointer", "A number as an address."),
     define(_Two, "join", "Two tiles along a new last dimension."),
     CatOp,

@@ -19,6 +19,7 @@ from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying
 from stretto.kernel.lowering.uses import Uses
+from stretto.kernel.lowering.views import ANY
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
     ALLOCATE,
@@ -292,6 +293,7 @@ class _Lowering:
         handed_on = any(op.name.startswith("scf.") for op in self._uses.of(operation.result))
         if len(numbers) == 2 * rank and not handed_on:
             known = [self._constant(value) for value in numbers]
+            known = [None if number == ANY else number for number in known]
             type = replace(type, shape=tuple(known[:rank]), strides=tuple(known[rank:]))
         made = self._ours(
             DESCRIPTOR,

@@ -28,14 +28,15 @@ from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ADDS, ATOMIC
 from stretto.program.builder.exchange import Exchange
 from stretto.program.builder.layouts import SPLIT, Layouts
-from stretto.program.builder.names import RESERVED, Names
+from stretto.program.builder.names import RESERVED, Names, combiners
 from stretto.program.builder.operands import (
     Operand,
     computed,
-    half,
-    halves,
     in_layout,
+    is_together,
     seen_through,
+    settled,
+    together,
     whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
@@ -116,14 +117,17 @@ class AgentBuilder:
             name = one.name
             outside |= {name, f"{name}_full", f"{name}_free", f"{name}_slot", f"{name}_phase"}
         outside |= {layout.name for layout in layouts.roots()} | set(WorkTiles.NAMES)
-        self.names = Names(RESERVED | outside)
+        self.combiners = combiners(plan.kernel)
+        self.names = Names(RESERVED | outside | set(self.combiners.values()))
         self.sums = SumBuilder(self)
         """What it does with sums in tensor memory."""
         self._scopes: list[dict[Value, Operand]] = [{}]
         self._waited: list[set[str]] = [set()]
         self._read: dict[str, SharedTile] = {}
+        self._by_threads: set[str] = set()
+        """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
-        self._zeros: dict[tuple[tuple[int, ...], str], str] = {}
+        self._zeros: dict[tuple[Tile, str], str] = {}
         self.stores = False
 
     @property
@@ -252,8 +256,9 @@ class AgentBuilder:
     def _compute(self, made: Operation, value: Value) -> Operand:
         kind = kind_of(made)
         if kind == SMEM_READ:
-            layout = self.layouts.of(value)
-            return self.read(value, self.buffer(made.operands[0]), layout)
+            layout, source = self.layouts.of(value), self.buffer(made.operands[0])
+            self._by_threads.add(source.memory)
+            return self.read(value, source, layout)
         if kind == WORK_TILE:
             return self._work_tile(made, value)
         if kind == TILE_COUNT:
@@ -261,6 +266,11 @@ class AgentBuilder:
         if kind in ATOMIC:
             hint = f"{ALONE} has one group of warps do everything"
             raise EmitError("another agent has what it found there", made, hint)
+        if made in self.plan.repeatable:
+            operands, _ = self.loaded(made, self.value)
+            name = self.names.give(value.name or "value")
+            self.say(Load(name, operands, None))
+            return Operand(Name(name))
         if kind == LOAD:
             owner, name = self.plan.owner(made), value.name or "what is loaded here"
             told = f"`{name}` is loaded by {owner} into its registers, and {self.worker.name}"
@@ -271,8 +281,8 @@ class AgentBuilder:
             raise EmitError(f"{told} in its registers", made, self._one_agent)
         if kind in _UNSUPPORTED:
             raise unwritten(made)
-        if kind == SPLIT:
-            return self._split(made, value)
+        if is_together(made):
+            return self._together(made, value)
         operand = computed(made, [self.value(v) for v in made.operands], self.layouts)
         return self.assign(value, operand.expression, operand.layout)
 
@@ -283,16 +293,26 @@ class AgentBuilder:
         ways = [ONE_CONSUMER, ALONE] if shared else [ALONE]
         return f"a branch or a loop is one agent's: {', or '.join(ways)}"
 
-    def _split(self, operation: Operation, value: Value) -> Operand:
-        """The two halves of a tile; one of them is wanted now."""
-        both = halves(operation, self.value(operation.operands[0]), self.layouts)
-        names = [self.names.give(result.name or "half") for result in operation.results]
-        self.say(Assign(tuple(names), (both,)))
+    def _together(self, operation: Operation, value: Value) -> Operand:
+        """All results of an operation at once; one of them is wanted now."""
+        operands = [self.value(one) for one in operation.operands]
+        function = self.combiners.get(operation, "")
+        made, home = together(operation, operands, self.layouts, function)
+        part = "half" if kind_of(operation) == SPLIT else "combined"
+        names = [self.names.give(result.name or part) for result in operation.results]
+        self.say(Assign(tuple(names), (made,)))
         for result, name in zip(operation.results, names, strict=True):
-            home = self.layouts.of(result)
-            self.say(Assign((name,), (half(operation, Name(name), result, self.layouts),)))
-            self.bind(result, Operand(Name(name), home))
+            self.settle(name, home, result)
+            layout = self.layouts.of(result) if isinstance(result.type, Tile) else None
+            self.bind(result, Operand(Name(name), layout))
         return self._scopes[-1][value]
+
+    def settle(self, name: str, home: Layout | None, result: Value) -> None:
+        """A result that was made with others gets its own layout."""
+        source = Name(name)
+        target = settled(source, home, result, self.layouts)
+        if target is not source:
+            self.say(Assign((name,), (target,)))
 
     def _work_tile(self, operation: Operation, value: Value) -> Operand:
         """Of tiles in a row: the number of one, and whether there is such."""
@@ -333,10 +353,10 @@ class AgentBuilder:
 
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
-        key = (type.shape, str(layout))
+        key = (type, str(layout))
         if key not in self._zeros:
             self._zeros[key] = self.names.give("zero")
-            zeros = Zeros(Tile(type.shape, Scalar("f32")), layout)
+            zeros = Zeros(type, layout)
             self.say(Assign((self._zeros[key],), (zeros,)))
         return Name(self._zeros[key])
 
@@ -678,18 +698,20 @@ class AgentBuilder:
             if tile.name in self._read and len(self.plan.workers) > 1:
                 known = tile.name in self._waited[-1]
                 self._await_tile(tile)  # some branch may have read it, and this one not
+                if tile.name in self._by_threads:
+                    self.say(Fence())
                 self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
                 if known:
-                    self._move_behind(tile.name)
+                    self._move_behind(tile.name, 1 + (tile.name in self._by_threads))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
                 self.say(Flip(f"{tile.name}_phase"))
 
-    def _move_behind(self, tile: str) -> None:
-        """The last instruction of the body at hand goes behind the last one that reads a tile."""
-        *before, last = self._bodies[-1]
+    def _move_behind(self, tile: str, count: int) -> None:
+        """The last instructions of the body at hand go behind the last one that reads a tile."""
+        before, last = self._bodies[-1][:-count], self._bodies[-1][-count:]
         readers = [n for n, one in enumerate(before) if tile in slots_in((one,))]
         place = readers[-1] + 1 if readers else len(before)
-        self._bodies[-1][:] = [*before[:place], last, *before[place:]]
+        self._bodies[-1][:] = [*before[:place], *last, *before[place:]]
 
     def _outer(self, body: Region) -> list[Value]:
         """Numbers from outside that a loop needs: computed once, before it."""
@@ -760,7 +782,7 @@ class AgentBuilder:
                 self._hand_back(region)
                 self.leave()
             bodies.append(tuple(inner))
-        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None))
+        self.say(If(condition, bodies[0], bodies[1] if bodies[1:] else None, operation))
         for result, name in names.items():
             self.bind(result, self._as(result, name))
 

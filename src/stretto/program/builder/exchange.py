@@ -178,14 +178,18 @@ class Exchange:
         self._take(exchanged(turned, holders(target, shape), type))
         return Converted(Permuted(value, tuple(order)), target)
 
-    def reduced(self, source: Layout, type: Type, axis: int) -> None:
-        """A tile is reduced along an axis: each warp that has a part of it hands one over."""
-        assert isinstance(type, Tile)
-        first = _first(type.shape, axis)
-        along = range(first, first + _log2(type.shape[axis]))
-        parts = sum(bit in along for bit in holders(source, type.shape).warps)
-        if parts:
-            self._take((prod(type.shape) // type.shape[axis] << parts) * _bytes(type))
+    def reduced(self, source: Layout, axis: int, *types: Type) -> None:
+        """Tiles are reduced together along an axis: each warp hands over what it has of each."""
+        taken = 0
+        for type in types:
+            assert isinstance(type, Tile)
+            first = _first(type.shape, axis)
+            along = range(first, first + _log2(type.shape[axis]))
+            parts = sum(bit in along for bit in holders(source, type.shape).warps)
+            if parts:
+                taken += (prod(type.shape) // type.shape[axis] << parts) * _bytes(type)
+        if taken:
+            self._take(taken)
 
     def told(self, type: Type) -> None:
         """All threads are told what one of them found out: an atomic operation's result."""

@@ -6,6 +6,8 @@ length   handed over as it is
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, View
@@ -33,6 +35,16 @@ def arguments(plan: Plan, used: set[str]) -> tuple[Argument, ...]:
             assert isinstance(value.type, Scalar | Pointer)
             found.append(Argument(name, given, value.type))
     return tuple(found)
+
+
+def assumed(plan: Plan) -> tuple[Expression, ...]:
+    """What the kernel takes for granted of the numbers that a host gives it."""
+    found: dict[Expression, None] = {}
+    for operation in plan.kernel.walk():
+        if kind_of(operation) == "assume":
+            with suppress(EmitError):
+                found[_number(plan, operation.operands[0], operation)] = None
+    return tuple(one for one in found if not isinstance(one, Literal))
 
 
 def _descriptor(plan: Plan, planned: PlannedView) -> Descriptor:

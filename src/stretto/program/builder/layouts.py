@@ -33,6 +33,7 @@ from stretto.program.layouts import (
 )
 
 SPLIT, JOIN, HALVES = "split", "join", 2
+REDUCE, SCAN = "reduce.with", "scan"
 """A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""
 VECTOR_BITS = 128
 """What a thread moves at once."""
@@ -162,7 +163,8 @@ class Layouts:
         kind = kind_of(operation)
         if kind.startswith("reduce."):
             axis = operation.integer("axis")
-            self._pair(operation.operands[0], operation.results[0], axis)
+            for source, result in zip(operation.operands, operation.results, strict=True):
+                self._pair(source, result, axis)
         elif kind == "expand_dims":
             axis = operation.integer("axis")
             self._pair(operation.results[0], operation.operands[0], axis)
@@ -241,7 +243,9 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
         case _ if opcode(kind).accumulator is not None:
             # The sum; factors have layouts of their own.
             yield (*operation.operands[2:], operation.results[0])
-        case _ if kind.startswith("reduce.") or kind in ("scan", "join", "split", "cat", "extract"):
+        case _ if kind == REDUCE:
+            yield operation.operands
+        case _ if kind.startswith("reduce.") or kind in ("join", "split", "cat", "extract"):
             pass
         case _:
             tiles = [*operation.results, *operation.operands]

@@ -33,14 +33,13 @@ from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Str
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ATOMIC
 from stretto.program.builder.agent import AgentBuilder
-from stretto.program.builder.layouts import SPLIT
 from stretto.program.builder.operands import (
     Operand,
     computed,
-    half,
-    halves,
     in_layout,
+    is_together,
     seen_through,
+    together,
     whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Looped
@@ -479,7 +478,8 @@ class LoopBuilder:
         if way.pending:
             with a.of(Origin(self._issues[-1].op)), a.block() as body:
                 self._retire(way, len(way.pending) - 1)
-            a.say(Step("epilogue", steps.last, tuple(body)))
+            way.step, way.ahead = self._n, steps.last or None
+            a.say(Step("epilogue", steps.last, way.iteration(0), tuple(body)))
         ran = Arithmetic("-", end, number(first))
         a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
 
@@ -618,7 +618,10 @@ class LoopBuilder:
         types = [result.type for result in operation.results]
         if not types or any(not isinstance(type, Scalar | Pointer) for type in types):
             return False
-        if not operation.name.startswith(("arith.", "math.")) and kind_of(operation) != "offset":
+        if (
+            not operation.name.startswith(("arith.", "math.", "libdevice."))
+            and kind_of(operation) != "offset"
+        ):
             return False
         for value in operation.operands:
             if value is self._body.arguments[0] or not self._inside(value):
@@ -641,7 +644,7 @@ class LoopBuilder:
     def _step(self, way: Way, issues: Sequence[Issue], kind: StepKind, number: int) -> None:
         with self._a.block() as body:
             self._run(way, issues, opens=kind != "iteration")
-        self._a.say(Step(kind, number, tuple(body)))
+        self._a.say(Step(kind, number, way.iteration(0), tuple(body)))
 
     def _run(self, way: Way, issues: Sequence[Issue], *, opens: bool) -> None:
         """What happens in a step; `opens`: and where each operation of the schedule begins."""
@@ -793,7 +796,7 @@ class LoopBuilder:
             a.say(a.atomic(operation, self._by_value(way, i, operation), target))
         elif kind == TMA_STORE:
             self._copy_out(way, i, operation)
-        elif operation.regions or not operation.results:
+        elif not operation.results or (operation.regions and not is_together(operation)):
             raise unwritten(operation, " in a pipelined loop")
         else:
             self._compute(way, i, operation)
@@ -811,11 +814,13 @@ class LoopBuilder:
     def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
         operands = [self._operand(way, i, n) for n in range(len(operation.operands))]
-        if kind_of(operation) == SPLIT:
+        if is_together(operation):
             names = [self._variable(result) for result in operation.results]
-            a.say(Assign(tuple(names), (halves(operation, operands[0], a.layouts),)))
+            function = a.combiners.get(operation, "")
+            made, home = together(operation, operands, a.layouts, function)
+            a.say(Assign(tuple(names), (made,)))
             for name, result in zip(names, operation.results, strict=True):
-                a.say(Assign((name,), (half(operation, Name(name), result, a.layouts),)))
+                a.settle(name, home, result)
             return
         made = computed(operation, operands, a.layouts).expression
         if self._narrows_ahead(i, operation):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import keyword
 
+from stretto.kernel import Kernel, Operation
+from stretto.kernel.tree import kind_of
+from stretto.ops.reductions import FOLDED
+
 TRACED = (
     "trace", "clock", "nanoseconds", "block", "trace_at", "trace_on", "trace_in", "trace_out",
     "trace_step",
@@ -12,10 +16,17 @@ TRACED = (
 RESERVED = frozenset(
     (
         *keyword.kwlist, *TRACED, "gl", "gluon", "mbarrier", "tma", "step", "range", "float",
-        "held", "next_slot", "tma_load", "tma_store", "fence_async_shared", "warpgroup_mma",
+        "held", "libdevice", "next_slot", "tl",
+        "tma_load", "tma_store", "fence_async_shared", "warpgroup_mma",
         "warpgroup_mma_init", "warpgroup_mma_wait",
     )
 )  # fmt: skip
+
+
+def combiners(kernel: Kernel) -> dict[Operation, str]:
+    """What the functions are called that put two elements of a reduction or a scan together."""
+    folding = [op for op in kernel.walk() if kind_of(op) in FOLDED]
+    return {op: f"combine_{n}" if n else "combine" for n, op in enumerate(folding)}
 
 
 class Names:

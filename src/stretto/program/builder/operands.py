@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
-from stretto.kernel.types import Tile, Type
+from stretto.kernel.types import Tile, Type, shape_of
+from stretto.ops.reductions import FOLDED
 from stretto.program.builder.exchange import Exchange
-from stretto.program.builder.layouts import JOIN
+from stretto.program.builder.layouts import JOIN, SCAN, SPLIT
 from stretto.program.errors import unwritten
 from stretto.program.expressions import (
     Arithmetic,
+    Combined,
     Computed,
     Converted,
     Everywhere,
@@ -87,23 +89,50 @@ def whole(operand: Operand, operation: Operation, number: int) -> Operand:
     return Operand(Spread(operand.expression, type, operand.layout), operand.layout)
 
 
-def half(operation: Operation, source: Expression, result: Value, layouts: Exchange) -> Expression:
-    """One of two tiles that a tile was split into, in its own layout."""
-    type = operation.operands[0].type
-    assert isinstance(type, Tile)
-    split, home = Slice(len(type.shape) - 1, layouts.of(operation.operands[0])), layouts.of(result)
-    layouts.convert(split, home, result.type)
-    return Converted(source, home)
+def is_together(operation: Operation) -> bool:
+    """Whether an operation's results are made at once, in layouts that follow from its operands."""
+    return kind_of(operation) == SPLIT or kind_of(operation) in FOLDED
 
 
-def halves(operation: Operation, source: Operand, layouts: Exchange) -> Expression:
-    """The two tiles that a tile of pairs is split into, in layouts that follow from its own."""
-    tile, layout = whole(source, operation, 0), layouts.of(operation.operands[0])
-    type = operation.operands[0].type
+def together(
+    operation: Operation, operands: Sequence[Operand], layouts: Exchange, function: str
+) -> tuple[Expression, Layout | None]:
+    """What makes all results of an operation, and the layout that they come in."""
+    kind = kind_of(operation)
+    tiles = [_in_home(one, operation, n, layouts) for n, one in enumerate(operands)]
+    home = layouts.of(operation.operands[0])
+    rank = len(shape_of(operation.operands[0].type))
+    if kind == SPLIT:
+        return Halves(tiles[0]), Slice(rank - 1, home)
+    axis = operation.integer("axis")
+    layouts.reduced(home, axis, *(value.type for value in operation.operands))
+    made = Combined(operation, tuple(tiles), function)
+    if kind == SCAN:
+        return made, home
+    return made, Slice(axis, home) if rank > 1 else None
+
+
+def _in_home(operand: Operand, operation: Operation, number: int, layouts: Exchange) -> Expression:
+    """An operand in its full shape, in the layout of the first one."""
+    home, type = layouts.of(operation.operands[0]), operation.operands[number].type
     assert isinstance(type, Tile)
+    tile = whole(operand, operation, number)
     if tile.layout is None:
-        return Halves(Everywhere(tile.expression, type, layout))
-    return Halves(in_layout(tile, layout, type, layouts))
+        return Everywhere(tile.expression, type, home)
+    return in_layout(tile, home, type, layouts)
+
+
+def settled(
+    source: Expression, home: Layout | None, result: Value, layouts: Exchange
+) -> Expression:
+    """One of the results of an operation, in its own layout."""
+    if home is None or not isinstance(result.type, Tile):
+        return source
+    wanted = layouts.of(result)
+    if wanted == home and not isinstance(home, Slice):
+        return source
+    layouts.convert(home, wanted, result.type)
+    return Converted(source, wanted)
 
 
 def _in_full(
@@ -154,7 +183,7 @@ def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Opera
     """A tile with an axis less, or the number that is left of its last one."""
     result, axis = operation.result, operation.integer("axis")
     if operand.layout is not None:
-        layouts.reduced(operand.layout, operation.operands[0].type, axis)
+        layouts.reduced(operand.layout, axis, operation.operands[0].type)
     source = whole(operand, operation, 0)
     made = Computed(operation, (source.expression,))
     if not isinstance(result.type, Tile):

@@ -19,6 +19,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import carried_from, kind_of, root_of
+from stretto.kernel.types import Pointer, Scalar
 from stretto.program.atomics import ATOMIC, COMMUTING, order_of
 from stretto.program.errors import EmitError
 
@@ -88,6 +89,29 @@ def _require_fences(first: _Access, second: _Access, used: set[Value]) -> None:
     if found and second.reads and order_of(before) in ("acquire", "acq_rel"):
         told = f"{after.location} may read before it, which it is to acquire"
         raise EmitError(told, before, hint)
+
+
+def repeatable(kernel: Kernel, maker: Mapping[Value, Operation]) -> frozenset[Operation]:
+    """Loads of single numbers that every agent may do for itself: nobody writes their arrays.
+
+    None are where an atomic operation acquires what others wrote: a number could change then.
+    """
+    found = list(_accesses(kernel, maker, lambda _: ""))
+    for access in found:
+        kind = kind_of(access.operation)
+        if kind in ATOMIC and order_of(access.operation) in ("acquire", "acq_rel"):
+            return frozenset()
+    written = {access.array for access in found if access.writes}
+    return frozenset(
+        access.operation
+        for access in found
+        if kind_of(access.operation) == LOAD
+        and isinstance(access.operation.results[0].type, Scalar | Pointer)
+        and access.array is not None
+        and access.array not in written
+        and None not in written
+        and not access.operation.attributes.get("volatile")
+    )
 
 
 def _commute(first: Operation, second: Operation) -> bool:

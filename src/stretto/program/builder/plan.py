@@ -25,7 +25,7 @@ from stretto.materialize import Program
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING, TENSOR
 from stretto.program.builder.names import Names
-from stretto.program.builder.ordering import require_order
+from stretto.program.builder.ordering import repeatable, require_order
 from stretto.program.builder.rings import Ring, rings_of
 from stretto.program.builder.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.program.builder.turns import Turn, find_turns
@@ -129,6 +129,8 @@ class Plan:
     """Buffers whose columns lie in one piece: products of other than 16 bits want K so."""
     named: dict[Value, tuple[str, Given]] = field(default_factory=dict[Value, tuple[str, Given]])
     """Of each parameter: its name in the kernel, and what the host gives for it."""
+    repeatable: frozenset[Operation] = frozenset()
+    """Loads of numbers that each agent does for itself that wants them."""
     scratch: int = 0
     """Bytes of shared memory that Triton takes beside what is allocated."""
 
@@ -241,6 +243,7 @@ def make_plan(
     plan.named = _parameters(kernel, names)
     _find_views(plan, names)
     require_order(kernel, plan.maker, issuer)
+    plan.repeatable = repeatable(kernel, plan.maker)
     _turn(plan)
     _find_tiles(plan, names, issuer)
     plan.sums = find_sums(kernel, plan.loops, plan.maker, issuer, names.give)

@@ -11,12 +11,13 @@ from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
 from stretto.program.builder.agent import AgentBuilder
-from stretto.program.builder.host import arguments, descriptors
+from stretto.program.builder.host import arguments, assumed, descriptors
 from stretto.program.builder.layouts import Layouts
 from stretto.program.builder.loops import LoopBuilder
 from stretto.program.builder.plan import Looped, Plan, Worker, deepen, make_plan
 from stretto.program.builder.sums import Sum
 from stretto.program.builder.tracer import Tracer
+from stretto.program.clocks import check_program
 from stretto.program.errors import EmitError
 from stretto.program.kernel_program import (
     AgentProgram,
@@ -55,7 +56,10 @@ def build_program(
     title: str = "",
     tracing: Tracing | None = None,
 ) -> KernelProgram:
-    """The program of a lowered kernel whose loops run by schedules; EmitError where it has none."""
+    """The program of a lowered kernel whose loops run by schedules; EmitError where it has none.
+
+    It is run by clocks: one that may go wrong is refused, and never leaves here.
+    """
     builder = _Builder(make_plan(kernel, loops, workers, machine), title, tracing)
     # What is exchanged between threads is known once agents are built; rings have the rest.
     builder.plan.scratch = builder.scratch(builder.agents())
@@ -64,7 +68,9 @@ def build_program(
     if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
         scratch = builder.plan.scratch
         raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
-    return builder.program()
+    program = builder.program()
+    check_program(program)
+    return program
 
 
 @dataclass
@@ -137,6 +143,7 @@ class _Builder:
             plan.workers[0].warps,
             _registers(bodies),
             {turn.name: turn.distance for turn in plan.all_turns()},
+            assumed(plan),
             self.tracing,
             self._tiles(),
         )

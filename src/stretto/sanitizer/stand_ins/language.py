@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import math
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,13 @@ class constexpr(metaclass=_ConstexprType):  # noqa: N801 - Triton's name
         return item
 
 
-def _map(change: Any, as_float: bool = False) -> Any:
+PROPAGATE_NAN = SimpleNamespace(NONE=0, ALL=0xFFFF)
+"""What becomes of two of which one is no number."""
+
+
+def elementwise(change: Any, as_float: bool = False) -> Any:
+    """A function of numbers as one of tiles; what it makes is of the widest type it takes."""
+
     def run(*values: Any, **_: Any) -> Tile:
         given = [finished(v) for v in values]
         shaped = next((g for g in given if g.shape), given[0])
@@ -349,9 +356,12 @@ def _require_registers(main: int, warps: list[int], registers: Any) -> None:
     # What a launch has is what it begins with; partitions only divide it anew.
     each = most or REGISTERS // (total * 32) // 8 * 8
     pool = (each or 8) * total * 32
-    taken = sum(
-        -(-w // 4) * 4 * 32 * r if w >= 4 else w * 32 * r for w, r in zip(warps, asked, strict=True)
+    # Registers go to groups of four warps; small partitions share one.
+    taken = sum(-(-w // 4) * 128 * r for w, r in zip(warps, asked, strict=True) if w >= 4)
+    small = sorted(
+        (r for w, r in zip(warps, asked, strict=True) for _ in range(w % 4)), reverse=True
     )
+    taken += sum(128 * r for r in small[::4])
     if taken + main * 32 * 24 > min(pool, REGISTERS):
         raise block.refuse(
             "registers",
@@ -398,11 +408,11 @@ def inline_asm_elementwise(
     packed = {"add": np.add, "mul": np.multiply, "sub": np.subtract}
     for name, change in packed.items():
         if f"{name}.f32x2" in text or f"{name}.rn.f32x2" in text:
-            return _map(change)(*given[:2])
+            return elementwise(change)(*given[:2])
     if "fma" in text and "f32x2" in text and len(given) >= 3:
-        return _map(lambda a, b, c: a * b + c)(*given[:3])
+        return elementwise(lambda a, b, c: a * b + c)(*given[:3])
     if "ex2" in text and given:
-        return _map(np.exp2)(given[0])
+        return elementwise(np.exp2)(given[0])
     if not met and given and "mov" not in text and text.strip():
         block.coverage.leave_out(f"{block.sources.site()}: the values of inline assembly")
     if isinstance(dtype, tuple | list):
@@ -455,7 +465,7 @@ def umulhi(a: Any, b: Any) -> Tile:
 
 def clamp(x: Any, low: Any, high: Any, *_: Any, **__: Any) -> Tile:
     """Between two bounds."""
-    return _map(lambda a, b, c: np.minimum(np.maximum(a, b), c))(x, low, high)
+    return elementwise(lambda a, b, c: np.minimum(np.maximum(a, b), c))(x, low, high)
 
 
 def expect_zero(*_: Any, **__: Any) -> None:
@@ -508,6 +518,16 @@ def _smaller(old: Any, new: Any) -> Any:
     return min(old, new)
 
 
+def _extreme(numbers: Any, all_of_them: Any) -> Any:
+    """The greater or the lesser of two: of numbers, or none where one of both is none."""
+    usual, strict = elementwise(numbers), elementwise(all_of_them)
+
+    def run(a: Any, b: Any, propagate_nan: Any = None, **_: Any) -> Tile:
+        return (strict if propagate_nan == PROPAGATE_NAN.ALL else usual)(a, b)
+
+    return run
+
+
 def names() -> dict[str, Any]:
     """All that the module has."""
     floats = {
@@ -516,7 +536,7 @@ def names() -> dict[str, Any]:
         "erf": _erf, "rsqrt": lambda x: 1 / np.sqrt(x), "fdiv": np.divide, "div_rn": np.divide,
     }  # fmt: skip
     either = {
-        "maximum": np.fmax, "minimum": np.fmin, "abs": np.abs, "add": np.add, "mul": np.multiply,
+        "abs": np.abs, "add": np.add, "mul": np.multiply,
         "sub": np.subtract, "fma": lambda a, b, c: a * b + c,
     }  # fmt: skip
     shapes = [
@@ -528,9 +548,11 @@ def names() -> dict[str, Any]:
     ]  # fmt: skip
     return {
         **DTYPES,
-        **{name: _map(change, True) for name, change in floats.items()},
-        **{name: _map(change) for name, change in either.items()},
+        **{name: elementwise(change, True) for name, change in floats.items()},
+        **{name: elementwise(change) for name, change in either.items()},
         **{function.__name__: function for function in shapes},
+        "maximum": _extreme(np.fmax, np.maximum),
+        "minimum": _extreme(np.fmin, np.minimum),
         **{name: value for name, value in vars(layouts).items() if name.endswith("Layout")},
         "float8e4b8": DTYPES["float8e4nv"],
         "float8e4b15": DTYPES["float8e4nv"],
@@ -579,18 +601,36 @@ def names() -> dict[str, Any]:
     }  # fmt: skip
 
 
+class Absent:
+    """Something of a module that is not there: told by name where a kernel uses it."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}")
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """An error in a kernel, nothing on the host."""
+        if running():
+            raise NotCoveredError(f"`{self.__name__}`", current().sources.site())
+        from stretto.sanitizer.stand_ins.tensors import PARTIAL  # noqa: PLC0415 - of the host
+
+        PARTIAL.append(f"`{self.__name__}` is not there")
+        return Absent(self.__name__)
+
+    def __mro_entries__(self, _: Any) -> Any:
+        return (object,)
+
+
 def missing(module: str) -> Any:
-    """Says by name what is not there, when it is used."""
+    """Gives whatever is asked of a module that lacks it."""
 
     def get(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-
-        def use(*_: Any, **__: Any) -> Any:
-            site = current().sources.site() if running() else None
-            raise NotCoveredError(f"`{module}.{name}`", *([site] if site else []))
-
-        use.__name__ = name
-        return use
+        return Absent(f"{module}.{name}")
 
     return get

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from stretto.sanitizer.block import NotCoveredError, running
+from stretto.sanitizer.block import NotCoveredError
 from stretto.sanitizer.buffers import TensorMemory, allocate_tensor
 from stretto.sanitizer.layouts import TensorMemoryLayout, TensorMemoryScalesLayout
 from stretto.sanitizer.pointers import Descriptor
-from stretto.sanitizer.stand_ins import language, nvidia, products, tensors
+from stretto.sanitizer.stand_ins import language, libdevice, nvidia, products, tensors
 from stretto.sanitizer.stand_ins.tensors import CAPABILITY, Tensor
 from stretto.sanitizer.values import DTYPES, TileType
 
@@ -39,8 +39,6 @@ class Jit:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """In a kernel."""
-        if not self.gluon and running():
-            raise NotCoveredError(f"`{self.__name__}`, a function of triton.jit")
         return self.fn(*given, **named)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -321,6 +319,9 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
     )
     experimental = _Module("experimental", gluon=gluon)
     tl = _Module("language", **{n: v for n, v in names.items() if n in DTYPES or n in _PLAIN})
+    tl.PropagateNan = language.PROPAGATE_NAN  # type: ignore[attr-defined]
+    library = _Module("libdevice", **libdevice.names())
+    extra = _Module("extra", libdevice=library)
     tl.core = tl  # type: ignore[attr-defined]
     testing = _Module(
         "testing", do_bench=_benchmark, do_bench_cudagraph=_benchmark,
@@ -342,7 +343,7 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         jit=_decorator(launch, False), autotune=_autotune, heuristics=_heuristics,
         Config=_Config, testing=testing, runtime=runtime, language=tl,
         constexpr_function=_constexpr_function, set_allocator=lambda *_: None,
-        knobs=_Knobs(), OutOfResources=MemoryError, experimental=experimental,
+        knobs=Knobs(), OutOfResources=MemoryError, experimental=experimental,
         aggregate=aggregate, must_use_result=_constexpr_function, __version__="3.6.0",
     )  # fmt: skip
     base = "triton.experimental.gluon"
@@ -352,6 +353,8 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "pytest": _pytest(),
         "triton": triton,
         "triton.language": tl,
+        "triton.language.extra": extra,
+        "triton.language.extra.libdevice": library,
         "triton.testing": testing,
         "triton.runtime": runtime,
         "triton.experimental": experimental,
@@ -384,13 +387,13 @@ _PACKED = {
 _PLAIN = ("constexpr", "dtype", "tensor", "pointer_type", "cdiv")
 
 
-class _Knobs:
+class Knobs:
     """Settings that nobody reads."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _Knobs()
+        made = Knobs()
         object.__setattr__(self, name, made)
         return made
 
@@ -404,6 +407,7 @@ class _Knobs:
         pass
 
     def __call__(self, *_: Any, **__: Any) -> Any:
+        """Itself."""
         return self
 
 

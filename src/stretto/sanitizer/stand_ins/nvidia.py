@@ -14,7 +14,7 @@ import numpy as np
 
 from stretto.sanitizer.barriers import Copy
 from stretto.sanitizer.block import NotCoveredError, current
-from stretto.sanitizer.buffers import Barriers, Shared, allocate_shared
+from stretto.sanitizer.buffers import Barriers, Outside, Shared, allocate_shared
 from stretto.sanitizer.finding import Access, Site
 from stretto.sanitizer.layouts import MBarrierLayout
 from stretto.sanitizer.pointers import Descriptor, Pointer, Storage, true
@@ -63,7 +63,7 @@ def _require_unused(barrier: Any, access: Access, done: str) -> None:
 def _used(mbarrier: Any, what: str) -> tuple[Any, Access]:
     """A barrier that is used, by somebody who must know that it was initialized."""
     block = current()
-    if not isinstance(mbarrier, Barriers):
+    if not isinstance(mbarrier, Barriers | Outside):
         raise block.refuse("illegal", "a barrier was expected, memory of another kind is given")
     barrier = mbarrier.initialized()
     access = block.access(what)
@@ -216,7 +216,7 @@ def async_load(
 
 
 def _require_tile(desc: Any, tile_: Any) -> None:
-    if not isinstance(desc, Descriptor) or not isinstance(tile_, Shared):
+    if not isinstance(desc, Descriptor) or not isinstance(tile_, Shared | Outside):
         raise current().refuse("illegal", "TMA takes a descriptor and shared memory")
     if list(tile_.shape) != desc.block_shape:
         raise current().refuse(
@@ -375,22 +375,14 @@ def async_copy(smem: Any, pointer: Any, mask: Any = None, other: Any = None, **_
     component = block.own("cp.async")
     group = agent.context.get("cp.async groups", 0) + 1
     access = block.access("asynchronous copy", "generic", component, group)
-    clock = dict(agent.clock)
-    clock[component] = max(clock.get(component, 0), group if _same_group(smem, component) else 0)
-    smem.allocation.write(smem.raw, access, clock, agent.fenced)
+    smem.allocation.write(smem.raw, access, agent.clock, agent.fenced)
     storage = pointer.storage
 
     def job() -> None:
         smem.raw[...] = np.where(on, storage.raw[np.where(on, offsets, 0)], 0)
 
-    agent.context.setdefault("cp.async", []).append((group, job))
+    agent.context.setdefault("copies", []).append((group, job))
     block.scheduler.pause()
-
-
-def _same_group(smem: Any, component: int) -> bool:
-    """Whether the last write to the slot was of the same queue and group: a part of one copy."""
-    del smem, component
-    return False
 
 
 def commit_group() -> None:
@@ -411,7 +403,7 @@ def wait_group(num_outstanding: Any = 0) -> None:
 
 
 def _complete(reached: int) -> None:
-    copies = current().agent.context.setdefault("cp.async", [])
+    copies = current().agent.context.setdefault("copies", [])
     while copies and copies[0][0] <= reached:
         copies.pop(0)[1]()
 
@@ -424,7 +416,7 @@ def copies_arrive(mbarrier: Any, increment_count: Any = True) -> None:
     component = block.own("cp.async")
     reached = agent.context.get("cp.async groups", 0) + 1
     agent.context["cp.async groups"] = reached
-    jobs = agent.context.pop("cp.async", [])
+    jobs = agent.context.pop("copies", [])
     clock, fenced = dict(agent.clock), dict(agent.fenced)
     clock[component] = reached
     agent.tick()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stretto.sanitizer.block import NotCoveredError, current
-from stretto.sanitizer.buffers import Barriers, Buffer, Shared, TensorMemory
+from stretto.sanitizer.buffers import Barriers, Buffer, Outside, Shared, TensorMemory
 from stretto.sanitizer.pointers import true
 from stretto.sanitizer.values import DTYPES, FLOAT32, Dtype, Tile, TileType, tile
 
@@ -126,7 +126,7 @@ def warpgroup_mma(
     del precision, max_num_imprecise_acc
     block = current()
     agent = block.agent
-    if not isinstance(b, Shared) or not isinstance(a, Shared | Tile):
+    if not isinstance(b, Shared | Outside) or not isinstance(a, Shared | Tile | Outside):
         raise block.refuse("illegal", "warpgroup_mma takes `b` and, or from registers, `a`")
     _require_shapes(a, b, acc, "a product")
     if agent.warps % 4:
@@ -227,7 +227,7 @@ def _arrivals(pred: Any, mbarriers: Any, preds: Any) -> None:
 def _multiply(a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any) -> None:
     if not true(pred):
         return
-    if not isinstance(acc, TensorMemory) or not isinstance(a, Shared | TensorMemory):
+    if not isinstance(acc, TensorMemory) or not isinstance(a, Shared | TensorMemory | Outside):
         raise current().refuse("illegal", "tcgen05_mma takes `a` in shared or tensor memory")
     block, access, clock, fenced = _issue("product")
     for operand in (a, b):

@@ -7,7 +7,6 @@ Tiles are arrays, buffers their contents; addresses and views are those of `memo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -20,7 +19,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
 from stretto.materialize import Persistent
 from stretto.ops.opcodes import opcode
-from stretto.ops.operations import OPERATIONS, REDUCTIONS
+from stretto.ops.operations import OPERATIONS, combining_row
 from stretto.ops.predicates import PREDICATES
 from stretto.simulate.exact_rounding import directed, to_integers
 from stretto.simulate.kernels.arrays import Array, constant, dtype_of, fitted
@@ -141,7 +140,9 @@ class Evaluator:
         """The same bits as another type."""
         (source,) = operands
         if isinstance(source, Address):
-            return (source,)
+            pointer = element_of(operation.result.type)
+            assert isinstance(pointer, Pointer)
+            return (source.taken_as(pointer.pointee),)
         before, after = element_of(operation.operands[0].type), element_of(operation.result.type)
         assert isinstance(before, Scalar)
         assert isinstance(after, Scalar)
@@ -420,20 +421,12 @@ def _rounded(named: str, operation: Operation, operands: Sequence[Datum]) -> Arr
 
 def _reduced(kind: str, source: Array, axis: int, element: Scalar) -> Array:
     """Along an axis, by what combines two elements."""
-    floats = element.is_float
-    named = next(
-        row.numpy
-        for row in OPERATIONS.values()
-        if row.reduces == kind and (row.types.startswith("f") == floats or kind not in _TWICE)
-    )
+    named = OPERATIONS[combining_row(kind, floats=element.is_float)].numpy
     source = without_sign(source) if named.startswith("unsigned") else with_sign(source)
     combine: np.ufunc = getattr(np, named.removeprefix("unsigned_"))
     kept = source.dtype if combine in (np.add, np.multiply) else None
     return np.asarray(combine.reduce(source, axis=axis, dtype=kept))
 
-
-_TWICE = frozenset(kind for kind, many in Counter(REDUCTIONS.values()).items() if many > 1)
-"""Reductions of floating point and of integers, which are two operations."""
 
 _ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,

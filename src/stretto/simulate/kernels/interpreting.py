@@ -67,17 +67,12 @@ def run_kernel(
     x, y, z = (*grid, 1, 1, 1)[:3]
     tiles, whole = (x, y, z), launched_grid(kernel, (x, y, z))
     heap = Heap()
-    bound = _bind(kernel, inputs, heap)
+    bound = bound_to(kernel, inputs, heap)
     runs = _Runs(pipelined or {})
     for z, y, x in product(*(range(n) for n in reversed(whole))):
         evaluator = Evaluator(whole, (x, y, z), heap, tiles)
         _Block(evaluator, dict(bound), runs).region(kernel.body)
-    arrays = {
-        name: datum.array.data.reshape(np.shape(inputs[name]))
-        for name, datum in ((p.name, bound[p.value]) for p in kernel.parameters)
-        if isinstance(datum, Address | TensorView) and not _listed(name, inputs)
-    }
-    arrays |= heap.left()
+    arrays = left_in(kernel, inputs, bound, heap)
     return KernelRun(arrays, tuple(runs.violations), runs.blocked, runs.iterations)
 
 
@@ -90,7 +85,19 @@ def launched_grid(kernel: Kernel, tiles: tuple[int, int, int]) -> tuple[int, int
     return min(counts[0].integer("blocks"), prod(tiles[axis] for axis in axes)), 1, 1
 
 
-def _bind(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
+def left_in(
+    kernel: Kernel, inputs: Inputs, bound: Mapping[Value, Any], heap: Heap
+) -> dict[str, Array]:
+    """Every array that was given, as it is now."""
+    arrays = {
+        name: datum.array.data.reshape(np.shape(inputs[name]))
+        for name, datum in ((p.name, bound[p.value]) for p in kernel.parameters)
+        if isinstance(datum, Address | TensorView) and not _listed(name, inputs)
+    }
+    return arrays | dict(heap.left())
+
+
+def bound_to(kernel: Kernel, inputs: Inputs, heap: Heap) -> dict[Value, Any]:
     """The parameters of a kernel, as they are given; arrays are copied."""
     found: dict[Value, Any] = {}
     given: dict[str, int] = {}

@@ -15,7 +15,7 @@ import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel.types import Scalar
-from stretto.simulate.kernels.arrays import Array, fitted
+from stretto.simulate.kernels.arrays import Array, dtype_of, fitted
 
 _PADDING = {"zero": 0.0, "nan": np.nan, "neg_inf": -np.inf, "pos_inf": np.inf, "neg_zero": -0.0}
 
@@ -70,6 +70,20 @@ class Address:
     def with_offsets(self, offsets: Array) -> Address:
         """The same array at other places."""
         return Address(self.array, offsets)
+
+    def taken_as(self, element: Scalar) -> Address:
+        """The same places, whose bits are taken as another type of the same width."""
+        array, wanted = self.array, np.dtype(dtype_of(element))
+        if element == array.element:
+            return self
+        widths = {element.bits, array.element.bits, wanted.itemsize * 8, array.data.itemsize * 8}
+        if len(widths) > 1:
+            told = (
+                f"`{array.name}` holds {array.element}; its address is taken for one of {element}"
+            )
+            raise StrettoError(told)
+        other = GlobalArray(array.name, array.data.view(wanted), element, array.begins)
+        return Address(other, self.offsets)
 
     def as_numbers(self) -> Array:
         """What a kernel sees that takes an address for a number."""

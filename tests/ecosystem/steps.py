@@ -1,0 +1,127 @@
+"""One kernel through every step: read, schedule, emit, compile; beside it Triton's own compile.
+
+    TTIR ──► read ──► every loop scheduled ──► emitted ──┬► with overlap ──► compiled ──► spills no
+                                                         └► without           more than Triton's own
+
+A step that fails says why, in the words that a user is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from outcomes import LEVELS, Outcome, Told
+
+from stretto.api.emitting import emit
+from stretto.api.kernels import kernel_source, kernels_of
+from stretto.api.solving import schedule
+from stretto.emit import Emitted
+from stretto.errors import StrettoError
+from stretto.kernel import Kernel, Operation
+from stretto.launching.compiler import compiler_name
+from stretto.launching.compiling import Compiled, compile_emitted
+
+LOOPS = ("scf.for", "scf.while")
+READS = ("tile.load", "tile.view_load", "tile.view_gather")
+WORDS = 240
+"""Characters of a reason that are kept."""
+
+
+def through(name: str, file: Path, own: Told, cache: Path) -> Outcome:
+    """A dump through every step, as far as it goes."""
+    found = Outcome(name, own=own.get("spilled"))
+    try:
+        _steps(found, file, cache)
+    except StrettoError as error:
+        found.reason = plain(str(error))
+    except Exception as error:
+        found.reason = f"internal error: {type(error).__name__}: {plain(str(error))}"
+    return found
+
+
+def _steps(found: Outcome, file: Path, cache: Path) -> None:
+    (kernel,) = kernels_of(str(file), file.read_text("utf-8"))
+    found.level = "read"
+    count(found, kernel)
+    if found.kind == "neither":
+        return
+    try:
+        made = emit(str(file), "h200", assemble=compiling(cache))
+    except CompileError as error:
+        made = emit(str(file), "h200")
+        found.reason = plain(str(error))
+    except StrettoError:
+        if found.loops:
+            for loop in kernel_source(str(file), (kernel,), "h200").loops:
+                if not schedule(loop, "h200", effort="quick").success:
+                    raise
+        found.level = "scheduled"
+        raise
+    found.consumers = made.consumers
+    found.overlap = made.overlap
+    found.level = "emitted" if found.overlap else "printed without overlap"
+    if not found.overlap:
+        found.reason = found.reason or "nothing of it overlaps"
+    if found.reason:
+        return
+    assert isinstance(made.assembled, Compiled)
+    found.level, found.spilled = "compiled", made.assembled.spilled
+    if made.assembled.remarks:
+        found.reason = plain(made.assembled.remarks[0])
+    elif found.spilled > (found.own or 0):
+        found.reason = f"spills {found.spilled} bytes, Triton's own {found.own}"
+    else:
+        found.level = LEVELS[-1]
+
+
+def count(found: Outcome, kernel: Kernel) -> None:
+    """Its products, and its loops that read memory: others, such as those that wait for a lock or
+    go over what is in registers, have nothing to overlap."""
+    found.products = sum(op.name == "tile.dot" for op in kernel.walk())
+    found.loops = sum(op.name in LOOPS and _reads(op) for op in kernel.walk())
+
+
+def _reads(loop: Operation) -> bool:
+    return any(op.name in READS for region in loop.regions for op in region.walk())
+
+
+def compiling(cache: Path) -> Callable[[Emitted], Compiled]:
+    """The compiler, which is asked once for each source."""
+
+    def compiled(emitted: Emitted) -> Compiled:
+        told = f"{compiler_name()}{emitted.source}{emitted.warps}{emitted.maxnreg}"
+        known = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.json"
+        if known.exists():
+            said = json.loads(known.read_text("utf-8"))
+            if "error" in said:
+                raise CompileError(said["error"])
+            said["remarks"] = tuple(said["remarks"])
+            return Compiled(**said)
+        try:
+            made = compile_emitted(emitted)
+        except Exception as error:
+            last: BaseException = error
+            while last.__cause__ is not None:
+                last = last.__cause__
+            why = f"{type(last).__name__}: {last}"[:WORDS]
+            known.write_text(json.dumps({"error": why}), "utf-8")
+            raise CompileError(why) from error
+        known.write_text(json.dumps(asdict(made)), "utf-8")
+        return made
+
+    return compiled
+
+
+class CompileError(StrettoError):
+    """Triton does not compile what we print."""
+
+
+def plain(text: str) -> str:
+    """A message without the place in the user's file, on one line."""
+    text = re.sub(r"\S+\.(py|ttir):\d+:\d+: ", "", text)
+    return " ".join(text.split())[:WORDS]
