@@ -18,11 +18,8 @@ from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
-<<<<<<< HEAD
-from stretto.api.overlapping import overlapped
-=======
 from stretto.api.overlap import Overlap, overlap_of
->>>>>>> main
+from stretto.api.overlapping import overlapped
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
