@@ -55,6 +55,7 @@ def make(
             mode=asked.mode,
             consumers=asked.consumers,
             depth=asked.depth,
+            blocks=asked.blocks,
             assemble=compile_emitted if can_compile() else None,
         )
         if not made.overlap:
