@@ -17,7 +17,12 @@ from pages import PAGES, ROOT, PageError, blocks, run_page
 CHECK_SITE = ROOT / "docs" / "check_site.py"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+ELSEWHERE = {"check.md"}
+"""Pages whose blocks are Gluon kernels, run by tests/sanitizer/test_docs.py."""
+RUN = [path for path in PAGES if path.name not in ELSEWHERE]
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_every_block_of_a_page_does_what_the_page_says(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert run_page(path.name, text, tmp_path) == list(blocks(text))
@@ -120,6 +125,8 @@ def test_figures_of_the_readme_are_those_of_committed_rows() -> None:
     assert f"| {rate(product, 'gemm')} TFLOPS | {rate(product, 'cuBLAS')} cuBLAS" in page
     assert f"| {rate(backward, 'backward')} TFLOPS | {rate(backward, 'stock')} Triton" in page
     assert f"**{rate(backward, 'cuDNN')} cuDNN**" in page
+    norm = [best("layer norm 16384x8192", begins) for begins in (("layer_norm",), ("stock",))]
+    assert "| {:.3f} ms | {:.3f} ms Triton |".format(*norm) in page
 
 
 def test_the_table_of_peers_is_that_of_committed_rows() -> None:

@@ -135,7 +135,7 @@ _FRAME = """module {{
         ),
         (
             '%x = tt.elementwise_inline_asm "nop; // $0" {pure = false} -> i32 loc("k.py":6:3)',
-            "k.py:6:4: error: `tt.elementwise_inline_asm`, assembly, cannot be lowered; write it",
+            "k.py:6:4: error: assembly that does more than compute; say is_pure=True",
         ),
         ("%x = tt.splat %m : i32 -> tensor<8xi32>", "k.ttir:3:10: error: `%m` is used"),
         ("%x = arith.addi %n, %p : i32", "k.ttir:3:10: error: `arith.addi` of i32, ptr<f32>"),

@@ -54,14 +54,17 @@ class Outcome:
 
     def to_json(self) -> Told:
         """What is committed of it."""
-        return {k: v for k, v in asdict(self).items() if v not in ("", None, [], 0) or k == "level"}
+        return {k: v for k, v in asdict(self).items() if v not in ("", None)}
 
 
 def kind_of(reason: str) -> str:
-    """What reasons of one kind have in common: no names, no numbers."""
-    reason = re.sub(r"`[a-z_]*\.[\w.]+`", lambda m: m.group(), reason)
-    reason = re.sub(r"`(?![a-z_]+\.[\w.]+`)[^`]*`", "`…`", reason)
-    return re.sub(r"(?<![\w.`])[-+]?\d[\d,.]*", "N", reason)
+    """What reasons of one kind have in common: operations, no other names and no numbers."""
+    reason = re.sub(r"`([^`]*)`", _operation_or_any, reason)
+    return re.sub(r"(?<![\w.`])[-+]?\d[\d,.:]*", "N", reason)
+
+
+def _operation_or_any(quoted: re.Match[str]) -> str:
+    return quoted.group() if re.fullmatch(r"[a-z_]+\.[\w.]+", quoted.group(1)) else "`…`"
 
 
 def summary(found: Iterable[Outcome]) -> list[str]:
@@ -115,7 +118,7 @@ def page(found: list[Outcome]) -> str:
             lines.append(f"| {one.name} | | | Triton fails | | | {_cell(one.triton)} |")
             continue
         by = f"{one.overlap}, {one.consumers} consumers" if one.consumers > 1 else one.overlap
-        spilled = f"{'' if one.spilled is None else one.spilled} ({one.own})"
+        spilled = f"{'' if one.spilled is None else one.spilled} ({one.own})".strip()
         lines.append(
             f"| {one.name} | {one.products} | {one.loops} | {one.level} | {by} "
             f"| {spilled} | {_cell(one.reason)} |"

@@ -122,6 +122,7 @@ class CompileError(StrettoError):
 
 
 def plain(text: str) -> str:
-    """A message without the place in the user's file, on one line."""
+    """A message without the place in the user's file or any folder, on one line."""
     text = re.sub(r"\S+\.(py|ttir):\d+:\d+: ", "", text)
+    text = re.sub(r"/[\w.+-]+(/[\w.+-]+)*/", "", text)
     return " ".join(text.split())[:WORDS]

@@ -17,6 +17,7 @@ import stretto
 from gluon_cases import launched
 from stretto.api import emitting
 from stretto.api.emitting import STAGES, emit
+from stretto.errors import StrettoError
 
 Array = NDArray[Any]
 KERNELS = Path(__file__).parents[1] / "ttir" / "language"
@@ -98,6 +99,9 @@ WANTED: dict[str, Callable[[], Array]] = {
     "while": lambda: ROWS.sum(0),
     "condloop": condition_of_rows,
     "nested": lambda: np.array([totals().sum(), 15]),
+    "histogram": lambda: np.bincount(X[:LENGTH].astype(np.int32).reshape(-1) & 15, minlength=16),
+    "cat": lambda: np.concatenate([ROWS, ROWS + 1], 1).reshape(-1),
+    "barrier": lambda: X[:LENGTH],
     "gather": lambda: np.roll(ROWS, -1, 1).reshape(-1),
     "join": lambda: np.stack([X[:LENGTH], -X[:LENGTH]], 1).reshape(-1),
     "split": lambda: X[: 2 * LENGTH : 2] * X[1 : 2 * LENGTH : 2],
@@ -121,6 +125,13 @@ def test_it_is_simulated_as_numpy_has_it(name: str) -> None:
 def test_it_is_emitted_as_numpy_has_it(name: str) -> None:
     given = {"x": X, "y": np.zeros(16 * B, np.float32), "N": LENGTH}
     close(launched(source(name), given, (1,))["y"], WANTED[name]())
+
+
+def test_assembly_is_handed_on_as_it_is() -> None:
+    assert """gl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [""" in source("asm")
+    given = {"x": X, "y": np.zeros(16 * B, np.float32), "N": LENGTH}
+    with pytest.raises(StrettoError, match=r"kernels.py:\d+:\d+: error: `inline_asm` cannot"):
+        stretto.simulate_kernel(KERNELS / "asm.ttir", given, (1,), "h200")
 
 
 def test_atomics_of_every_kind_are_those_of_numpy() -> None:

@@ -351,6 +351,14 @@ def _with_shape(type: Type, shape: tuple[int, ...]) -> Type:
     return type if element is None else Tile(shape, element)
 
 
+def _histogram(operation: Operation) -> None:
+    source, *mask = (value.type for value in operation.operands)
+    made = operation.result.type
+    _want(operation, _is(source, True) and _is(made, True), "it counts integers")
+    _want(operation, len(shape_of(source)) == len(shape_of(made)) == 1, "of a row, to a row")
+    _want(operation, all(type == like(source, _FALSE) for type in mask), "its mask is of i1")
+
+
 def _dot(operation: Operation) -> None:
     a, b, c = (value.type for value in operation.operands)
     _want(operation, c == operation.result.type, "the accumulator is of the result's type")
@@ -452,6 +460,7 @@ RULES: dict[str, Callable[[Operation], None]] = {
     "gather": _gather,
     "grid": _grid,
     "hint": _hint,
+    "histogram": _histogram,
     "if": _if,
     "join": _join,
     "load": _load,

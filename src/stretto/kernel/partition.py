@@ -29,7 +29,7 @@ _ALIKE_TILES = frozenset(
     f"tile.{name}"
     for name in (
         "hint", "offset", "load", "store", "atomic_rmw", "atomic_cas", "pointer_to_int",
-        "pointer_cast", "int_to_pointer",
+        "pointer_cast", "int_to_pointer", "inline_asm",
     )
 )  # fmt: skip
 """Element by element: all tiles are split alike."""
@@ -37,7 +37,7 @@ _ONCE = frozenset(("tile.store", "tile.view_store", "tile.atomic_rmw", "tile.ato
 """What is done once, by the first replica, where it has no rows."""
 _CHEAP = frozenset(("arith.constant", "tile.range"))
 _REFUSED = frozenset(
-    ("tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather",
+    ("tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather", "tile.histogram",
      "tile.view_gather", "tile.view_scatter", "tile.view_reduce", "tile.scan")
 )  # fmt: skip
 

@@ -231,10 +231,11 @@ _ROWS: dict[str, Opcode] = {
 }
 
 _LOWERED = {
-    kind.removeprefix("nv_tileas."): row.numpy
+    kind.removeprefix("nv_tileas."): "" if row.numpy == NONE else row.numpy
     for row in OPERATIONS.values()
-    if not row.elementwise and row.numpy != NONE
+    if not row.elementwise
     for kind in row.mlir.split()
+    if kind.startswith("nv_tileas.")
 }
 """By what operations of a kernel are lowered to: how those are carried out."""
 

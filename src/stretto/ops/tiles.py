@@ -45,9 +45,11 @@ _TILES = (
     _row("tile.transpose", 1, 1, 1, "`order`: which dimension of the source each one is", "order", numpy="shaped", gluon="gl.permute", ttir="tt.trans o A : T -> R", tileir="permute", mlir="nv_tileas.transpose"),
     _row("tile.join", 2, 2, 1, "two tiles, along a new last dimension", numpy="join", gluon="gl.join", ttir="tt.join o , o A : T -> R", mlir="nv_tileas.join"),
     _row("tile.split", 1, 1, 2, "the two halves of a last dimension of size 2", numpy="split", gluon="gl.split", ttir="tt.split o A : T -> R", mlir="nv_tileas.split"),
-    _row("tile.cat", 2, 2, 1, "two tiles one after the other along `axis`", "axis", numpy="cat", gluon="- tl.join the two, then permute and reshape", ttir="tt.cat o , o A : T -> R", tileir="cat", mlir="nv_tileas.cat"),
+    _row("tile.cat", 2, 2, 1, "two tiles one after the other along `axis`", "axis", numpy="cat", gluon="- of tiles of one shape: tl.join the two, then permute and reshape", ttir="tt.cat o , o A : T -> R", tileir="cat", mlir="nv_tileas.cat"),
     _row("tile.extract", 1, None, 1, "a part of a tile: the tile, then the index of the part, in parts", types=NONE, numpy="extract", gluon="- load the part, or reduce with a mask", tileir="extract", mlir="nv_tileas.extract"),
     _row("tile.gather", 2, 2, 1, "source and indices along `axis`", "axis", numpy="gather", gluon="gl.gather({0}, {1}, {axis})", ttir="tt.gather o [*] f:efficient_layout A : F", cost="exchange", mlir="nv_tileas.gather"),
+    _row("tile.histogram", 1, 2, 1, "how often each number from 0 on is there; under a mask", numpy="histogram", gluon="gl.histogram", ttir="tt.histogram o ? A : T -> R", cost="exchange", mlir="nv_tileas.histogram"),
+    _row("tile.inline_asm", 0, None, (1, None), "assembly, element by element: `asm`, `constraints`, `pack`", "asm", "constraints", "pack", types=NONE, gluon="gl.inline_asm_elementwise", ttir="tt.elementwise_inline_asm S:asm A * U", cost="assembly", mlir="nv_tileas.inline_asm"),
 )
 _MEMORY = (
     _row("tile.offset", 2, 2, 1, "address (or tile of such) and how many elements further", numpy="offset", gluon="{0} + {1}", ttir="tt.addptr o , o A : R , T", tileir="offset", cost="integer", mlir="nv_tileas.offset"),

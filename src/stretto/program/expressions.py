@@ -145,6 +145,24 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True)
+class Assembly:
+    """What assembly makes of its operands: the values of as many variables as it has results."""
+
+    operation: Operation
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often each number is there."""
+
+    value: Expression
+    mask: Expression | None
+    bins: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """The same numbers, which the compiler is kept from computing later than here."""
 
@@ -224,6 +242,8 @@ Expression = (
     | Joined
     | Halves
     | Combined
+    | Assembly
+    | Histogram
     | Held
     | Iteration
     | Counter

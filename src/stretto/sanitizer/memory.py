@@ -110,7 +110,8 @@ class Allocation:
         """Whether the second is of the asynchronous proxy and does not see what threads did."""
         return (
             self.kind == "shared"
-            and (first.proxy, second.proxy) == ("generic", "async")
+            and first.proxy != "async"
+            and second.proxy == "async"
             and fenced.get(first.component, 0) < first.time
         )
 

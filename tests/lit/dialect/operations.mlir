@@ -280,6 +280,8 @@ func.func @kernel(%p: !nv_tileas.ptr<f16>, %n: i32, %s: i64, %m: tensor<16xi1>, 
   %swapped = nv_tileas.pointer.atomic_cas %at, %o, %loaded : tensor<16x!nv_tileas.ptr<f16>>, tensor<16xf16>, tensor<16xf16> -> tensor<16xf16>
   // CHECK: %number = nv_tileas.pointer_to_int %p : !nv_tileas.ptr<f16> -> i64
   %number = nv_tileas.pointer_to_int %p : !nv_tileas.ptr<f16> -> i64
+  // CHECK: %taken = nv_tileas.pointer_cast %p : !nv_tileas.ptr<f16> -> !nv_tileas.ptr<i16>
+  %taken = nv_tileas.pointer_cast %p : !nv_tileas.ptr<f16> -> !nv_tileas.ptr<i16>
   // CHECK: %address = nv_tileas.int_to_pointer %number : i64 -> !nv_tileas.ptr<f16>
   %address = nv_tileas.int_to_pointer %number : i64 -> !nv_tileas.ptr<f16>
   // CHECK: %joined = nv_tileas.join %o, %loaded : tensor<16xf16>, tensor<16xf16> -> tensor<16x2xf16>

@@ -228,3 +228,38 @@ def k_cumprod(x, y, N, B: tl.constexpr):
             y + i * B * 4 + tl.arange(0, B)[:, None] * 4 + tl.arange(0, 4)[None, :],
             tl.cumprod(v, 0, reverse=True),
         )
+
+
+@triton.jit
+def k_cat(x, y, N, B: tl.constexpr):
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B))
+        c = tl.cat(v, v + 1, can_reorder=True)
+        tl.store(y + 2 * i + tl.arange(0, 2 * B), c)
+
+
+@triton.jit
+def k_histogram(x, y, N, B: tl.constexpr):
+    acc = tl.zeros((16,), tl.int32)
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B)).to(tl.int32)
+        acc += tl.histogram(v & 15, 16)
+    tl.store(y + tl.arange(0, 16), acc.to(tl.float32))
+
+
+@triton.jit
+def k_asm(x, y, N, B: tl.constexpr):
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B))
+        w = tl.inline_asm_elementwise(
+            "add.f32 $0, $1, $1;", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1
+        )
+        tl.store(y + i + tl.arange(0, B), w)
+
+
+@triton.jit
+def k_barrier(x, y, N, B: tl.constexpr):
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B))
+        tl.debug_barrier()
+        tl.store(y + i + tl.arange(0, B), v)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stretto.emit.gluon.expressions import everywhere, expression, literal, wrapped, zeros
+from stretto.emit.gluon.expressions import dtype, everywhere, expression, literal, wrapped, zeros
 from stretto.kernel import Operation, Scalar, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import element_of
@@ -17,6 +17,7 @@ from stretto.ops.operations import combining_row
 from stretto.ops.reductions import FOLDED
 from stretto.program.expressions import (
     Arithmetic,
+    Assembly,
     Barrier,
     Combined,
     Computed,
@@ -28,6 +29,7 @@ from stretto.program.expressions import (
     Given,
     Halves,
     Held,
+    Histogram,
     Iteration,
     Joined,
     Literal,
@@ -49,7 +51,7 @@ _BINDING = {"<": 0, ">=": 0, "^": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}
 
 def spelled(value: Expression) -> str:
     """An expression."""
-    return _SPELLED[type(value)](value)
+    return SPELLED[type(value)](value)
 
 
 def enclosed(value: Expression) -> str:
@@ -94,6 +96,21 @@ def _combined(value: Combined) -> str:
     }
     together = tiles[0] if len(tiles) == 1 else f"({', '.join(tiles)})"
     return FOLDED[kind_of(operation)].format(together, **given)
+
+
+def _assembly(value: Assembly) -> str:
+    operation = value.operation
+    types = [dtype(result.type) for result in operation.results]
+    made = types[0] if len(types) == 1 else f"({', '.join(types)})"
+    given = ", ".join(spelled(one) for one in value.operands)
+    asm, constraints = repr(operation.text("asm")), repr(operation.text("constraints"))
+    rest = f"{made}, is_pure=True, pack={operation.integer('pack')}"
+    return f"gl.inline_asm_elementwise({asm}, {constraints}, [{given}], {rest})"
+
+
+def _histogram(value: Histogram) -> str:
+    mask = "" if value.mask is None else f", mask={spelled(value.mask)}"
+    return f"gl.histogram({spelled(value.value)}, {value.bins}{mask}, layout={value.layout})"
 
 
 def combining(operation: Operation) -> tuple[tuple[str, ...], list[str]]:
@@ -178,7 +195,7 @@ def _given(value: Given) -> str:
     return f"{value.parameter}.{value.part}[{value.axis}]"
 
 
-_SPELLED: dict[type[Any], Callable[[Any], str]] = {
+SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Name: lambda v: v.name,
     Literal: lambda v: literal(v.value, v.type),
     Computed: _computed,
@@ -193,6 +210,8 @@ _SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Joined: lambda v: f"gl.join({spelled(v.first)}, {spelled(v.second)})",
     Halves: lambda v: f"gl.split({spelled(v.value)})",
     Combined: _combined,
+    Assembly: _assembly,
+    Histogram: _histogram,
     Held: lambda v: f"held({spelled(v.value)})",
     Iteration: _iteration,
     Counter: _counter,
@@ -200,3 +219,4 @@ _SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Arithmetic: _arithmetic,
     Given: _given,
 }
+"""How each kind is spelled."""

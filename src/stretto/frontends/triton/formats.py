@@ -16,6 +16,7 @@ F   (types) -> results         D / Q  a descriptor's / pointer's type, with its 
 D!  a descriptor's type, which is the result's
 *G  operands, and their types if there are any
 M   types with commas
+U   types of operands, if there are any, -> types of results with commas
 """
 
 from __future__ import annotations
@@ -39,10 +40,8 @@ FORMATS: dict[str, str] = {
 
 REFUSED = {
     "tt.print": ("a print", "take it out: it cannot be pipelined"),
-    "tt.elementwise_inline_asm": ("assembly", "write it with tl.math or arithmetic"),
     "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
     "tt.call": ("a function that is not inlined", "take its `noinline` away"),
-    "tt.histogram": ("a histogram", "count with tl.atomic_add, or with comparisons and sums"),
     "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),
     "tt.make_tensor_ptr": ("a block pointer", "use tl.make_tensor_descriptor"),
     "tt.advance": ("a block pointer", "use tl.make_tensor_descriptor"),

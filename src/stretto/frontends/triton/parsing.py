@@ -246,7 +246,7 @@ class ModuleParser(AttributeReader):
             case _:
                 self._typed_step(letter, made)
 
-    def _typed_step(self, letter: str, made: RawOperation) -> None:
+    def _typed_step(self, letter: str, made: RawOperation) -> None:  # noqa: PLR0912 - likewise
         match letter:
             case "R":
                 made.types = [self.type()]
@@ -260,6 +260,11 @@ class ModuleParser(AttributeReader):
                 made.types = [self._types_bare()[-1]]
             case "M":
                 self._types_bare()
+            case "U":
+                if self.take(":"):
+                    self._types_bare()
+                self.expect("->")
+                made.types = self._types_bare()
             case "F":
                 self.types()
                 self.expect("->")

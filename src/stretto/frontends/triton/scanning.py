@@ -31,7 +31,7 @@ class Scanner:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
-        self.at = 0
+        self.at: int = 0
         self._skip()
 
     def _skip(self) -> None:

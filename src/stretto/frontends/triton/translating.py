@@ -368,6 +368,18 @@ class FunctionTranslator:
             raise self._refuse(raw, f"`{symbol}` of a library, whose value is not known", hint)
         self._plain(raw, row.name)
 
+    def assembly(self, raw: RawOperation) -> None:
+        """Assembly that is a function of its operands, and nothing else."""
+        pack = raw.attributes.get("packed_element", 1)
+        said = {"asm": raw.attributes.get("asm"), "constraints": raw.attributes.get("constraints")}
+        if not raw.attributes.get("pure"):
+            hint = "say is_pure=True if its results follow from its operands"
+            raise self._refuse(raw, "assembly that does more than compute", hint)
+        if not all(isinstance(text, str) for text in said.values()) or not raw.results:
+            raise self._refuse(raw, "assembly without a text, constraints or results")
+        made = {name: word_of(text) for name, text in said.items()}
+        self._plain(raw, "tile.inline_asm", **made, pack=pack if isinstance(pack, int) else 1)
+
     def load(self, raw: RawOperation) -> None:
         """Through pointers, perhaps with a mask and with what is read elsewhere."""
         said: dict[str, Attribute] = {}
@@ -521,6 +533,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.fp_to_fp": FunctionTranslator.convert,
     "tt.clampf": FunctionTranslator.clamp,
     "tt.extern_elementwise": FunctionTranslator.library,
+    "tt.elementwise_inline_asm": FunctionTranslator.assembly,
     "tt.atomic_cas": FunctionTranslator.exchange,
     "tt.atomic_rmw": FunctionTranslator.atomic,
     "tt.make_tensor_descriptor": FunctionTranslator.view,

@@ -155,7 +155,14 @@ class _Writer:
         if defined is None:
             kind = StringAttr(name.removeprefix("nv_tileas."))
             return GenericOp.create(
-                operands=operands, result_types=types, properties={"kind": kind}
+                operands=operands,
+                result_types=types,
+                properties={"kind": kind},
+                attributes={
+                    said: _ATTRIBUTES[said](operation, value)
+                    for said, value in operation.attributes.items()
+                    if said in _ATTRIBUTES
+                },
             )
         properties, attributes = self._said(operation, defined)
         return defined.create(
@@ -268,6 +275,9 @@ _ATTRIBUTES: dict[str, Callable[[tree.Operation, tree.Attribute], Attribute]] = 
     "semantics": _text,
     "scope": _text,
     "message": _text,
+    "asm": _text,
+    "constraints": _text,
+    "pack": _integer,
 }
 
 

@@ -221,6 +221,8 @@ class _Lowering:
                 self._atomic(operation)
             case "tile.dot":
                 self._dot(operation)
+            case "tile.cat" if len({value.type for value in operation.operands}) == 1:
+                self._cat(operation)
             case "tile.reduce" | "tile.scan":
                 self._reduce(operation)
             case _:
@@ -248,6 +250,19 @@ class _Lowering:
         )
         for result, lowered in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(result, lowered)
+
+    def _cat(self, operation: Operation) -> None:
+        """Two tiles of one shape, one after the other: pairs, of which the first come first."""
+        first, result = operation.operands[0].type, operation.result
+        assert isinstance(first, Tile)
+        axis, rank = operation.integer("axis"), len(first.shape)
+        both = [self._registers(value) for value in operation.operands]
+        pairs = self._ours(RENAMED["tile.join"], both, replace(first, shape=(*first.shape, 2)))
+        order = (*range(axis), rank, *range(axis, rank))
+        turned = (*first.shape[:axis], 2, *first.shape[axis:])
+        rows = self._ours(TRANSPOSE, (pairs,), replace(first, shape=turned), permutation=order)
+        made = self._ours(VIEW, (rows,), result.type, result.name)
+        self._homes.in_registers(result, made)
 
     def _is_summed(self, operation: Operation) -> bool:
         """Whether threads write what a product adds to."""

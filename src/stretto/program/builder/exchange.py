@@ -191,6 +191,10 @@ class Exchange:
         if taken:
             self._take(taken)
 
+    def counted(self, bins: int) -> None:
+        """A histogram is put together in memory: a number of 32 bits for each."""
+        self._take(max(bins, 32) * 4)
+
     def told(self, type: Type) -> None:
         """All threads are told what one of them found out: an atomic operation's result."""
         elements = prod(type.shape) if isinstance(type, Tile) else 1

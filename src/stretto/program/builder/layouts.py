@@ -34,6 +34,7 @@ from stretto.program.layouts import (
 
 SPLIT, JOIN, HALVES = "split", "join", 2
 REDUCE, SCAN = "reduce.with", "scan"
+ASSEMBLY, HISTOGRAM = "inline_asm", "histogram"
 """A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""
 VECTOR_BITS = 128
 """What a thread moves at once."""
@@ -245,7 +246,13 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
             yield (*operation.operands[2:], operation.results[0])
         case _ if kind == REDUCE:
             yield operation.operands
-        case _ if kind.startswith("reduce.") or kind in ("join", "split", "cat", "extract"):
+        case _ if kind.startswith("reduce.") or kind in (
+            "join",
+            "split",
+            "cat",
+            "extract",
+            HISTOGRAM,
+        ):
             pass
         case _:
             tiles = [*operation.results, *operation.operands]

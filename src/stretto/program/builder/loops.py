@@ -87,6 +87,7 @@ from stretto.program.instructions import (
     Step,
     StepKind,
     StoreWait,
+    ThreadBarrier,
     Wait,
 )
 from stretto.program.layouts import Layout, factor
@@ -763,7 +764,7 @@ class LoopBuilder:
             self._variables[name] = self._a.names.give(name)
         return self._variables[name]
 
-    def _issue(self, way: Way, i: Issue, operation: Operation, kind: str) -> None:
+    def _issue(self, way: Way, i: Issue, operation: Operation, kind: str) -> None:  # noqa: PLR0912 - one case a kind
         a = self._a
         row = opcode(kind)
         if kind == TMA_LOAD:
@@ -796,6 +797,8 @@ class LoopBuilder:
             a.say(a.atomic(operation, self._by_value(way, i, operation), target))
         elif kind == TMA_STORE:
             self._copy_out(way, i, operation)
+        elif kind == "barrier" and len(a.plan.workers) == 1:
+            a.say(ThreadBarrier())
         elif not operation.results or (operation.regions and not is_together(operation)):
             raise unwritten(operation, " in a pipelined loop")
         else:

@@ -10,10 +10,11 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Tile, Type, shape_of
 from stretto.ops.reductions import FOLDED
 from stretto.program.builder.exchange import Exchange
-from stretto.program.builder.layouts import JOIN, SCAN, SPLIT
+from stretto.program.builder.layouts import ASSEMBLY, HISTOGRAM, JOIN, SCAN, SPLIT
 from stretto.program.errors import unwritten
 from stretto.program.expressions import (
     Arithmetic,
+    Assembly,
     Combined,
     Computed,
     Converted,
@@ -21,6 +22,7 @@ from stretto.program.expressions import (
     Expanded,
     Expression,
     Halves,
+    Histogram,
     Joined,
     Range,
     Spread,
@@ -91,7 +93,9 @@ def whole(operand: Operand, operation: Operation, number: int) -> Operand:
 
 def is_together(operation: Operation) -> bool:
     """Whether an operation's results are made at once, in layouts that follow from its operands."""
-    return kind_of(operation) == SPLIT or kind_of(operation) in FOLDED
+    kind = kind_of(operation)
+    assembly = kind == ASSEMBLY and isinstance(operation.results[0].type, Tile)
+    return kind == SPLIT or kind in FOLDED or assembly
 
 
 def together(
@@ -99,8 +103,11 @@ def together(
 ) -> tuple[Expression, Layout | None]:
     """What makes all results of an operation, and the layout that they come in."""
     kind = kind_of(operation)
-    tiles = [_in_home(one, operation, n, layouts) for n, one in enumerate(operands)]
-    home = layouts.of(operation.operands[0])
+    assembly = kind == ASSEMBLY
+    home = layouts.of(operation.results[0] if assembly else operation.operands[0])
+    tiles = [_in_home(one, operation, n, layouts, home) for n, one in enumerate(operands)]
+    if assembly:
+        return Assembly(operation, tuple(tiles)), home
     rank = len(shape_of(operation.operands[0].type))
     if kind == SPLIT:
         return Halves(tiles[0]), Slice(rank - 1, home)
@@ -112,10 +119,13 @@ def together(
     return made, Slice(axis, home) if rank > 1 else None
 
 
-def _in_home(operand: Operand, operation: Operation, number: int, layouts: Exchange) -> Expression:
-    """An operand in its full shape, in the layout of the first one."""
-    home, type = layouts.of(operation.operands[0]), operation.operands[number].type
-    assert isinstance(type, Tile)
+def _in_home(
+    operand: Operand, operation: Operation, number: int, layouts: Exchange, home: Layout
+) -> Expression:
+    """An operand in its full shape, in a layout; a number as it is."""
+    type = operation.operands[number].type
+    if not isinstance(type, Tile):
+        return operand.expression
     tile = whole(operand, operation, number)
     if tile.layout is None:
         return Everywhere(tile.expression, type, home)
@@ -160,6 +170,8 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     if kind == "range":
         start, end = operation.integer("start"), operation.integer("end")
         return Operand(Range(start, end, layout), layout)
+    if kind == HISTOGRAM:
+        return _histogram(operation, operands, layouts)
     if kind == JOIN:
         first, second = (
             _in_full(one, operation, n, layout, layouts) for n, one in enumerate(operands)
@@ -177,6 +189,16 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     if not tiles:
         return Operand(Everywhere(made, result.type, layout), layout)
     return Operand(Arithmetic("+", Zeros(result.type, layout), made), layout)
+
+
+def _histogram(operation: Operation, operands: Sequence[Operand], layouts: Exchange) -> Operand:
+    """How often each number of a row is there."""
+    home, layout = layouts.of(operation.operands[0]), layouts.of(operation.result)
+    tiles = [_in_home(one, operation, n, layouts, home) for n, one in enumerate(operands)]
+    (bins,) = shape_of(operation.result.type)
+    layouts.counted(bins)
+    mask = tiles[1] if len(tiles) > 1 else None
+    return Operand(Histogram(tiles[0], mask, bins, layout), layout)
 
 
 def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Operand:

@@ -259,7 +259,14 @@ def _pytest() -> types.ModuleType:
     def plain(*given: Any, **_: Any) -> Any:
         return given[0] if given and callable(given[0]) else (lambda f: f)
 
-    mark = types.SimpleNamespace(parametrize=parametrize, skipif=skipif, skip=skipif, xfail=plain)
+    class Mark:
+        """Marks; those that are not known change nothing."""
+
+        def __getattr__(self, name: str) -> Any:
+            known = {"parametrize": parametrize, "skipif": skipif, "skip": skipif}
+            return known.get(name, plain)
+
+    mark = Mark()
     return _Module(
         "pytest", mark=mark, skip=skip, fixture=plain, main=lambda *_: 0, Skipped=SkippedError,
         param=lambda *values, **_: values[0] if len(values) == 1 else values,

@@ -236,6 +236,17 @@ class Evaluator:
             raise StrettoError(f"{operation.location}: error: {told}")
         return (np.take_along_axis(source, indices.astype(np.int64), axis=axis),)
 
+    def histogram(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
+        """How often each number from 0 on is there."""
+        source, *mask = (np.asarray(one) for one in operands)
+        (bins,) = shape_of(operation.result.type)
+        counted = (source >= 0) & (source < bins)
+        for one in mask:
+            counted = counted & one
+        element = element_of(operation.result.type)
+        assert isinstance(element, Scalar)
+        return (fitted(np.bincount(source[counted], minlength=bins), element),)
+
     def view(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
         """A tensor by its address, sizes and strides."""
         address, *numbers = operands
@@ -453,6 +464,7 @@ METHODS: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datum
     "constant": Evaluator.constant,
     "extract": Evaluator.extract,
     "gather": Evaluator.gather,
+    "histogram": Evaluator.histogram,
     "int_to_pointer": Evaluator.int_to_pointer,
     "join": Evaluator.join,
     "load": Evaluator.load,
