@@ -17,10 +17,12 @@ import stretto
 from gluon_cases import EXAMPLES
 from kernel_cases import Case
 from stretto.cli.main import main
+from stretto.kernel.types import Pointer
 from stretto.program import KernelProgram
 from stretto.program.clocks import FaultError
+from stretto.program.expressions import Combined
 from stretto.program.instructions import Wait
-from stretto.program.walk import walk
+from stretto.program.walk import expressions_in, walk
 from stretto.simulate.kernels import run_kernel
 from stretto.simulate.kernels.programs import run_program_of_kernel
 from test_program_clocks import replaced
@@ -93,3 +95,23 @@ def test_the_command_says_what_it_ran(tmp_path: Path, capsys: pytest.CaptureFixt
     jsonschema.validate(told, json.loads(schema.read_text()))
     assert told["equal"] is None
     assert told["program"]["trips_by_clocks"] == [0, 1, 2, 3, 7, 13]
+
+
+ORDINARY = Path(__file__).parent / "ttir" / "ordinary"
+
+
+def test_what_a_region_puts_together_is_worked_out() -> None:
+    """A scan."""
+    whole = stretto.emit(ORDINARY / "running.ttir", "h200").emitted.program
+    assert any(isinstance(one, Combined) for one in expressions_in(whole.agents[0].body))
+    random = np.random.default_rng(5)
+    inputs = {
+        p.name: random.standard_normal(1 << 16).astype(np.float32)
+        if isinstance(p.value.type, Pointer)
+        else 64
+        for p in whole.kernel.parameters
+    }
+    plain = run_kernel(whole.kernel, inputs, (2,))
+    found = run_program_of_kernel(whole, inputs, (2,))
+    for array, wanted in plain.arrays.items():
+        assert np.array_equal(found.arrays[array], wanted, equal_nan=True), array

@@ -78,7 +78,7 @@ def _write(lines: Lines, instruction: Instruction) -> None:
         case Step() | Pipelined():
             write(lines, instruction.body)
         case _:
-            for line in _LINES[type(instruction)](instruction):
+            for line in LINES[type(instruction)](instruction):
                 lines.say(line)
 
 
@@ -179,7 +179,7 @@ def _trace_mark(one: TraceMark) -> list[str]:
     return [f"gl.store(trace_at + ({at}), clock(), mask=trace_on & (trace_step < {STEPS}))"]
 
 
-_LINES: dict[type[Any], Callable[[Any], list[str]]] = {
+LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     Assign: _assign,
     Advance: _advance,
     Flip: lambda one: [f"{one.phase} ^= 1"],
@@ -208,3 +208,4 @@ _LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     TraceMark: _trace_mark,
     Remark: lambda one: [f"# {one.text}"],
 }
+"""The lines of each kind."""
