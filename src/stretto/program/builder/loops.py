@@ -804,6 +804,8 @@ class LoopBuilder:
             a.say(a.atomic(operation, self._by_value(way, i, operation), target))
         elif kind == TMA_STORE:
             self._copy_out(way, i, operation)
+        elif kind == "print":
+            a.say(a.shown(operation, self._by_value(way, i, operation)))
         elif kind == "barrier" and len(a.plan.workers) == 1:
             a.say(ThreadBarrier())
         elif not operation.results or (operation.regions and not is_together(operation)):
