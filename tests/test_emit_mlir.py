@@ -65,7 +65,7 @@ def test_an_agent_that_runs_nothing_is_refused_at_its_place(tmp_path: Path) -> N
     file = imported(tmp_path, shipped(GEMM), 2)
     file.write_text(file.read_text().replace('"compute.1"', '"compute.7"'))
     with pytest.raises(EmitError, match=r"imported-2.mlir:\d+:\d+: error: .* agent `compute.7`"):
-        emit(file)
+        emit(file, mode="specialized")
 
 
 def test_a_padding_that_tma_does_not_have_is_written_out(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def test_figures_of_the_readme_are_those_of_committed_rows() -> None:
     assert f"| {rate(product, 'gemm')} TFLOPS | {rate(product, 'cuBLAS')} cuBLAS" in page
     assert f"| {rate(backward, 'backward')} TFLOPS | {rate(backward, 'stock')} Triton" in page
     assert f"**{rate(backward, 'cuDNN')} cuDNN**" in page
+    norm = [best("layer norm 16384x8192", begins) for begins in (("layer_norm",), ("stock",))]
+    assert "| {:.3f} ms | {:.3f} ms Triton |".format(*norm) in page
 
 
 def test_the_table_of_peers_is_that_of_committed_rows() -> None:

@@ -19,6 +19,7 @@ from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
 from stretto.api.overlap import Overlap, overlap_of
+from stretto.api.overlapping import overlapped
 from stretto.api.read_write import is_mlir, path_of, read_input
 from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
@@ -86,6 +87,10 @@ SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 SOLVED_WORK = 2.0
 """Units of the solver's deterministic work for an II; 0: it is not asked."""
+OVERLAPPED_STAGES = 4
+"""Stages of a schedule in which consumers overlap their products."""
+APART = 2
+"""Consumers up to which a search overlaps products of each by itself."""
 MOST = 255
 """Registers that a thread may have."""
 BARRIERS = 1024
@@ -237,9 +242,10 @@ def emit(
     A kernel without products runs in one group of warps that does everything, as does one for
     which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
     memory has room for.
-    `blocks` are those that a launch has (``given``), the same in an order in which those that have
-    most to do come first (``longest``, as it is left out), or one for each SM, which goes over
-    several tiles (``persistent``).
+    `blocks` are those that a launch has (``given``, as it is left out), the same in an order in
+    which those that have most to do come first (``longest``), or one for each SM, which goes over
+    several tiles (``persistent``). More consumers than are tried are had by asking, as many as the
+    machine has registers for: each then overlaps its products.
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
     the group of warps that computes issue a copy; the others stand where the machine says.
 
@@ -257,8 +263,9 @@ def emit(
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
         emitter = Emitter(
-            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing, deadline=deadline
-        )
+            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
+            deadline=deadline,
+        )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)
     return emitter.told(emitter.chosen(made, assemble))
 
@@ -336,6 +343,7 @@ class Emitter:
         StrettoError where there is none. Where no schedule keeps to the registers of agents, those
         that do not are taken: such a kernel spills, and runs.
         """
+        self._crowd(consumers or 1)
         _require(self.machine, self._asked, consumers, depth)
         counts = self._given.counts(self.mode, consumers)
         if agents and len(counts) > 1:
@@ -367,6 +375,13 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _crowd(self, consumers: int) -> None:
+        """Have as many replicas as are asked for, where the machine allows more than it has."""
+        machine = self.machine.crowded(consumers)
+        if machine is not self.machine and isinstance(self._given, _Tiles):
+            self._given = replace(self._given, machine=machine)
+            self.machine = machine
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""
@@ -704,6 +719,8 @@ class Emitter:
             self._stopped = self._stopped or analysis.overdue
             if not analysis.success or analysis.spilled:
                 return None
+            if consumers > APART and known is None and not serial:
+                analysis = self._overlapped(wiring, consumers, room, analysis)
             prepared = analysis.problem
             program = materialize(prepared.loop, prepared.machine, analysis, self.mode)
             looped.append(Looped(loop.operation, wiring, program, drained))
@@ -757,6 +774,17 @@ class Emitter:
             if found is not None:
                 return apart, replace(found, bounds=generated.bounds)
         return wiring, generated
+
+    def _overlapped(
+        self, wiring: LoopWiring, consumers: int, room: Machine, found: ScheduleResult
+    ) -> ScheduleResult:
+        """A loop whose consumers all overlap their products, where there is such a schedule."""
+        agents = self.machine.replicas_of_products(consumers)
+        made = overlapped(
+            wiring, room, agents, found.ii or 1,
+            max_stages=OVERLAPPED_STAGES, seed=self._seed, deadline=self._until,
+        )  # fmt: skip
+        return made or found
 
     def _room(self, consumers: int, loop: RunnableLoop) -> Machine:
         """The machine with what the rest of the kernel leaves to a loop, and its warps."""

@@ -40,7 +40,7 @@ def one_at_a_time(wiring: LoopWiring, agents: Iterable[str], timed: Loop) -> lis
     waits: list[Dependence] = []
     for agent in agents:
         mine = [op for op in wiring.loop.ops if op.agent == agent]
-        asked += _orders(mine, wiring)
+        asked += in_order(mine, wiring)
         waits += _waits_behind(mine, wiring, timed)
 
     def stating(orders: list[Dependence]) -> LoopWiring:
@@ -49,9 +49,10 @@ def one_at_a_time(wiring: LoopWiring, agents: Iterable[str], timed: Loop) -> lis
     return [stating(orders) for orders in ([*asked, *waits], asked)[not waits :]] if asked else []
 
 
-def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
+def in_order(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
+    """What an agent computes comes as the text has it, the next first product behind all of it."""
     products = [op for op in ops if opcode(op.kind).accumulator is not None]
-    fresh = [op.name for op in products if not _adds(wiring.operations[op.name])]
+    fresh = [op.name for op in products if not adds(wiring.operations[op.name])]
     computed = [op for op in ops if op not in products and _computes(op)]
     computed.sort(key=lambda op: bool(op.facts.accumulates))
     names = [op.name for op in computed]
@@ -59,7 +60,7 @@ def _orders(ops: list[Op], wiring: LoopWiring) -> list[Dependence]:
         return []
     found = [Dependence(a, b, 0, 0, "order") for a, b in pairwise(names)]
     found.append(Dependence(names[-1], fresh[0], 1, 1, "order"))
-    waits = [op.name for op in ops if opcode(op.kind).awaits and _awaited(op, wiring) in fresh]
+    waits = [op.name for op in ops if opcode(op.kind).awaits and awaited(op, wiring) in fresh]
     adding = [op.name for op in products if op.name not in fresh]
     return found + [Dependence(a, b, 1, 1, "order") for a in adding for b in waits]
 
@@ -73,8 +74,8 @@ def _waits_behind(ops: list[Op], wiring: LoopWiring, timed: Loop) -> list[Depend
     reduced = _longest(timed, pair[0].name)
     found: list[Dependence] = []
     for op in ops:
-        if opcode(op.kind).awaits and _adds(wiring.operations[_awaited(op, wiring)]):
-            uses = timed.op(_awaited(op, wiring)).uses or ()
+        if opcode(op.kind).awaits and adds(wiring.operations[awaited(op, wiring)]):
+            uses = timed.op(awaited(op, wiring)).uses or ()
             runs = min((use.duration for use in uses if use.slot != op.agent), default=0)
             if runs >= LONG * (_longest(timed, op.name) + reduced):
                 found.append(Dependence(op.name, pair[1].name, 0, 1, "order"))
@@ -86,12 +87,12 @@ def _longest(loop: Loop, name: str) -> int:
     return max((use.duration for use in loop.op(name).uses or ()), default=0)
 
 
-def _awaited(op: Op, wiring: LoopWiring) -> str:
+def awaited(op: Op, wiring: LoopWiring) -> str:
     """The product that an operation waits for."""
     return wiring.made[wiring.operations[op.name].operands[0]][0]
 
 
-def _adds(operation: Operation) -> bool:
+def adds(operation: Operation) -> bool:
     """Whether a product adds to what is there."""
     return any(operation.integers("groups")[2:3])
 

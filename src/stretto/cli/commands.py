@@ -479,6 +479,7 @@ def emit(arguments: argparse.Namespace) -> Reply:
         mode=arguments.mode,
         consumers=arguments.consumers,
         depth=arguments.depth,
+        blocks=arguments.blocks,
         agents=dict(pair for given in arguments.agents for pair in given),
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,

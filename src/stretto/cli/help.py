@@ -79,8 +79,8 @@ GROUPS = {
     "what to vary": "--function --axis --ring",
     "the kernel and its launch": (
         "--loop --grid --argument --trips --blocks --iterations --inputs --mode --consumers "
-        "--depth --agents --trace --signature --arch --trust-schedule --to --what-if --assembled "
-        "--measured"
+        "--depth --agents --trace --signature --arch --trust-schedule --to --what-if "
+        "--assembled --measured"
     ),
     "the machine": "--machine --set --sms --clock --toml --calibrate",
     "the schedule": (

@@ -386,7 +386,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        f"whole --to target {_EMITTED} --agents --time-limit --trace --json --output",
+        f"whole --to target {_EMITTED} --agents tiled --time-limit --trace --json --output",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -461,6 +461,7 @@ _NAMES = {
     "stop-limit": ("--time-limit",),
     "checked-strict": ("--strict",),
     "split": ("--consumers",),
+    "tiled": ("--blocks",),
 }
 
 _SCHEDULE = "a stretto.schedule/1 document (default: the schedule that stands in a module"
@@ -609,6 +610,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "N",
         "consumer warpgroups, each with its part of the rows (default: 1 or 2, the smaller II)",
     ),
+    "tiled": {
+        "choices": ("given", "longest", "persistent"),
+        "help": "the blocks of a launch, those with most to do first, or one for each SM that goes "
+        "over several tiles (default: given)",
+    },
     "--agents": _takes(
         agents,
         "OP=AGENT,...",

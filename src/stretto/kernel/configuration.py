@@ -19,7 +19,7 @@ class Configuration:
 
     consumers: int = 1
     """Between how many replicas of the agent that computes its rows are split."""
-    blocks: Blocks = "longest"
+    blocks: Blocks = "given"
     """Its blocks, where they are independent."""
 
 

@@ -59,7 +59,15 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
             (units,) = machine.timing("sms") or (1,)
             yield partial(with_work_tiles, blocks=units, cache=cache)
     yield straightened
+    if configuration.blocks == "persistent":
+        machine = _of_tiles(machine)
     yield partial(in_nv_tileas, machine=machine)
+
+
+def _of_tiles(machine: Machine) -> Machine:
+    """The machine for blocks that go over several tiles, which hold more factors in registers."""
+    found = (replace(one, held=max(one.held, one.held_of_tiles)) for one in machine.products)
+    return replace(machine, products=tuple(found))
 
 
 def lower(kernel: Kernel, machine: Machine, configuration: Configuration = DEFAULT) -> Lowered:

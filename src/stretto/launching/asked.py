@@ -21,6 +21,7 @@ from stretto.machine.choice import TARGETS
 
 if TYPE_CHECKING:  # what emits takes long to load, and a launch seldom needs it
     from stretto.api.emitting import EmitMode
+    from stretto.kernel.configuration import Blocks
 
 FORMAT = 2
 """Of what is kept on disk; another number, and what others wrote is not looked at."""
@@ -36,6 +37,7 @@ class Asked:
     mode: EmitMode | None = None
     consumers: int | None = None
     depth: int | None = None
+    blocks: Blocks | None = None
 
     def on(self, target: str) -> Asked:
         """With the machine itself; StrettoError where a target has none."""

@@ -253,6 +253,7 @@ def _product(name: str, row: Cursor) -> Product:
         wait=row.opt("wait", Cursor.text, ""),
         in_step=row.opt("in_step", Cursor.boolean, False),
         held=row.opt("held", Cursor.natural, 0),
+        held_of_tiles=row.opt("held_of_tiles", Cursor.natural, 0),
         source=_source(row),
     )
 
@@ -401,6 +402,7 @@ class _Known:
             registers=Cursor.positive,
             replicas=Cursor.positive,
             addresses=Cursor.natural,
+            crowded=each(Cursor.positive),
             source=Cursor.text,
         )
         for number in range(made.replicas):

@@ -30,8 +30,10 @@ from stretto.sanitizer.finding import Finding, Report, Site
 from stretto.sanitizer.launches import EnoughError, Launcher, OutOfTimeError, Settings
 from stretto.sanitizer.source import names, prepared
 from stretto.sanitizer.stand_ins import tensors
+from stretto.sanitizer.stand_ins.dumps import Runtime
 from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, installed
 from stretto.sanitizer.stand_ins.tensors import MismatchError, Tensor
+from stretto.sanitizer.ttgir import RUNTIME, is_ttgir, translated
 
 CASES = 8
 """Of a test's parameters, at most."""
@@ -57,6 +59,10 @@ def check(
     tensors._seed(0)
     try:
         with installed(launcher):
+            dump = _dump(file)
+            if dump is not None:
+                _run_dump(file, dump, sources, launcher)
+                return _finished(report, begun)
             space = _load(file, sources)
             reference = _load(Path(against), Sources()) if against is not None else None
             _drive(space, launcher, reference, asked)
@@ -70,10 +76,46 @@ def check(
     if not launcher.count and not report.findings:
         raise DocumentError(
             str(path), "", "nothing in it launches a kernel",
-            "define `def launches():` that yields kernel, grid, arguments",
+            next(iter(report.coverage.left_out), "")
+            or "define `def launches():` that yields kernel, grid, arguments",
         )  # fmt: skip
+    return _finished(report, begun)
+
+
+def _finished(report: Report, begun: float) -> Report:
     report.seconds = time.monotonic() - begun
     return report
+
+
+MULTIPLES = (2, 0, 1, 3, 4, 5, 7)
+"""Of the unit below: what every number that a dump is launched with is set to, in turn."""
+UNIT = 64
+
+
+def _dump(file: Path) -> str | None:
+    """The text of a TTGIR dump; None: it is Python."""
+    if file.suffix == ".py":
+        return None
+    _, text = read_text(str(file))
+    return text if is_ttgir(text) else None
+
+
+def _run_dump(file: Path, text: str, sources: Sources, launcher: Launcher) -> None:
+    """A dump, with numbers that lead to several trip counts."""
+    kernel = translated(text, str(file))
+    name = str(file.resolve())
+    sources.shown[name] = str(file)
+    sources.lines[name] = text.splitlines()
+    space: dict[str, Any] = {**names(), RUNTIME: Runtime()}
+    exec(compile(kernel.python, name, "exec", dont_inherit=True), space)
+    launcher.coverage.leave_out(
+        "a dump does not say what it is launched with: all its numbers are set to one value in "
+        "turn, its arrays are made up, one program is run"
+    )
+    for multiple in MULTIPLES:
+        launcher.dump(kernel, space["kernel"], UNIT * multiple)
+        if launcher.report.failed():
+            return
 
 
 def _load(file: Path, sources: Sources) -> dict[str, Any]:
@@ -297,7 +339,8 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
     found = len(launcher.report.findings)
     with suppress(SystemExit):
         try:
-            fixtures = set(inspect.signature(function).parameters) - set(case)
+            taken = inspect.signature(function).parameters.values()
+            fixtures = [p.name for p in taken if p.name not in case and p.default is p.empty]
             function(**case, **{name: Knobs() for name in fixtures})
         except (OutOfTimeError, EnoughError):
             raise

@@ -80,6 +80,11 @@ RULES: dict[str, Rule] = {
             "call fence_async_shared() after the write and before the arrival or the copy",
         ),
         Rule(
+            "unfenced-copy",
+            "cp.async wrote what the asynchronous proxy uses, without a fence between",
+            "call fence_async_shared() after the wait for the copies",
+        ),
+        Rule(
             "unfenced-reuse",
             "threads read what a TMA copy overwrites, without a proxy fence between",
             "call fence_async_shared() after the read and before the arrival",
@@ -131,7 +136,7 @@ RULES: dict[str, Rule] = {
 }
 """Every class of findings, by name."""
 
-NOTES = frozenset({"unfenced-reuse", "unfenced-barrier", "unbalanced-barrier"})
+NOTES = frozenset({"unfenced-reuse", "unfenced-copy", "unfenced-barrier", "unbalanced-barrier"})
 """What fails a check only where it is strict."""
 
 

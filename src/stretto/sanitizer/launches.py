@@ -22,6 +22,7 @@ from stretto.sanitizer.finding import NOWHERE, Coverage, Finding, Report, Site
 from stretto.sanitizer.pointers import Descriptor, Pointer, Storage
 from stretto.sanitizer.scheduler import Policy
 from stretto.sanitizer.stand_ins import tensors
+from stretto.sanitizer.stand_ins.dumps import argument
 from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit
 from stretto.sanitizer.stand_ins.tensors import Tensor
 from stretto.sanitizer.values import FLOAT32, INT1, INT32, INT64, Tile
@@ -119,6 +120,30 @@ class Launcher:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
             tensors.PARTIAL.append("something is not covered")
+
+    def dump(self, kernel: Any, run: Any, number: int) -> None:
+        """A kernel of a dump, with all its numbers the same, as a grid of one program."""
+        name = f"{kernel.name}(all numbers {number})"
+        self.count += 1
+        self.checked.add(kernel.name)
+        self.coverage.launches.append(name)
+        for seed in self.settings.seeds:
+            if time.monotonic() > self.settings.until:
+                raise OutOfTimeError
+            if seed not in self.coverage.seeds:
+                self.coverage.seeds.append(seed)
+            block = Block(
+                self.sources, Policy(seed), self.coverage, name, (0, 0, 0), (1, 1, 1), {},
+                self.settings.steps,
+            )  # fmt: skip
+            self.coverage.programs += 1
+            block.program = next(_PROGRAMS)
+            arguments = [argument(t, number, n) for n, (_, t) in enumerate(kernel.arguments)]
+            block.run(lambda a=arguments: run(*a), kernel.warps)
+            for finding in block.findings:
+                self.report.add(finding)
+            if self.report.failed():
+                return
 
     def _run(self, kernel: Jit, grid: Any, bound: dict[str, Any], options: Any, name: str) -> None:
         if int(options.get("num_ctas", 1)) > 1:

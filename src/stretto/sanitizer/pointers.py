@@ -27,6 +27,8 @@ class Storage:
 
     def __init__(self, raw: Any, name: str = "an array") -> None:
         self.raw, self.name = raw, name
+        self.wraps = False
+        """Whether what lies beyond it is its beginning again: nobody knows how large it is."""
         self.writers: Any = None
         """Of each element: the number of its last write, 0: none."""
         self.threads: Any = None
@@ -203,6 +205,8 @@ class Pointer:
         shape = np.broadcast_shapes(shape, np.shape(on))
         offsets = np.broadcast_to(self.offsets, shape)
         on = np.broadcast_to(on, shape)
+        if self.storage.wraps:
+            offsets = offsets % self.storage.raw.size
         outside = on & ((offsets < 0) | (offsets >= self.storage.raw.size))
         if np.any(outside):
             block = current()

@@ -29,7 +29,8 @@ def told_race(block: Block, raced: Raced) -> Finding:
     slot = raced.allocation.slot_of(raced.key)
     rule, details = RULE.get(raced.kind, ""), list[str]()
     if raced.kind in ("fence", "reuse"):
-        rule = "missing-fence" if raced.kind == "fence" else "unfenced-reuse"
+        written = "unfenced-copy" if first.proxy == "copy" else "missing-fence"
+        rule = written if raced.kind == "fence" else "unfenced-reuse"
         verb = "written" if raced.kind == "fence" else "read"
         message = (
             f"`{slot}` is {verb} by threads ({first.told()}, {place(first, second)}) and then used "

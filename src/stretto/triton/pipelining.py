@@ -24,6 +24,7 @@ from stretto.triton.hooks import hook
 
 if TYPE_CHECKING:  # what emits and what ranks takes long to load
     from stretto.api.emitting import EmitMode
+    from stretto.kernel.configuration import Blocks
     from stretto.launching.tuning import Configs
 
 Check = Literal["first"]
@@ -39,6 +40,7 @@ def pipeline(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    blocks: Blocks | None = None,
     strict: bool = False,
     trial: bool = True,
     wait: bool = False,
@@ -58,6 +60,7 @@ def pipeline(
     mode: EmitMode | None = None,
     consumers: int | None = None,
     depth: int | None = None,
+    blocks: Blocks | None = None,
     strict: bool = False,
     trial: bool = True,
     wait: bool = False,
@@ -86,7 +89,7 @@ def pipeline(
     """
     if check not in (None, "first"):
         raise StrettoError(f'check={check!r} is not known; give check="first", or leave it out')
-    asked = Asked(machine, mode, consumers, depth)
+    asked = Asked(machine, mode, consumers, depth, blocks)
     settings = Settings(asked, strict, trial, wait, check is not None)
     if tune is not None:
         from stretto.triton.tuning import Tuned, Tuning  # noqa: PLC0415 - it knows this one

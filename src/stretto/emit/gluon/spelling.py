@@ -51,7 +51,7 @@ _BINDING = {"<": 0, ">=": 0, "^": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}
 
 def spelled(value: Expression) -> str:
     """An expression."""
-    return _SPELLED[type(value)](value)
+    return SPELLED[type(value)](value)
 
 
 def enclosed(value: Expression) -> str:
@@ -195,7 +195,7 @@ def _given(value: Given) -> str:
     return f"{value.parameter}.{value.part}[{value.axis}]"
 
 
-_SPELLED: dict[type[Any], Callable[[Any], str]] = {
+SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Name: lambda v: v.name,
     Literal: lambda v: literal(v.value, v.type),
     Computed: _computed,
@@ -219,3 +219,4 @@ _SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Arithmetic: _arithmetic,
     Given: _given,
 }
+"""How each kind is spelled."""

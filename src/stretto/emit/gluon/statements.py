@@ -29,6 +29,7 @@ from stretto.program.instructions import (
     Instruction,
     Load,
     Pipelined,
+    Print,
     Product,
     ProductInit,
     Put,
@@ -78,7 +79,7 @@ def _write(lines: Lines, instruction: Instruction) -> None:
         case Step() | Pipelined():
             write(lines, instruction.body)
         case _:
-            for line in _LINES[type(instruction)](instruction):
+            for line in LINES[type(instruction)](instruction):
                 lines.say(line)
 
 
@@ -179,7 +180,7 @@ def _trace_mark(one: TraceMark) -> list[str]:
     return [f"gl.store(trace_at + ({at}), clock(), mask=trace_on & (trace_step < {STEPS}))"]
 
 
-_LINES: dict[type[Any], Callable[[Any], list[str]]] = {
+LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     Assign: _assign,
     Advance: _advance,
     Flip: lambda one: [f"{one.phase} ^= 1"],
@@ -200,6 +201,7 @@ _LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     Settle: _settle,
     ProductInit: lambda one: [f"{one.target} = warpgroup_mma_init({one.target})"],
     TensorProduct: _tensor_product,
+    Print: lambda v: [f"gl.device_print({', '.join([repr(v.prefix), *map(spelled, v.values)])})"],
     ThreadBarrier: lambda _: ["gl.thread_barrier()"],
     TraceBegin: _trace_begin,
     TraceEnd: _trace_end,
@@ -208,3 +210,4 @@ _LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     TraceMark: _trace_mark,
     Remark: lambda one: [f"# {one.text}"],
 }
+"""The lines of each kind."""

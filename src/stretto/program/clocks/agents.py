@@ -230,7 +230,7 @@ class AgentRun:
     # Instructions --------------------------------------------------------------------------------
 
     def _do(self, instruction: Instruction) -> None:
-        act = _ACTS.get(type(instruction))
+        act = ACTS.get(type(instruction))
         if self.flying:
             self._require_settled(instruction)
         if act is not None:
@@ -448,7 +448,7 @@ class AgentRun:
         self.products |= bit
 
 
-_ACTS: dict[type[Any], str] = {
+ACTS: dict[type[Any], str] = {
     Assign: "assign",
     Advance: "advance",
     Flip: "flip",

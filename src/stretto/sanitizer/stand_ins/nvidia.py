@@ -374,7 +374,7 @@ def async_copy(smem: Any, pointer: Any, mask: Any = None, other: Any = None, **_
         raise block.refuse("illegal", f"{list(np.shape(offsets))} copied into {list(smem.shape)}")
     component = block.own("cp.async")
     group = agent.context.get("cp.async groups", 0) + 1
-    access = block.access("asynchronous copy", "generic", component, group)
+    access = block.access("asynchronous copy", "copy", component, group)
     smem.allocation.write(smem.raw, access, agent.clock, agent.fenced)
     storage = pointer.storage
 

@@ -10,6 +10,7 @@ import numpy as np
 from stretto.kernel.types import Pointer, Scalar, element_of
 from stretto.program.expressions import (
     Arithmetic,
+    Combined,
     Computed,
     Converted,
     Counter,
@@ -47,7 +48,7 @@ class Values:
 
     def of(self, value: Expression) -> Any:
         """An array, a number, an address, or tiles of such."""
-        return _WAYS[type(value)](self, value)
+        return WAYS[type(value)](self, value)
 
     def name(self, value: Name) -> Any:
         """A variable."""
@@ -65,6 +66,12 @@ class Values:
         """An operation of the kernel."""
         operands = [self.of(one) for one in value.operands]
         return self._evaluator.apply(value.operation, operands)[0]
+
+    def combined(self, value: Combined) -> Any:
+        """Tiles reduced or scanned together: of several, all results."""
+        operands = [np.asarray(self.of(one)) for one in value.operands]
+        made = self._evaluator.apply(value.operation, operands)
+        return made if len(operands) > 1 else made[0]
 
     def converted(self, value: Converted | Held) -> Any:
         """The same numbers."""
@@ -158,12 +165,13 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-_WAYS: dict[type[Any], Callable[[Values, Any], Any]] = {
+WAYS: dict[type[Any], Callable[[Values, Any], Any]] = {
     Name: Values.name,
     Given: Values.given,
     Literal: Values.literal,
     Computed: Values.computed,
     Converted: Values.converted,
+    Combined: Values.combined,
     Held: Values.converted,
     Reshaped: Values.reshaped,
     Permuted: Values.permuted,
@@ -179,3 +187,4 @@ _WAYS: dict[type[Any], Callable[[Values, Any], Any]] = {
     Trips: Values.trips,
     Arithmetic: Values.arithmetic,
 }
+"""How each kind is worked out."""
