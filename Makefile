@@ -70,6 +70,9 @@ $(DASK)/.ready: tests/cluster/requirements.txt | $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(DASK) --requirement $<
 	touch $@
 
+# Of the tests with Triton itself, those of launches; all of them take minutes.
+LAUNCHES := decided or overlaps or another_process or not_wait or specialized
+
 # Emitted kernels, compiled to cubins by Triton in an environment of its own; no GPU is needed.
 # What rows of operations compute, anew from Triton's interpreter: tests/ops/values.json.
 record-values: setup $(GPU)/.ready
@@ -80,6 +83,7 @@ test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
+	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "$(LAUNCHES)" tests/test_pipeline_triton.py
 
 $(GPU)/.ready: tests/gpu/requirements.txt
 	$(PYTHON) -m venv $(GPU)

@@ -11,6 +11,8 @@ import inspect
 import json
 import os
 import py_compile
+import subprocess
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +82,16 @@ def test_a_key_is_of_the_name_and_the_compiler_too(monkeypatch: pytest.MonkeyPat
 def test_a_target_without_a_machine_is_refused_with_those_that_are() -> None:
     with pytest.raises(StrettoError, match="no machine is known for cuda:100; there is h200 for"):
         Asked().on("cuda:100")
+
+
+def test_a_launch_loads_nothing_that_emits() -> None:
+    """What takes long to load is loaded by the process that makes kernels."""
+    heavy = ("xdsl", "numpy", "ortools", "stretto.emit", "stretto.ir", "stretto.predict")
+    script = f"import sys, stretto.triton; print([m for m in {heavy} if m in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 # The store --------------------------------------------------------------------------------

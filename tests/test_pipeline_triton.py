@@ -45,7 +45,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
     monkeypatch.setattr(makers, "IDLE", 0.5)
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # 3.9 warns where nothing is said
     monkeypatch.setattr("stretto.launching.device._TARGETS", {})
-    monkeypatch.setattr("stretto.triton.dispatch.device_events", lambda _: None)
+    monkeypatch.setattr("stretto.triton.dispatch.device_events", lambda: None)
     monkeypatch.setattr(triton.runtime.driver, "_active", found)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     yield found

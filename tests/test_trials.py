@@ -94,8 +94,7 @@ class Bench:
 
         monkeypatch.setattr("fake_gpu.EmulatedKernel.__getitem__", emulated)
 
-    def device_events(self, device: int) -> FakeEvents:
-        del device
+    def device_events(self) -> FakeEvents:
         return self.events
 
     def jit(self) -> Jit:

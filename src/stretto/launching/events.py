@@ -149,10 +149,16 @@ class CudaEvents:
 
 
 @cache
-def device_events(device: int) -> Events | None:
-    """Those of a GPU, or nothing where there is no driver of NVIDIA's."""
-    del device  # an event belongs to the context in which it is made: one pool a GPU
+def _library() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def device_events() -> Events | None:
+    """Those of the GPU at hand, or nothing where there is no driver of NVIDIA's.
+
+    An event belongs to the GPU on which it was made: who has several GPUs asks for each.
+    """
     try:
-        return CudaEvents(ctypes.CDLL("libcuda.so.1"))
+        return CudaEvents(_library())
     except OSError:
         return None

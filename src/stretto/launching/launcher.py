@@ -16,14 +16,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.errors import StrettoError
-from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
 from stretto.launching.loading import Bound, Loaded, load
 from stretto.launching.making import NOTHING, make
 from stretto.launching.reporting import report, report_refused
+
+if TYPE_CHECKING:  # a launch needs none of it
+    from stretto.kernel import Kernel
 
 INSIDE = ("stretto.", "triton.")
 """Modules whose frames are no user's."""

@@ -16,13 +16,15 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.errors import StrettoError
-from stretto.kernel import Kernel
 from stretto.launching.asked import Asked
 from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
+
+if TYPE_CHECKING:  # what a launch of a kernel that is known already need not load
+    from stretto.kernel import Kernel
 
 OVERLAPPED = ("scf.for", "scf.while", "tile.dot")
 NOTHING = "nothing of it can overlap: its framework's own kernel is as good"

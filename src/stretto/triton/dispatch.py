@@ -215,7 +215,7 @@ class Dispatch:
         stream: int = args[3]
         tries = self._settings.tries
         if self._events is None:
-            self._events = device_events(0)
+            self._events = device_events()
         if self._events is not None and self._events.capturing(stream):
             return self._stock
         if self._loaded is None and not self._ready(args):

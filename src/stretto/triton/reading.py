@@ -16,11 +16,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.errors import StrettoError, listed, nearest
-from stretto.frontends.triton import read_ttir
-from stretto.kernel import Kernel
+
+if TYPE_CHECKING:  # a launch needs none of it
+    from stretto.kernel import Kernel
 
 _DIVISIBLE = 16
 """What Triton finds out of pointers and sizes as they are given; most are multiples of it."""
@@ -148,6 +149,8 @@ class Ttir:
 
 def ttir_kernel(name: str, module: Ttir) -> Kernel:
     """The kernel of a module."""
+    from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - a launch needs none of it
+
     (found, *_) = read_ttir(f"<{name}>", module.text)
     return replace(found, warps=module.warps, stages=module.stages, target=module.target)
 
