@@ -479,6 +479,8 @@ class AgentBuilder:
         value = self.tile(source, self.layouts.of(source))
         target = self.buffer(operation.result)
         self.say(Put(value, replace(target, views=(*target.views, *shaped))))
+        if self.plan.is_factor(tile.buffer):
+            self.say(Fence())
 
     def _combine(self, operation: Operation) -> None:
         result = operation.result
