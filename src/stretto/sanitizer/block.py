@@ -443,11 +443,9 @@ class Block:
             live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
             self.report(
                 "shared-memory",
-                max(live, key=lambda a: a.data.size).site,
+                max(live, key=lambda a: a.bytes).site,
                 f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
-                details=tuple(
-                    f"`{a.name}`: {a.data.size} bytes (line {a.site.line})" for a in live
-                ),
+                details=tuple(f"`{a.name}`: {a.bytes} bytes (line {a.site.line})" for a in live),
             )
         for one, _ in self.columns:
             live = [
