@@ -51,6 +51,7 @@ from stretto.program.builder.trips import known_trips, sizes, trips
 from stretto.program.builder.turns import Turn
 from stretto.program.errors import EmitError, unwritten
 from stretto.program.expressions import (
+    INDEX,
     Arithmetic,
     Barrier,
     Computed,
@@ -258,6 +259,16 @@ class LoopBuilder:
         """The product that an operation waits for, if it is a wait."""
         operation = self._wiring.operations[i.op]
         return self._awaited(i) if opcode(kind_of(operation)).awaits else None
+
+    def _index(self, counted: Expression) -> Expression:
+        """What was counted with the loop's own numbers, as those that the pipeline counts with."""
+        bound = self._loop.operation.operands[1]
+        if bound.type == INDEX:
+            return counted
+        narrow = Operation(
+            "arith.trunci", (bound,), (Value(INDEX),), location=self._loop.operation.location
+        )
+        return Computed(narrow, (counted,))
 
     # Before and after --------------------------------------------------------------------------
 
@@ -470,7 +481,7 @@ class LoopBuilder:
             went = Arithmetic("+", Name(name), n)
             if first > steps.first:
                 went = Arithmetic("-", went, number(first - steps.first))
-            again = Arithmetic("%", went, number(reread[slot]))
+            again = self._index(Arithmetic("%", went, number(reread[slot])))
             a.say(Assign((slot,), (again,), reason=RECOUNTED))
         for step in range(steps.first, steps.last):
             a.say(Remark(f"epilogue, step {self._n} + {step}"))
