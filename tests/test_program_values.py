@@ -115,3 +115,61 @@ def test_what_a_region_puts_together_is_worked_out() -> None:
     found = run_program_of_kernel(whole, inputs, (2,))
     for array, wanted in plain.arrays.items():
         assert np.array_equal(found.arrays[array], wanted, equal_nan=True), array
+
+
+def test_a_slot_that_is_copied_out_is_handed_back_once_it_was_read() -> None:
+    """Found by clocks: the next copy in would have come while TMA still read."""
+    file = ORDINARY.parent / "unusual" / "skipping.ttir"
+    whole = stretto.emit(file, "h200", consumers=1).emitted.program
+    random, steps = np.random.default_rng(7), 12
+    a, b = (random.standard_normal(shape) for shape in ((64, 64 * steps), (64 * steps, 64)))
+    flags = random.integers(0, 2, steps)
+    kept = np.full((64, 64 * (steps + 1)), 5.0)
+    inputs = {"a_desc": a, "b_desc": b, "c_desc": kept, "flags_ptr": flags, "steps": steps}
+    plain = run_kernel(whole.kernel, inputs, (1,))
+    found = run_program_of_kernel(whole, inputs, (1,))
+    assert found.trips == (steps,)
+    assert np.array_equal(found.arrays["c_desc"], plain.arrays["c_desc"], equal_nan=True)
+
+
+PUT = """
+module {
+  tt.func public @squared(%a_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32},
+                          %o_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %width = arith.constant dense<64> : tensor<64x1xi32>
+    %range = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+    %rows = tt.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %columns = tt.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %down = arith.muli %rows, %width : tensor<64x1xi32>
+    %down_2 = tt.broadcast %down : tensor<64x1xi32> -> tensor<64x64xi32>
+    %along = tt.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+    %at = arith.addi %down_2, %along : tensor<64x64xi32>
+    %a_tile = tt.splat %a_ptr : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+    %a_at = tt.addptr %a_tile, %at : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+    %a = tt.load %a_at : tensor<64x64x!tt.ptr<f16>>
+    %twice = arith.addf %a, %a : tensor<64x64xf16>
+    %total = tt.dot %a, %twice, %zero : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    %o_tile = tt.splat %o_ptr : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+    %o_at = tt.addptr %o_tile, %at : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+    tt.store %o_at, %total : tensor<64x64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+def test_a_factor_that_threads_put_into_shared_memory_is_fenced(tmp_path: Path) -> None:
+    """Found by clocks: products would have read it by another way, before it was there."""
+    file = tmp_path / "squared.ttir"
+    file.write_text(PUT)
+    made = stretto.emit(file, "h200", mode="unspecialized")
+    lines = [line.strip() for line in made.source.split("\n")]
+    put = next(n for n, line in enumerate(lines) if "_tile.store(" in line or ".store(" in line)
+    assert "fence_async_shared()" in lines[put : put + 2]
+    a = np.random.default_rng(3).standard_normal(64 * 64)
+    inputs = {"a_ptr": a, "o_ptr": np.zeros(64 * 64)}
+    whole = made.emitted.program
+    plain = run_kernel(whole.kernel, inputs, (1,))
+    found = run_program_of_kernel(whole, inputs, (1,))
+    assert np.array_equal(found.arrays["o_ptr"], plain.arrays["o_ptr"])

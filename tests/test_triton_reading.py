@@ -122,10 +122,6 @@ _FRAME = """module {{
     ("line", "said"),
     [
         (
-            'tt.print "x" {hex = false} : %n : i32 loc("k.py":3:4)',
-            "k.py:3:5: error: `tt.print`, a print",
-        ),
-        (
             '%x = tt.extern_elementwise %n {symbol = "f"} : (i32) -> i32 loc("k.py":4:8)',
             "k.py:4:9: error: `f` of a library, whose value is not known",
         ),

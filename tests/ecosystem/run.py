@@ -18,7 +18,7 @@ from typing import Any
 
 from dump import ABORTED, apart, dumped, named, prepare
 from outcomes import LEVELS, Outcome, compared, page, summary
-from steps import through
+from steps import plain, through
 
 HERE = Path(__file__).parent
 TABLE = HERE / "table.json"
@@ -31,7 +31,7 @@ def measured(name: str, launch: Any, folder: Path) -> Outcome:
         known.write_text(json.dumps(apart(partial(dumped, name, launch, folder)) or ABORTED))
     own = json.loads(known.read_text("utf-8"))
     if "error" in own:
-        return Outcome(name, triton=own["error"])
+        return Outcome(name, triton=plain(own["error"]))
     found = apart(partial(through, name, folder / f"{name}.ttir", own, folder / "cache"))
     if isinstance(found, Outcome):
         return found

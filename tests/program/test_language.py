@@ -127,6 +127,12 @@ def test_it_is_emitted_as_numpy_has_it(name: str) -> None:
     close(launched(source(name), given, (1,))["y"], WANTED[name]())
 
 
+def test_prints_stay_where_they_are() -> None:
+    assert "gl.device_print(' v: ', " in source("print")
+    given = {"x": X, "y": np.zeros(16 * B, np.float32), "N": LENGTH}
+    close(launched(source("print"), given, (1,))["y"], X[:LENGTH])
+
+
 def test_assembly_is_handed_on_as_it_is() -> None:
     assert """gl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [""" in source("asm")
     given = {"x": X, "y": np.zeros(16 * B, np.float32), "N": LENGTH}

@@ -350,8 +350,9 @@ class Emitter:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
+        unprintable: list[StrettoError] = []
+        counts = self._printable(counts, agents or {}, unprintable)
         refused: list[StrettoError] = []
-        counts = self._printable(counts, agents or {}, refused)
         made = self._tried(counts, depth, agents or {}, stages, refused)
         if not made and counts and not self._deadline.over:
             self._counted = False
@@ -362,7 +363,10 @@ class Emitter:
         if not made and self._stopped:
             made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:
-            return self._alone(consumers, depth, agents, stages, self._reason(refused))
+            why = self._reason(
+                refused or unprintable
+            )  # that one number of several cannot be is none
+            return self._alone(consumers, depth, agents, stages, why)
         if self._given.has_products or agents:
             return made
         made = [self._paced(one) for one in made]

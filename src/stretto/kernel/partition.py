@@ -38,7 +38,7 @@ _ONCE = frozenset(("tile.store", "tile.view_store", "tile.atomic_rmw", "tile.ato
 _CHEAP = frozenset(("arith.constant", "tile.range"))
 _REFUSED = frozenset(
     ("tile.join", "tile.split", "tile.cat", "tile.extract", "tile.gather", "tile.histogram",
-     "tile.view_gather", "tile.view_scatter", "tile.view_reduce", "tile.scan")
+     "tile.print", "tile.view_gather", "tile.view_scatter", "tile.view_reduce", "tile.scan")
 )  # fmt: skip
 
 

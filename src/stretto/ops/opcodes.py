@@ -140,6 +140,7 @@ _ROWS: dict[str, Opcode] = {
     # Buffers, views, and what else moves nothing.
     "alloc_tensor": _ALLOCATES,
     "barrier": _COMPUTES,
+    "print": _MOVES,
     "broadcast": _REGISTER_VIEW._replace(computes="broadcast"),
     "constant": _COMPUTES,
     "convert_layout": _COMPUTES._replace(value="moved"),

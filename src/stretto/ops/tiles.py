@@ -78,6 +78,7 @@ _SAID = (
     _row("tile.assume", 1, 1, 0, "that a condition holds", types="condition", numpy="check", gluon="gl.assume({0})", ttir="llvm.intr.assume o A : T", tileir="assume", mlir="nv_tileas.assume"),
     _row("tile.hint", 1, 1, 1, "the same value, of which `divisibility`, `contiguity`, `constancy`, `lower` or `upper` is promised", numpy="same", gluon="{0}", tileir="assume", mlir="-", renames=True),
     _row("tile.assert", 1, 1, 0, "a condition; `message`", types="condition", numpy="check", gluon="gl.device_assert", ttir="tt.assert o , S:message A : T", tileir="assert", cost="integer", mlir="nv_tileas.assert"),
+    _row("tile.print", 0, None, 0, "numbers behind `prefix`, by each thread that has them", "prefix", types=NONE, numpy="nothing", gluon="gl.device_print", ttir="tt.print S:prefix A X", cost="integer", mlir="nv_tileas.print"),
     _row("tile.barrier", 0, 0, 0, "all threads meet", types=NONE, numpy="nothing", gluon="gl.thread_barrier()", ttir="gpu.barrier A", mlir="nv_tileas.barrier"),
     _row("tile.token", 0, None, 1, "order: after all of these", numpy="nothing", gluon="the order of the text", tileir="join_tokens", mlir="nv_tileas.token"),
 )

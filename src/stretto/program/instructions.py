@@ -22,6 +22,7 @@ reads these and decides nothing.
               TensorProduct      into tensor memory, in its own time (tcgen05)
     control   For, While, If     with bodies; what is assigned inside is there behind them
               ThreadBarrier      all threads of the agent meet
+              Print              numbers are shown
     clocks    TraceBegin, TraceEnd, ReadClock, TraceSteps, TraceMark
     text      Remark             a line for who reads the source
     schedule  Pipelined          around a loop that runs by a schedule: what is inside runs
@@ -341,6 +342,14 @@ class ThreadBarrier(_Instruction):
     """All threads of the agent meet."""
 
 
+@dataclass(frozen=True, slots=True)
+class Print(_Instruction):
+    """Numbers are shown to whoever looks at what the device prints."""
+
+    prefix: str
+    values: tuple[Expression, ...]
+
+
 # Clocks ------------------------------------------------------------------------------------------
 
 
@@ -464,6 +473,7 @@ Instruction = (
     | While
     | If
     | ThreadBarrier
+    | Print
     | TraceBegin
     | TraceEnd
     | ReadClock

@@ -237,6 +237,9 @@ class Block:
         except Exception as error:
             site = self._raised_at(error)
             told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            if isinstance(error, AssertionError | AttributeError | TypeError):
+                # More likely something that a stand-in lacks than a fault of a pipeline.
+                raise NotCoveredError(f"the kernel fails here: {told}", site) from error
             self.report("failure", site, f"the kernel fails: {told}", agents=(agent.name,))
             raise KernelError from error
         self.require_over(agent)
@@ -443,11 +446,9 @@ class Block:
             live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
             self.report(
                 "shared-memory",
-                max(live, key=lambda a: a.data.size).site,
+                max(live, key=lambda a: a.bytes).site,
                 f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
-                details=tuple(
-                    f"`{a.name}`: {a.data.size} bytes (line {a.site.line})" for a in live
-                ),
+                details=tuple(f"`{a.name}`: {a.bytes} bytes (line {a.site.line})" for a in live),
             )
         for one, _ in self.columns:
             live = [

@@ -22,7 +22,7 @@ from stretto.sanitizer.layouts import (
     TensorMemoryScalesLayout,
 )
 from stretto.sanitizer.memory import Allocation
-from stretto.sanitizer.values import Dtype, Tile, TileType, tile
+from stretto.sanitizer.values import INT64, Dtype, Tile, TileType, tile
 
 
 class Outside:
@@ -188,7 +188,7 @@ class Shared(Buffer):
     """Shared memory."""
 
 
-class Barriers(Buffer):
+class Barriers(Shared):
     """mbarriers in shared memory."""
 
     def get(self) -> Barrier:
@@ -216,6 +216,36 @@ class Barriers(Buffer):
         return barrier
 
 
+def register_layout(shape: list[int], warps: int) -> DistributedLinearLayout:
+    """How registers hold a tile of tensor memory: one row a thread."""
+    rows = shape[-2] if len(shape) > 1 else shape[0]
+    columns = shape[-1]
+
+    def bits(count: int) -> list[int]:
+        return [1 << i for i in range(max(1, count).bit_length() - 1)]
+
+    held = bits(rows)
+    return DistributedLinearLayout(
+        [[0, n] for n in bits(columns)],
+        [[n, 0] for n in held[:5]],
+        [[n, 0] for n in held[5 : 5 + warps.bit_length() - 1]],
+        [],
+        [rows, columns],
+    )
+
+
+class TensorMemoryType(TileType):
+    """A type of tensor memory, as kernels name it."""
+
+    def __init__(self, dtype: Dtype, shape: Any, layout: Any, alloc_shape: Any = None) -> None:
+        del alloc_shape
+        super().__init__(dtype, [int(n) for n in shape], layout)
+
+    def get_reg_layout(self, num_warps: Any = 4, *_: Any, **__: Any) -> Any:
+        """Of a load."""
+        return register_layout(self.shape, int(num_warps))
+
+
 class TensorMemory(Buffer):
     """Tensor memory: an accumulator, an operand, scales."""
 
@@ -227,18 +257,7 @@ class TensorMemory(Buffer):
 
     def get_reg_layout(self, *_: Any, **__: Any) -> Any:
         """Of a load: one row a thread."""
-        rows = self.shape[-2] if self.rank > 1 else self.shape[0]
-        columns = self.shape[-1]
-        warps = current().agent.warps
-        bits = lambda n: [1 << i for i in range(max(1, n).bit_length() - 1)]  # noqa: E731
-        held = bits(rows)
-        return DistributedLinearLayout(
-            [[0, n] for n in bits(columns)],
-            [[n, 0] for n in held[:5]],
-            [[n, 0] for n in held[5 : 5 + warps.bit_length() - 1]],
-            [],
-            [rows, columns],
-        )
+        return register_layout(self.shape, current().agent.warps)
 
     def _require_warps(self) -> None:
         warps = current().agent.warps
@@ -270,7 +289,14 @@ class TensorMemory(Buffer):
         return found, Tile(np.min(given, axis=-1), found.dtype)
 
 
-def _allocation(kind: str, dtype: Dtype, shape: list[int], slots: int) -> tuple[Allocation, Any]:
+def _parts(layout: Any) -> int:
+    """Blocks of a cluster between which a layout divides a tile."""
+    return 1 << sum(any(b) for b in getattr(layout, "cga_layout", None) or ())
+
+
+def _allocation(
+    kind: str, dtype: Dtype, shape: list[int], slots: int, parts: int = 1
+) -> tuple[Allocation, Any]:
     block = current()
     site = block.sources.site()
     size = math.prod(shape) * dtype.bytes
@@ -280,6 +306,7 @@ def _allocation(kind: str, dtype: Dtype, shape: list[int], slots: int) -> tuple[
         block, kind, block.sources.assigned(site), site, data, size // slots, now, now
     )
     block.allocations.append(made)
+    made.parts = parts
     return made, data.view(dtype.raw).reshape(shape)
 
 
@@ -288,12 +315,12 @@ def allocate_shared(element_ty: Any, shape: Any, layout: Any = None, value: Any 
     sizes = [int(n) for n in shape]
     block = current()
     of: Dtype = element_ty
-    if isinstance(layout, MBarrierLayout):
+    if isinstance(layout, MBarrierLayout) or (of == INT64 and sizes[-1] == 1 and value is None):
         slots = sizes[0] if len(sizes) > 1 else 1
         allocation, raw = _allocation("shared", of, sizes, slots)
         return Barriers(allocation, raw, of, layout)
     tiled = len(sizes) > (getattr(layout, "rank", None) or 2)
-    allocation, raw = _allocation("shared", of, sizes, sizes[0] if tiled else 1)
+    allocation, raw = _allocation("shared", of, sizes, sizes[0] if tiled else 1, _parts(layout))
     if tiled:
         block.coverage.depths.add(sizes[0])
     made = Shared(allocation, raw, of, layout)

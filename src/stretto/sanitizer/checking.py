@@ -76,12 +76,17 @@ def check(
     if not launcher.count and not report.findings:
         raise DocumentError(
             str(path), "", "nothing in it launches a kernel",
-            "define `def launches():` that yields kernel, grid, arguments",
+            next(iter(report.coverage.left_out), "")
+            or "define `def launches():` that yields kernel, grid, arguments",
         )  # fmt: skip
     return _finished(report, begun)
 
 
 def _finished(report: Report, begun: float) -> Report:
+    if not report.coverage.programs or any(
+        "the kernel fails here" in w for w in report.coverage.left_out
+    ):
+        report.stopped = True
     report.seconds = time.monotonic() - begun
     return report
 
@@ -338,7 +343,8 @@ def _call(name: str, function: Any, case: dict[str, Any], launcher: Launcher) ->
     found = len(launcher.report.findings)
     with suppress(SystemExit):
         try:
-            fixtures = set(inspect.signature(function).parameters) - set(case)
+            taken = inspect.signature(function).parameters.values()
+            fixtures = [p.name for p in taken if p.name not in case and p.default is p.empty]
             function(**case, **{name: Knobs() for name in fixtures})
         except (OutOfTimeError, EnoughError):
             raise

@@ -51,12 +51,19 @@ class Allocation:
     """Of one slot of a ring; all of it where it is none."""
     born: int
     last_use: int
+    parts: int = 1
+    """Blocks of a cluster that have it between them."""
     mask: Any = None
     places: dict[Key, Place] = field(default_factory=dict[Key, Place])
     overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
 
     def __post_init__(self) -> None:
         self.mask = np.zeros(self.data.size, np.bool_)
+
+    @property
+    def bytes(self) -> int:
+        """Of one block."""
+        return self.data.size // self.parts
 
     def key_of(self, view: Any) -> Key:
         """Where a view lies."""
@@ -176,7 +183,7 @@ def peak(allocations: list[Allocation]) -> tuple[int, Allocation | None]:
     most, by = 0, None
     for one in allocations:
         at = one.born
-        live = sum(o.data.size for o in allocations if o.born <= at <= max(o.last_use, o.born))
+        live = sum(o.bytes for o in allocations if o.born <= at <= max(o.last_use, o.born))
         if live > most:
             most, by = live, one
     return most, by

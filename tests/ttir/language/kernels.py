@@ -263,3 +263,12 @@ def k_barrier(x, y, N, B: tl.constexpr):
         v = tl.load(x + i + tl.arange(0, B))
         tl.debug_barrier()
         tl.store(y + i + tl.arange(0, B), v)
+
+
+@triton.jit
+def k_print(x, y, N, B: tl.constexpr):
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B))
+        tl.device_print("v", v)
+        tl.device_assert(v < 1e9, "too large")
+        tl.store(y + i + tl.arange(0, B), v)

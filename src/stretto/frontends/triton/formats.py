@@ -16,6 +16,7 @@ F   (types) -> results         D / Q  a descriptor's / pointer's type, with its 
 D!  a descriptor's type, which is the result's
 *G  operands, and their types if there are any
 M   types with commas
+X   a colon, operands, a colon and their types, if there are any
 U   types of operands, if there are any, -> types of results with commas
 """
 
@@ -39,7 +40,6 @@ FORMATS: dict[str, str] = {
 """By name; what Triton prints in the generic form has none."""
 
 REFUSED = {
-    "tt.print": ("a print", "take it out: it cannot be pipelined"),
     "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
     "tt.call": ("a function that is not inlined", "take its `noinline` away"),
     "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),

@@ -260,6 +260,11 @@ class ModuleParser(AttributeReader):
                 made.types = [self._types_bare()[-1]]
             case "M":
                 self._types_bare()
+            case "X":
+                if self.take(":"):
+                    self._operands(made)
+                    self.expect(":")
+                    self._types_bare()
             case "U":
                 if self.take(":"):
                     self._types_bare()

@@ -488,6 +488,10 @@ class FunctionTranslator:
         message = word_of(raw.attributes.get("message"))
         self._builder.add("tile.assert", (condition,), (), {"message": message})
 
+    def show(self, raw: RawOperation) -> None:
+        """A print."""
+        self._plain(raw, "tile.print", prefix=word_of(raw.attributes.get("prefix")))
+
     def pointer_cast(self, raw: RawOperation) -> None:
         """The same bits as another type."""
         (source,) = self._operands(raw)
@@ -549,5 +553,6 @@ _HANDLERS: dict[str, Handler] = {
     "scf.if": FunctionTranslator.choice,
     "scf.while": FunctionTranslator.repetition,
     "tt.assert": FunctionTranslator.check,
+    "tt.print": FunctionTranslator.show,
     "tt.bitcast": FunctionTranslator.pointer_cast,
 }

@@ -276,6 +276,7 @@ _ATTRIBUTES: dict[str, Callable[[tree.Operation, tree.Attribute], Attribute]] = 
     "scope": _text,
     "message": _text,
     "asm": _text,
+    "prefix": _text,
     "constraints": _text,
     "pack": _integer,
 }

@@ -58,6 +58,8 @@ def with_views_of_addresses(kernel: Kernel) -> Lowered:
             found[load] = reader.tile(load)
         except _NoViewError as why:
             notes.append((load.location, f"not copied by TMA: {why}"))
+        except RecursionError:
+            notes.append((load.location, "not copied by TMA: its addresses are too long a sum"))
     if not found:
         return Lowered(kernel, tuple(notes))
     made = _Writer(reader.addresses, found, Builder(kernel.location)).kernel(kernel)

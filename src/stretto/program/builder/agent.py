@@ -76,6 +76,7 @@ from stretto.program.instructions import (
     Instruction,
     Load,
     Origin,
+    Print,
     Product,
     Put,
     Read,
@@ -436,6 +437,8 @@ class AgentBuilder:
             self._put(operation)
         elif kind == STORE:
             self.store(operation, self.value)
+        elif kind == "print":
+            self.say(self.shown(operation, self.value))
         elif kind == LOAD:
             result = operation.results[0]
             operands, layout = self.loaded(operation, self.value)
@@ -448,6 +451,20 @@ class AgentBuilder:
             self._multiply(operation)
         elif all(isinstance(result.type, Token) for result in operation.results):
             raise unwritten(operation)
+
+    def shown(self, operation: Operation, value: Callable[[Value], Operand]) -> Print:
+        """A print of whole tiles and numbers."""
+        shown: list[Expression] = []
+        for one in operation.operands:
+            operand = value(one)
+            if isinstance(one.type, Tile) and operand.layout is None:
+                everywhere = Everywhere(operand.expression, one.type, self.layouts.of(one))
+                operand = Operand(everywhere, self.layouts.of(one))
+            elif isinstance(one.type, Tile) and not operand.whole:
+                assert operand.layout is not None
+                operand = Operand(Spread(operand.expression, one.type, operand.layout))
+            shown.append(operand.expression)
+        return Print(operation.text("prefix"), tuple(shown))
 
     def _put(self, operation: Operation) -> None:
         """Registers to a tile in shared memory."""
@@ -462,6 +479,8 @@ class AgentBuilder:
         value = self.tile(source, self.layouts.of(source))
         target = self.buffer(operation.result)
         self.say(Put(value, replace(target, views=(*target.views, *shaped))))
+        if self.plan.is_factor(tile.buffer):
+            self.say(Fence())
 
     def _combine(self, operation: Operation) -> None:
         result = operation.result

@@ -51,6 +51,7 @@ from stretto.program.builder.trips import known_trips, sizes, trips
 from stretto.program.builder.turns import Turn
 from stretto.program.errors import EmitError, unwritten
 from stretto.program.expressions import (
+    INDEX,
     Arithmetic,
     Barrier,
     Computed,
@@ -258,6 +259,16 @@ class LoopBuilder:
         """The product that an operation waits for, if it is a wait."""
         operation = self._wiring.operations[i.op]
         return self._awaited(i) if opcode(kind_of(operation)).awaits else None
+
+    def _index(self, counted: Expression) -> Expression:
+        """What was counted with the loop's own numbers, as those that the pipeline counts with."""
+        bound = self._loop.operation.operands[1]
+        if bound.type == INDEX:
+            return counted
+        narrow = Operation(
+            "arith.trunci", (bound,), (Value(INDEX),), location=self._loop.operation.location
+        )
+        return Computed(narrow, (counted,))
 
     # Before and after --------------------------------------------------------------------------
 
@@ -470,7 +481,7 @@ class LoopBuilder:
             went = Arithmetic("+", Name(name), n)
             if first > steps.first:
                 went = Arithmetic("-", went, number(first - steps.first))
-            again = Arithmetic("%", went, number(reread[slot]))
+            again = self._index(Arithmetic("%", went, number(reread[slot])))
             a.say(Assign((slot,), (again,), reason=RECOUNTED))
         for step in range(steps.first, steps.last):
             a.say(Remark(f"epilogue, step {self._n} + {step}"))
@@ -710,6 +721,11 @@ class LoopBuilder:
                 a.say(Wait(Barrier(a.take(f"{ring.name}_free"), slot), parity))
                 self._mark("behind", i, f"free {ring.name}")
 
+    def _stored_from(self, ring: Ring) -> bool:
+        """Whether the agent has TMA copy slots of a ring out."""
+        stores = (j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE)
+        return any((ring, True) in self._touched(j) for j in stores)
+
     def _releases(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
         for ring, reads in touched:
@@ -722,6 +738,8 @@ class LoopBuilder:
                     continue
                 if kind_of(operation) == SMEM_READ:
                     a.say(Fence())
+                if self._stored_from(ring):
+                    a.say(StoreWait(0))
                 a.say(Arrive(free))
 
     # Turns ---------------------------------------------------------------------------------------
@@ -797,6 +815,8 @@ class LoopBuilder:
             a.say(a.atomic(operation, self._by_value(way, i, operation), target))
         elif kind == TMA_STORE:
             self._copy_out(way, i, operation)
+        elif kind == "print":
+            a.say(a.shown(operation, self._by_value(way, i, operation)))
         elif kind == "barrier" and len(a.plan.workers) == 1:
             a.say(ThreadBarrier())
         elif not operation.results or (operation.regions and not is_together(operation)):
@@ -850,7 +870,7 @@ class LoopBuilder:
         slot, _ = self._positions[ring.name, way.stages[i.op]]
         operand = whole(self._operand(way, i, 0), operation, 0)
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
-        if any((ring, True) in self._touched(j) for j in stores):
+        if self._stored_from(ring):
             a.say(StoreWait(len(stores) * (ring.depth - 1)))
         source = operation.operands[0]
         value = in_layout(operand, a.layouts.of(source), source.type, a.layouts)
@@ -871,6 +891,8 @@ class LoopBuilder:
         at = tuple(self._operand(way, i, n + 1).expression for n in range(len(coordinates)))
         full = Barrier(a.take(f"{ring.name}_full"), slot)
         descriptor = a.descriptor(view, operation.operands[-1])
+        if not ring.free and self._stored_from(ring):
+            a.say(StoreWait(0))
         a.say(Expect(full, ring.bytes))
         a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
 

@@ -164,6 +164,14 @@ class Plan:
         """Whether anybody wants a value."""
         return any(value in op.operands for op in self.kernel.walk())
 
+    def is_factor(self, buffer: Value) -> bool:
+        """Whether a product reads a buffer."""
+        return any(
+            opcode(kind_of(op)).accumulator is not None
+            and any(isinstance(v.type, Buffer) and self.root(v) is buffer for v in op.operands[:2])
+            for op in self.kernel.walk()
+        )
+
     def root(self, value: Value) -> Value:
         """The buffer that a value in shared memory lies in."""
         while value in self.maker:

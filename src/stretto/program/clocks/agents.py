@@ -19,6 +19,7 @@ from stretto.program.clocks.orders import Knowledge, Orders, Proxy, Tag
 from stretto.program.expressions import (
     Arithmetic,
     Barrier,
+    Computed,
     Expression,
     Iteration,
     Literal,
@@ -221,6 +222,8 @@ class AgentRun:
             case Arithmetic(sign, left, right):
                 one, other = self.number(left), self.number(right)
                 return None if one is None or other is None else _SIGNS[sign](one, other)
+            case Computed(operation, (wide,)) if operation.name == "arith.trunci":
+                return self.number(wide)
             case _:
                 return None
 

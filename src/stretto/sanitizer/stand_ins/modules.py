@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stretto.sanitizer.block import NotCoveredError
-from stretto.sanitizer.buffers import TensorMemory, allocate_tensor
+from stretto.sanitizer.buffers import TensorMemory, TensorMemoryType, allocate_tensor
 from stretto.sanitizer.layouts import TensorMemoryLayout, TensorMemoryScalesLayout
 from stretto.sanitizer.pointers import Descriptor
 from stretto.sanitizer.stand_ins import language, libdevice, nvidia, products, tensors
@@ -291,7 +291,7 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "TensorMemoryLayout": TensorMemoryLayout,
         "TensorMemoryScalesLayout": TensorMemoryScalesLayout,
         "tensor_memory_descriptor": TensorMemory,
-        "tensor_memory_descriptor_type": TileType,
+        "tensor_memory_descriptor_type": TensorMemoryType,
         "allocate_tensor_memory": allocate_tensor,
         "get_tmem_reg_layout": lambda *_, **__: None,
         **{n: getattr(products, n) for n in dir(products) if n.startswith("tcgen05")},

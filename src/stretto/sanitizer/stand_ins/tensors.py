@@ -185,6 +185,20 @@ class Tensor:
         self[...] = other
         return self
 
+    def normal_(self, mean: Any = 0.0, std: Any = 1.0, **_: Any) -> Tensor:
+        """Random numbers."""
+        self[...] = _RANDOM[0].standard_normal(self.raw.shape, dtype=np.float32) * std + mean
+        return self
+
+    def uniform_(self, low: Any = 0.0, high: Any = 1.0, **_: Any) -> Tensor:
+        """Random numbers between two."""
+        self[...] = _RANDOM[0].random(self.raw.shape, dtype=np.float32) * (high - low) + low
+        return self
+
+    def repeat(self, *times: Any) -> Tensor:
+        """Itself, several times."""
+        return Tensor(np.tile(self.raw, _shape(times)), self.dtype)
+
     def zero_(self) -> Tensor:
         """Nothing."""
         self.raw[...] = 0
