@@ -355,6 +355,7 @@ def test_opcodes_and_spaces_stand_in_their_tables_alone() -> None:
                 isinstance(node, ast.Constant)
                 and node.value in words
                 and name not in DEFINING | TABLES
+                and not name.startswith("sanitizer/")  # a second opinion: it knows no table
             ):
                 found.setdefault(name, set()).add(str(node.value))
     assert found == NAMING
