@@ -107,7 +107,7 @@ def page(found: list[Outcome]) -> str:
         "",
         *summary(found),
         "",
-        f"{recorded():,} launches are recorded, and {len(found):,} of them were put through so far;",
+        f"{recorded():,} launches are recorded, and {len(found):,} of them were put through;",
         f"Triton itself does not compile {len(aside)} of these.",
         "",
         "## Reasons",
