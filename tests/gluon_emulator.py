@@ -44,6 +44,21 @@ class Descriptor(HostDescriptor):
         super().__init__(base, [int(n) for n in shape], strides, block, layout)
 
 
+class Array(np.ndarray):
+    """An array that tells its strides and its address, as torch's tensors do."""
+
+    def stride(self, axis: int) -> int:
+        return self.strides[axis] // self.itemsize
+
+    def data_ptr(self) -> int:
+        return 4096  # as aligned as torch's
+
+
+def _array(given: Any) -> Any:
+    plain = isinstance(given, np.ndarray) and not hasattr(given, "data_ptr")
+    return given.view(Array) if plain else given
+
+
 class Emulator:
     """One emitted file, ready to be launched."""
 
@@ -79,7 +94,8 @@ class Emulator:
     def launch(self, *args: Any, grid: tuple[int, ...], **named: Any) -> None:
         """Run the host side on NumPy arrays, which it writes into."""
         with np.errstate(all="ignore"):
-            self.space["launch"](*args, **named, grid=grid)
+            taken = {name: _array(value) for name, value in named.items()}
+            self.space["launch"](*map(_array, args), **taken, grid=grid)
 
 
 __all__ = ["Descriptor", "EmulationError", "Emulator", "rounded", "sys"]

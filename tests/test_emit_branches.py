@@ -124,8 +124,9 @@ def test_a_bound_is_loaded_by_each_agent_that_counts_to_it(tmp_path: Path) -> No
 
 def test_a_bound_that_the_kernel_writes_is_refused_with_a_way_out(tmp_path: Path) -> None:
     """The agent that copies counts the loop too, and cannot see the other's registers."""
+    file = bounded(tmp_path, "      tt.store %n_ptr, %bound : !tt.ptr<i32>\n")
     with pytest.raises(EmitError) as told:
-        emit(bounded(tmp_path, "      tt.store %n_ptr, %bound : !tt.ptr<i32>\n"), consumers=1)
+        emit(file, consumers=1, mode="specialized")
     assert "`bound` is loaded by compute into its registers, and copy needs it too" in str(
         told.value
     )

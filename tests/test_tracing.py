@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gluon_cases import Tensor
 from gluon_emulator import Emulator
 from stretto.api.emitting import EmitMode, EmittedKernel, emit
 from stretto.predict.score import scores_of
@@ -32,7 +33,8 @@ def run(made: EmittedKernel, tracing: Tracing) -> tuple[Any, Any, Any]:
     c = np.full((128, 128), np.nan, np.float16)
     agents = len(made.emitted.program.agents)
     trace = np.zeros(agents * size(tracing), np.int64)
-    Emulator(made.source).launch(a, b, c, 128, 128, 64 * TRIPS, trace, grid=(1, 1))
+    tensors = [array.view(Tensor) for array in (a, b, c)]
+    Emulator(made.source).launch(*tensors, 128, 128, 64 * TRIPS, trace, grid=(1, 1))
     wanted = a.astype(np.float64) @ b.astype(np.float64)
     return c, wanted, trace.reshape(agents, -1)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import stretto.triton
@@ -18,6 +19,7 @@ from fake_gpu import Tensor
 from fake_triton import FakeEvents
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning
+from stretto.launching.comparing import check_alike
 from stretto.launching.events import DeviceError
 from stretto.launching.timing import OPEN
 from stretto.launching.trial import ENOUGH, LAUNCHES, Runner, Trial, decided
@@ -406,6 +408,32 @@ def test_the_first_launch_may_compare_both_kernels(
     assert bench.ran == ["ours", *["theirs"] * 3]
     (file,) = tmp_path.rglob("ban.json")
     assert "differs by 0.5" in file.read_text()
+
+
+class Copied(Tensor):
+    """A tensor that can be copied."""
+
+    def copy(self) -> Copied:
+        return Copied(self.array)
+
+
+def test_what_both_wrote_is_compared_on_copies() -> None:
+    given: list[Any] = [Copied(np.ones(4, np.float16)), Copied(np.zeros(4, np.float16)), 3]
+    names = ("x_ptr", "y_ptr", "n")
+
+    def writing(*values: float) -> Callable[[Any], None]:
+        def run(copies: Any) -> None:
+            copies[1].array[...] = values
+
+        return run
+
+    theirs = writing(1, 2, np.nan, 4)
+    check_alike(names, given, theirs, writing(1, 2.01, np.nan, 4))
+    with pytest.raises(StrettoError, match=r"`y_ptr` differs by 0.25 of its largest value"):
+        check_alike(names, given, theirs, writing(1, 2, np.nan, 5))
+    with pytest.raises(StrettoError, match="`y_ptr` differs by nan"):
+        check_alike(names, given, theirs, writing(np.nan, 2, np.nan, 4))
+    assert not given[1].array.any()
 
 
 # Threads ----------------------------------------------------------------------------------

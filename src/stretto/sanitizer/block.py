@@ -237,6 +237,9 @@ class Block:
         except Exception as error:
             site = self._raised_at(error)
             told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            if isinstance(error, AssertionError | AttributeError | TypeError):
+                # More likely something that a stand-in lacks than a fault of a pipeline.
+                raise NotCoveredError(f"the kernel fails here: {told}", site) from error
             self.report("failure", site, f"the kernel fails: {told}", agents=(agent.name,))
             raise KernelError from error
         self.require_over(agent)
