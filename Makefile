@@ -105,13 +105,13 @@ $(ECOSYSTEM)/.part: tests/ecosystem/requirements-part.txt | $(READY)
 # TUTORIALS is a folder of Triton's tutorials; left out, they are cloned where they can be.
 # UPDATE=1 rewrites the table that it is compared with.
 TUTORIALS ?= $(ECOSYSTEM)/triton/python/tutorials
-WITH_TORCH = TUTORIALS=$(wildcard $(TUTORIALS)) PYTHONPATH=$(ECOSYSTEM)/packages TRITON_CACHE_DIR=$(ECOSYSTEM)/cache \
+WITH_TORCH = TUTORIALS=$$(ls -d $(TUTORIALS) 2>/dev/null) PYTHONPATH=$(ECOSYSTEM)/packages TRITON_CACHE_DIR=$(ECOSYSTEM)/cache \
   $(ECOSYSTEM)/torch/bin/python -W ignore
 ecosystem: setup $(GPU)/.ready $(ECOSYSTEM)/.ready
 	rm -rf build/ecosystem/*.ttir build/ecosystem/*.own.json
 	$(WITH_TORCH) tests/ecosystem/record.py
 	$(WITH_TORCH) tests/ecosystem/dump.py --torch build/ecosystem
-	TUTORIALS=$(wildcard $(TUTORIALS)) $(THROUGH) $(if $(UPDATE),--update)
+	TUTORIALS=$$(ls -d $(TUTORIALS) 2>/dev/null) $(THROUGH) $(if $(UPDATE),--update)
 
 $(ECOSYSTEM)/.ready: tests/ecosystem/requirements.txt tests/ecosystem/requirements-torch.txt | $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(ECOSYSTEM)/packages --requirement $<

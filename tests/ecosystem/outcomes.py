@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 LEVELS = (
@@ -87,6 +88,12 @@ def summary(found: Iterable[Outcome]) -> list[str]:
     return lines
 
 
+def recorded() -> int:
+    """How many launches are kept."""
+    files = sorted((Path(__file__).parent / "launches").glob("*.jsonl"))
+    return sum(len(file.read_text("utf-8").splitlines()) for file in files)
+
+
 def page(found: list[Outcome]) -> str:
     """The table as a page."""
     aside = [one for one in found if one.triton]
@@ -100,7 +107,8 @@ def page(found: list[Outcome]) -> str:
         "",
         *summary(found),
         "",
-        f"Triton itself compiles {len(aside)} more not.",
+        f"{recorded():,} launches are recorded, and {len(found):,} of them were put through;",
+        f"Triton itself does not compile {len(aside)} of these.",
         "",
         "## Reasons",
         "",
