@@ -3,7 +3,7 @@
 benchmarks/gpu/results/*.json(l)  ──►  four panels, a group of bars for each sequence length
 
 `attention-h200-*.jsonl` has Stretto, cuDNN and FlashAttention 3 from one run; the bars of stock
-Triton are from `h200-*.json`, another run on the same card and day, which has two of the lengths.
+Triton are from `h200-*.json`, another run on such a card, which has two of the lengths.
 `facts()` has the figures that the README states.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "gpu" / "results"
-PEERS = RESULTS / "attention-h200-2026-11-17.jsonl"
+PEERS = RESULTS / "attention-h200-2026-11-19.jsonl"
 STOCK = RESULTS / "h200-2026-11-17.json"
 PICTURES = {
     "light": HERE / "pictures" / "attention.svg",
@@ -51,6 +51,8 @@ COLOURS = {
 TITLE = "FlashAttention forward, fp16, one H200: TFLOPS by sequence length, more is better"
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 TOP_RATE = 700
+TOKENS, HIDDEN = 16_384, 2_048
+"""Of every size: tokens in all, and the width of all heads together."""
 PANEL_WIDTH, PANEL_HEIGHT, LEFT, TOP = 420, 150, 46, 62
 GAP_X, GAP_Y, BAR = 40, 54, 17
 
@@ -67,13 +69,19 @@ class Cell:
 
 def cells() -> list[Cell]:
     """Every size that was measured, in the order of the file."""
-    rows = [json.loads(line) for line in PEERS.read_text(encoding="utf-8").splitlines()[1:]]
+    rows = [json.loads(line) for line in PEERS.read_text(encoding="utf-8").splitlines()]
     stock = _stock()
     found: list[Cell] = []
     for row in rows:
         key = (row["d"], row["causal"], row["length"])
         rate = {"Triton": stock[key]} if key in stock else {}
-        found.append(Cell(*key, {**row["tflops"], **rate}))
+        flops = 4 * TOKENS * HIDDEN * row["length"] / (2 if row["causal"] else 1)
+        peers = {
+            name: flops / statistics.median(row["ms"][name]) / 1e9
+            for name in SERIES
+            if name in row["ms"]
+        }
+        found.append(Cell(*key, {**peers, **rate}))
     return found
 
 
@@ -150,8 +158,8 @@ def picture(theme: str) -> str:
         )
     ]
     notes = [
-        "16,384 tokens, hidden size 2,048; 60 ms back to back, medians of seven shuffled rounds.",
-        "Triton (best of four settings) was measured at 4k and 16k alone, in another run that day.",
+        "16,384 tokens, hidden size 2,048; 50 ms back to back, medians of seven shuffled rounds.",
+        "Triton (best of four settings) was measured at 4k and 16k alone, in another run.",
     ]
     return "\n".join(
         [

@@ -69,7 +69,7 @@ def main() -> None:
     with contextlib.chdir(HERE.parent):
         for path in sorted(NOTEBOOKS.glob("*.ipynb")):
             notebook = run(json.loads(path.read_text(encoding="utf-8")))
-            text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+            text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             path.write_text(text, encoding="utf-8")
 
 

@@ -264,7 +264,7 @@ def test_rows_that_tensor_memory_does_not_have_are_refused(tmp_path: Path) -> No
 
 
 def test_threads_hand_no_tile_to_another_agent() -> None:
-    told = refused(Path(__file__).parent / "ttir" / "views" / "ones.ttir")
+    told = refused(Path(__file__).parent / "ttir" / "views" / "ones.ttir", mode="specialized")
     assert "to another agent, which has no Gluon yet (--mode unspecialized has one group" in told
 
 

@@ -237,7 +237,11 @@ NAMING = {
     "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
-    "program/builder/loops.py": {"arith.truncf"},  # numbers that are narrowed for the next step
+    "program/clocks/agents.py": {"arith.trunci"},  # a number that is the same in fewer bits
+    "program/builder/loops.py": {
+        "arith.truncf",
+        "arith.trunci",
+    },  # numbers that are narrowed for the next step
     "kernel/contracting.py": {  # what is one operation together
         "arith.addf",
         "arith.mulf",

@@ -90,7 +90,7 @@ GROUPS = {
     "limits of time, memory and processes": (
         "--time-limit --work-limit --workers --memory-limit --jobs --executor --no-cache"
     ),
-    "what is checked": "--against --target --seeds --programs",
+    "what is checked": "--against --target --seeds --programs --fences",
     "suites and measurements": (
         "--quick --random --repeat --compare --slower --front --measure --top"
     ),

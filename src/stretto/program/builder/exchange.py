@@ -157,6 +157,10 @@ class Exchange:
         """The layout of a tile in registers."""
         return self._layouts.of(value)
 
+    def rows(self, type: Tile) -> Layout:
+        """Rows of neighbouring threads, for what takes no other layout."""
+        return self._layouts.rows(type)
+
     def convert(self, source: Layout, target: Layout, type: Type) -> None:
         """A tile changes its layout."""
         assert isinstance(type, Tile)

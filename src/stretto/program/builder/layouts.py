@@ -74,7 +74,7 @@ class Layouts:
             # Neighbouring threads read neighbouring elements, and each is held once.
             made = operation.results[0]
             assert isinstance(made.type, Tile)
-            layout = self._rows(made.type, along.get(operation))
+            layout = self.rows(made.type, along.get(operation))
             self._loaded[made] = self._loaded[operation.operands[0]] = layout
         # What meets a product is laid out as it is: what is loaded is converted, not the sum.
         self._alike(operations)
@@ -85,7 +85,7 @@ class Layouts:
         left = [(v, v.type) for v in tiles if isinstance(v.type, Tile)]
         for value, type in sorted(left, key=lambda pair: -pair[1].elements):
             if value not in self._of:
-                self._of[value] = self._rows(type)
+                self._of[value] = self.rows(type)
                 self._spread(operations)
 
     def of(self, value: Value) -> Layout:
@@ -130,7 +130,8 @@ class Layouts:
         each = max(1, type.elements // (THREADS * self._warps))
         return min(max(1, VECTOR_BITS // max(bits, 8)), each)
 
-    def _rows(self, type: Tile, along: int | None = None) -> Layout:
+    def rows(self, type: Tile, along: int | None = None) -> Layout:
+        """Rows of neighbouring threads."""
         vector = self._vectors.get(type.shape) or self._vector(type)
         return Rows(type.shape, self._warps, vector, along)
 

@@ -28,7 +28,7 @@ from stretto.program.expressions import (
     Spread,
     Zeros,
 )
-from stretto.program.layouts import Layout, Slice
+from stretto.program.layouts import Layout, Rows, Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,9 @@ def together(
     kind = kind_of(operation)
     assembly = kind == ASSEMBLY
     home = layouts.of(operation.results[0] if assembly else operation.operands[0])
+    first = operation.operands[0].type if operation.operands else None
+    if kind == SCAN and not isinstance(home, Rows) and isinstance(first, Tile):
+        home = layouts.rows(first)  # Triton scans no other layout
     tiles = [_in_home(one, operation, n, layouts, home) for n, one in enumerate(operands)]
     if assembly:
         return Assembly(operation, tuple(tiles)), home
