@@ -21,9 +21,8 @@ from ortools.sat.python import cp_model
 
 from stretto.exact.case import Case, Solution
 from stretto.exact.cp import total
-from stretto.exact.ranges import Row, parts_of
+from stretto.exact.ranges import Row, farthest, parts_of
 from stretto.exact.solving import Clock, run
-from stretto.problem.paths import settle
 
 MOST = 12_000
 """Literals above which nothing is asked: the linear relaxation gets slow."""
@@ -91,8 +90,9 @@ class _Instants:
             if len(members) == 1 and members[0] in gone:
                 continue
             lead = next((i for i in members if i in self.holders), members[0])
-            after = self._farthest(members, rows, lead)
-            before = self._farthest(members, [(b, a, w, d) for a, b, w, d in rows], lead)
+            after = farthest(members, rows, lead, self.ii, self.case.deadline)
+            turned = [(b, a, w, d) for a, b, w, d in rows]
+            before = farthest(members, turned, lead, self.ii, self.case.deadline)
             if after is None or before is None:
                 self.impossible = True
                 # Windows stay empty, so that nothing is asked.
@@ -106,19 +106,6 @@ class _Instants:
             self.cp.add(self.start[lead] <= late)
             for src, dst, latency, distance in rows:
                 self.cp.add(self.start[dst] - self.start[src] >= latency - self.ii * distance)
-
-    def _farthest(self, members: list[int], rows: list[Row], lead: int) -> list[int] | None:
-        """Longest paths at this II from one member to each; None: there is no longest."""
-        number = {i: k for k, i in enumerate(members)}
-        arcs: list[list[tuple[int, int, int]]] = [[] for _ in members]
-        for src, dst, latency, distance in rows:
-            arcs[number[src]].append((number[dst], latency, distance))
-        values: list[int | None] = [None] * len(members)
-        values[number[lead]] = 0
-        order, sweeps = range(len(members)), len(members) + 1
-        if not settle(order, arcs, self.ii, values, self.case.deadline, sweeps):
-            return None
-        return [0 if value is None else value for value in values]
 
     def _capacities(self) -> None:
         """Σ over the starts that fill a modulo cycle <= what there is."""

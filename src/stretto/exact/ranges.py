@@ -28,6 +28,7 @@ from itertools import combinations
 
 from ortools.sat.python import cp_model
 
+from stretto.deadline import Deadline
 from stretto.exact.case import Case
 from stretto.exact.cp import never, when
 from stretto.exact.solving import Clock, run, up
@@ -93,8 +94,9 @@ class _Range:
             lead = next((i for i in members if i in holds), None)
             if lead is None:
                 continue
-            after = self._farthest(members, rows, lead)
-            before = self._farthest(members, [(b, a, w, d) for a, b, w, d in rows], lead)
+            after = farthest(members, rows, lead, self.last, self.case.deadline)
+            turned = [(b, a, w, d) for a, b, w, d in rows]
+            before = farthest(members, turned, lead, self.last, self.case.deadline)
             if after is None or before is None:
                 return False
             for i, low, back in zip(members, after, before, strict=True):
@@ -109,19 +111,6 @@ class _Range:
         if leads:
             self.cp.add(self.start[max(leads)[1]] == 0)
         return True
-
-    def _farthest(self, members: Sequence[int], rows: Sequence[Row], lead: int) -> list[int] | None:
-        """Longest paths at the last II from one member to each; None: there is no longest."""
-        number = {i: k for k, i in enumerate(members)}
-        arcs: list[list[tuple[int, int, int]]] = [[] for _ in members]
-        for src, dst, latency, distance in rows:
-            arcs[number[src]].append((number[dst], latency, distance))
-        values: list[int | None] = [None] * len(members)
-        values[number[lead]] = 0
-        order, sweeps = range(len(members)), len(members) + 1
-        if not settle(order, arcs, self.last, values, self.case.deadline, sweeps):
-            return None
-        return [value for value in values if value is not None]
 
     def _apart(self) -> None:
         """No modulo cycle has both of two that draw more than there is."""
@@ -165,6 +154,21 @@ def parts_of(size: int, rows: Iterable[Row]) -> list[tuple[list[int], list[Row]]
         if row[0] != row[1] and home[row[0]] == home[row[1]]:
             inside[home[row[0]]].append(row)
     return list(zip(parts, inside, strict=True))
+
+
+def farthest(
+    members: Sequence[int], rows: Sequence[Row], lead: int, ii: int, deadline: Deadline
+) -> list[int] | None:
+    """Longest paths at an II from one member of a recurrence to each; None: there is no longest."""
+    number = {i: k for k, i in enumerate(members)}
+    arcs: list[list[tuple[int, int, int]]] = [[] for _ in members]
+    for src, dst, latency, distance in rows:
+        arcs[number[src]].append((number[dst], latency, distance))
+    values: list[int | None] = [None] * len(members)
+    values[number[lead]] = 0
+    if not settle(range(len(members)), arcs, ii, values, deadline, len(members) + 1):
+        return None
+    return [value for value in values if value is not None]
 
 
 def _excluding(limit: int, x: Hold, y: Hold) -> bool:

@@ -19,8 +19,8 @@ exp2          f -> f       exp2                special  exp2f exp2
 sqrt          f -> f       sqrt                special  sqrtf sqrt
 sin           f -> f       sin                 special  sinf sin
 cos           f -> f       cos                 special  cosf cos
-sinpi         f -> f       sine_of_turns       special  sinpif sinpi
-cospi         f -> f       cosine_of_turns     special  cospif cospi
+sinpi         f -> f       sine_of_turns       library  sinpif sinpi
+cospi         f -> f       cosine_of_turns     library  cospif cospi
 fast_sinf     f32 -> f32   sin                 special  fast_sinf
 fast_cosf     f32 -> f32   cos                 special  fast_cosf
 fast_tanf     f32 -> f32   tan                 special  fast_tanf
@@ -29,30 +29,30 @@ fast_exp10f   f32 -> f32   power_of_ten        special  fast_exp10f
 fast_logf     f32 -> f32   log                 special  fast_logf
 fast_log2f    f32 -> f32   log2                special  fast_log2f
 fast_log10f   f32 -> f32   log10               special  fast_log10f
-fast_powf     f32 f32 -> f32      power        special  fast_powf
+fast_powf     f32 f32 -> f32      power        library  fast_powf
 fast_dividef  f32 f32 -> f32      divide       divide   fast_fdividef
-hypot         f f -> f     hypot               special  hypotf hypot
-rhypot        f f -> f     inverse_length      special  rhypotf rhypot
-norm3d        f f f -> f   length              special  norm3df norm3d
-rnorm3d       f f f -> f   inverse_length      special  rnorm3df rnorm3d
-norm4d        f f f f -> f length              special  norm4df norm4d
-rnorm4d       f f f f -> f inverse_length      special  rnorm4df rnorm4d
-rcbrt         f -> f       inverse_cube_root   special  rcbrtf rcbrt
-erfinv        f -> f       inverse_erf         special  erfinvf erfinv
-erfcinv       f -> f       inverse_erfc        special  erfcinvf erfcinv
-erfcx         f -> f       scaled_erfc         special  erfcxf erfcx
-normcdf       f -> f       normal              special  normcdff normcdf
-normcdfinv    f -> f       inverse_normal      special  normcdfinvf normcdfinv
-lgamma        f -> f       log_gamma           special  lgammaf lgamma
-tgamma        f -> f       gamma               special  tgammaf tgamma
-j0            f -> f       bessel_j0           special  j0f j0
-j1            f -> f       bessel_j1           special  j1f j1
-jn            i32 f -> f   bessel_j            special  jnf jn
-y0            f -> f       bessel_y0           special  y0f y0
-y1            f -> f       bessel_y1           special  y1f y1
-yn            i32 f -> f   bessel_y            special  ynf yn
-cyl_bessel_i0 f -> f       bessel_i0           special  cyl_bessel_i0f cyl_bessel_i0
-cyl_bessel_i1 f -> f       bessel_i1           special  cyl_bessel_i1f cyl_bessel_i1
+hypot         f f -> f     hypot               library  hypotf hypot
+rhypot        f f -> f     inverse_length      library  rhypotf rhypot
+norm3d        f f f -> f   length              library  norm3df norm3d
+rnorm3d       f f f -> f   inverse_length      library  rnorm3df rnorm3d
+norm4d        f f f f -> f length              library  norm4df norm4d
+rnorm4d       f f f f -> f inverse_length      library  rnorm4df rnorm4d
+rcbrt         f -> f       inverse_cube_root   library  rcbrtf rcbrt
+erfinv        f -> f       inverse_erf         library  erfinvf erfinv
+erfcinv       f -> f       inverse_erfc        library  erfcinvf erfcinv
+erfcx         f -> f       scaled_erfc         library  erfcxf erfcx
+normcdf       f -> f       normal              library  normcdff normcdf
+normcdfinv    f -> f       inverse_normal      library  normcdfinvf normcdfinv
+lgamma        f -> f       log_gamma           library  lgammaf lgamma
+tgamma        f -> f       gamma               library  tgammaf tgamma
+j0            f -> f       bessel_j0           library  j0f j0
+j1            f -> f       bessel_j1           library  j1f j1
+jn            i32 f -> f   bessel_j            library  jnf jn
+y0            f -> f       bessel_y0           library  y0f y0
+y1            f -> f       bessel_y1           library  y1f y1
+yn            i32 f -> f   bessel_y            library  ynf yn
+cyl_bessel_i0 f -> f       bessel_i0           library  cyl_bessel_i0f cyl_bessel_i0
+cyl_bessel_i1 f -> f       bessel_i1           library  cyl_bessel_i1f cyl_bessel_i1
 saturatef     f32 -> f32   saturated           greater  saturatef
 fdim          f f -> f     positive_difference add      fdimf fdim
 nextafter     f f -> f     next_after          bits     nextafterf nextafter
