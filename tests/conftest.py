@@ -36,3 +36,15 @@ def _ctrl_c_as_in_a_shell() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def _generators_that_a_test_registers() -> Iterator[None]:
+    """They are gone after it."""
+    from stretto.generate import outside  # noqa: PLC0415
+
+    registered = outside._REGISTERED  # pyright: ignore[reportPrivateUsage]
+    before = dict(registered)
+    yield
+    registered.clear()
+    registered.update(before)

@@ -372,7 +372,7 @@ def _timing() -> Iterator[Mutant]:
     )
     yield _mutant(
         "deadlock",
-        "Agents that wait for ever are not told.",
+        "Agents that wait forever are not told.",
         silent(f"{SIMULATE}.simulator._tell_deadlock"),
     )
 

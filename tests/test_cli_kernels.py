@@ -96,8 +96,8 @@ def test_what_cannot_be_emitted_says_why(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["emit", SOFTMAX, "--machine", "blackwell", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["success"] is False
-    assert main(["emit", SOFTMAX, "--consumers", "3"]) == 1
-    assert capsys.readouterr().err == "error: 3 consumers; h200 has 1 to 2\n"
+    assert main(["emit", SOFTMAX, "--consumers", "5"]) == 1
+    assert capsys.readouterr().err == "error: 5 consumers; h200 has 1 to 4\n"
 
 
 def test_a_kernel_runs_on_arrays_of_a_file(

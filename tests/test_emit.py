@@ -274,8 +274,8 @@ def test_what_cannot_be_split_says_why() -> None:
 
 
 def test_more_consumers_than_the_machine_has_are_refused() -> None:
-    assert refused(GEMM, consumers=3) == "3 consumers; h200 has 1 to 2"
-    assert refused(GEMM, consumers=0) == "0 consumers; h200 has 1 to 2"
+    assert refused(GEMM, consumers=5) == "5 consumers; h200 has 1 to 4"
+    assert refused(GEMM, consumers=0) == "0 consumers; h200 has 1 to 4"
     assert refused(GEMM, depth=0) == "rings of 0 slots; at least 1 is needed"
 
 

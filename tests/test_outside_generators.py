@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,6 @@ GEMM = str(EXAMPLES / "gemm.json")
 @pytest.fixture
 def gemm() -> Loop:
     return stretto.read(GEMM)[0]
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    from stretto.generate import outside as room  # noqa: PLC0415
-
-    registered = room._REGISTERED  # pyright: ignore[reportPrivateUsage]
-    before = dict(registered)
-    yield
-    registered.clear()
-    registered.update(before)
 
 
 @pytest.fixture

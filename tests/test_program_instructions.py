@@ -18,7 +18,7 @@ CONTROL = {"For", "While", "If", "Step", "Pipelined", "Wait"}
 """Instructions with bodies, or that an agent may stop at."""
 WITHOUT_EFFECT = {
     "ProductInit", "ThreadBarrier", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
-    "TraceMark", "Remark",
+    "TraceMark", "Remark", "Print",
 }  # fmt: skip
 """Nothing in memory or on a barrier happens by them."""
 

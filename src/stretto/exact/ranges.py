@@ -94,9 +94,8 @@ class _Range:
             lead = next((i for i in members if i in holds), None)
             if lead is None:
                 continue
-            after = farthest(members, rows, lead, self.last, self.case.deadline)
-            turned = [(b, a, w, d) for a, b, w, d in rows]
-            before = farthest(members, turned, lead, self.last, self.case.deadline)
+            after = self._farthest(members, rows, lead)
+            before = self._farthest(members, [(b, a, w, d) for a, b, w, d in rows], lead)
             if after is None or before is None:
                 return False
             for i, low, back in zip(members, after, before, strict=True):
@@ -111,6 +110,9 @@ class _Range:
         if leads:
             self.cp.add(self.start[max(leads)[1]] == 0)
         return True
+
+    def _farthest(self, members: Sequence[int], rows: Sequence[Row], lead: int) -> list[int] | None:
+        return farthest(members, rows, lead, self.last, self.case.deadline)
 
     def _apart(self) -> None:
         """No modulo cycle has both of two that draw more than there is."""

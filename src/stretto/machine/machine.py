@@ -348,8 +348,10 @@ class Machine:
 
     def replicas_of_products(self, count: int) -> tuple[str, ...]:
         """So many that share the rows of a kernel; StrettoError where there are not as many."""
-        most = self.agents_of_products().replicas if self.agents else 1
+        agent = self.agents_of_products() if self.agents else None
+        most = agent.replicas if agent else 1
         if not 1 <= count <= most:
+            most += len(agent.crowded) if agent else 0
             known = f"1 to {most}" if most > 1 else "1"
             raise StrettoError(f"{count} consumers; {self.name} has {known}")
         return tuple(self.agents_of_products().replica(n) for n in range(count))

@@ -25,7 +25,7 @@
 // PASSES: xDSL:
 // PASSES:   --canonicalize
 
-// VERSION: stretto-opt {{[0-9.]+}} (xDSL 0.74.0)
+// VERSION: stretto-opt {{[0-9a-z.]+}} (xDSL 0.74.0)
 
 // HELP: usage: stretto-opt
 // HELP: --split-input-file

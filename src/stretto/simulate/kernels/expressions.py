@@ -10,6 +10,7 @@ import numpy as np
 from stretto.kernel.types import Pointer, Scalar, element_of
 from stretto.program.expressions import (
     Arithmetic,
+    Assembly,
     Combined,
     Computed,
     Converted,
@@ -20,6 +21,7 @@ from stretto.program.expressions import (
     Given,
     Halves,
     Held,
+    Histogram,
     Iteration,
     Joined,
     Literal,
@@ -72,6 +74,19 @@ class Values:
         operands = [np.asarray(self.of(one)) for one in value.operands]
         made = self._evaluator.apply(value.operation, operands)
         return made if len(operands) > 1 else made[0]
+
+    def assembly(self, value: Assembly) -> Any:
+        """What the evaluator says of assembly: that it has no value here, at its place."""
+        operands = [self.of(one) for one in value.operands]
+        return self._evaluator.apply(value.operation, operands)
+
+    def histogram(self, value: Histogram) -> Any:
+        """How often each number from 0 on is there, where the mask is set."""
+        numbers = np.asarray(self.of(value.value))
+        counted = (numbers >= 0) & (numbers < value.bins)
+        if value.mask is not None:
+            counted = counted & np.asarray(self.of(value.mask))
+        return np.bincount(numbers[counted], minlength=value.bins).astype(np.int32)
 
     def converted(self, value: Converted | Held) -> Any:
         """The same numbers."""
@@ -172,6 +187,8 @@ WAYS: dict[type[Any], Callable[[Values, Any], Any]] = {
     Computed: Values.computed,
     Converted: Values.converted,
     Combined: Values.combined,
+    Assembly: Values.assembly,
+    Histogram: Values.histogram,
     Held: Values.converted,
     Reshaped: Values.reshaped,
     Permuted: Values.permuted,
