@@ -149,7 +149,7 @@ def _solved(seed: Case) -> tuple[str, ...]:
     with pytest.MonkeyPatch.context() as patched:
         # Else what other models refute stands in for what this one has lost, and so does a hint.
         around("stretto.exact.search.first_legal", lambda _, args: (args[1], None))(patched)
-        around("stretto.exact.search.ask", lambda *_: Found(refuted=False))(patched)
+        around("stretto.exact.search.ask", lambda _, __: Found(refuted=False))(patched)
         return _solved_alone(seed)
 
 
