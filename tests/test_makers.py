@@ -82,7 +82,7 @@ ENDING = """
 import sys, time
 from stretto.launching.makers import makers
 from stretto.launching import makers as module
-module.START = "import time; print('up', flush=True); time.sleep(100)"
+module.START = "import time; time.sleep(100)"
 makers().start(None)
 while not makers().processes:
     time.sleep(0.01)
@@ -90,7 +90,7 @@ print(makers().processes[0].pid, flush=True)
 if sys.argv[1] == "killed":
     time.sleep(100)
 """
-SERVING = ENDING.replace("import time; print('up', flush=True); time.sleep(100)", "from stretto.launching.making import serve; serve()")  # fmt: skip  # noqa: E501
+SERVING = ENDING.replace("import time; time.sleep(100)", "from stretto.launching.making import serve; serve()")  # fmt: skip  # noqa: E501
 
 
 def _alive(pid: int) -> bool:
