@@ -60,7 +60,7 @@ def test_registers_are_those_that_are_left() -> None:
     assert machine.crowded(2) is machine
     assert machine.crowded(5) is machine
     assert "[112, 112, 112, 24]" in by_four(False).source
-    with pytest.raises(StrettoError, match="5 consumers; h200 has 1 to 2"):
+    with pytest.raises(StrettoError, match="5 consumers; h200 has 1 to 4"):
         Emitter(WIDE / "attention_forward_d64_256.ttir", "h200").candidates(5)
 
 
