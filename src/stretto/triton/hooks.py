@@ -48,16 +48,8 @@ def watch(kind: type) -> None:
             _adopt(kernel, settings)
         return kernel
 
-    setattr(compiled, MARK, original)
+    setattr(compiled, MARK, True)
     setattr(owner, "_do_compile", compiled)  # noqa: B010 - of no class that we know
-
-
-def unwatch(kind: type) -> None:
-    """Leave a class as it was."""
-    for owner in kind.__mro__:
-        compiled = vars(owner).get("_do_compile")
-        if compiled is not None and hasattr(compiled, MARK):
-            setattr(owner, "_do_compile", getattr(compiled, MARK))  # noqa: B010
 
 
 def restore_all() -> None:
