@@ -41,6 +41,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.configuration import DEFAULT, Blocks, Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
+from stretto.kernel.lowering.written import COPY
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile
@@ -292,9 +293,13 @@ class Emitter:
         tracing: Tracing | None = None,
         effort: str = "normal",
         deadline: Deadline = NEVER,
+        copies: bool = True,
     ) -> None:
         self._kernel = kernel
-        self._given = _read(kernel, machine, blocks or DEFAULT.blocks)
+        self._blocks = blocks
+        self._copies = copies
+        """Whether threads may copy tiles into rings."""
+        self._given = _read(kernel, machine, blocks or DEFAULT.blocks, copies)
         self.machine, self.machine_why = self._given.machine, self._given.machine_why
         self.name = self._given.name
         if not self.machine.agents:
@@ -368,7 +373,7 @@ class Emitter:
             )  # that one number of several cannot be is none
             return self._alone(consumers, depth, agents, stages, why)
         if self._given.has_products or agents:
-            return made
+            return made if agents else made + self._otherwise(made, consumers, depth, stages)
         made = [self._paced(one) for one in made]
         if made[0].pace is None or stages or self._late:
             return made
@@ -410,10 +415,7 @@ class Emitter:
             raise why
         if agents or self._deadline.over:
             raise why
-        alone = Emitter(
-            self._kernel, self.machine, mode="unspecialized", seed=self._seed,
-            tracing=self._tracing, effort=self._effort, deadline=self._deadline,
-        )  # fmt: skip
+        alone = self._another("unspecialized", copies=self._copies)
         try:
             made = alone.candidates(None, depth, None, stages)
         except StrettoError as error:
@@ -422,6 +424,39 @@ class Emitter:
         self._stopped = self._stopped or alone._stopped
         note = f"in one group of warps, since agents cannot have it: {why}"
         return [replace(one, notes=(*one.notes, note)) for one in made]
+
+    def _another(self, mode: EmitMode, *, copies: bool) -> Emitter:
+        """The same kernel in another way."""
+        blocks = self._blocks if mode == self.mode else None
+        return Emitter(
+            self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
+            tracing=self._tracing, effort=self._effort, deadline=self._deadline, copies=copies,
+        )  # fmt: skip
+
+    def _otherwise(
+        self,
+        made: Sequence[EmittedKernel],
+        consumers: int | None,
+        depth: int | None,
+        stages: Sequence[int],
+    ) -> list[EmittedKernel]:
+        """A kernel whose threads copy tiles, in other ways: with loads into registers instead, and
+        in one group of warps where there is no other agent anyway."""
+        if not self._copies or not any(copied_by_threads(one.kernel) for one in made):
+            return []
+        ways: list[tuple[EmitMode, bool]] = [(self.mode, False)]
+        alone = all(len(one.emitted.program.agents) == 1 for one in made)
+        if alone and self._asked is None and self.mode == "specialized" and self._blocks is None:
+            ways.insert(0, ("unspecialized", True))
+        found: list[EmittedKernel] = []
+        for mode, copies in ways:
+            if self._late:
+                break
+            other = self._another(mode, copies=copies)
+            asked = consumers if mode == self.mode else None
+            with suppress(StrettoError):
+                found += other.candidates(asked, depth, None, stages if mode == self.mode else ())
+        return found
 
     @property
     def _late(self) -> bool:
@@ -857,6 +892,11 @@ def multiplies(kernel: Kernel) -> bool:
     return any(op.name == "tile.dot" for op in kernel.walk())
 
 
+def copied_by_threads(kernel: Kernel | None) -> bool:
+    """Whether threads copy tiles of a lowered kernel into shared memory."""
+    return kernel is not None and any(kind_of(op) == COPY for op in kernel.walk())
+
+
 def _differs(made: EmittedKernel, others: Iterable[EmittedKernel]) -> bool:
     return all(made.schedules != other.schedules for other in others)
 
@@ -872,6 +912,7 @@ class _Tiles:
     machine: Machine
     machine_why: str
     blocks: Blocks = DEFAULT.blocks
+    copies: bool = True
     schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
 
     @property
@@ -889,7 +930,7 @@ class _Tiles:
         return (consumers,) if consumers else tuple(range(1, most + 1))
 
     def ready(self, consumers: int) -> RunnableKernel:
-        file, wanted = self.kernel.location.file, Configuration(consumers, self.blocks)
+        file, wanted = self.kernel.location.file, Configuration(consumers, self.blocks, self.copies)
         (ready,) = runnable_kernels(file, (self.kernel,), self.machine, wanted)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
 
@@ -930,16 +971,19 @@ _Given = _Tiles | _Lowered
 
 
 def _read(
-    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, blocks: Blocks
+    kernel: str | PathLike[str] | Kernel,
+    machine: Machine | str | None,
+    blocks: Blocks,
+    copies: bool,
 ) -> _Given:
     if isinstance(kernel, Kernel):
-        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine), blocks)
+        return _Tiles(kernel, *machine_of(kernel.location.file, kernel, machine), blocks, copies)
     file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
     if is_kernel(file, text):
         found = kernels_of(file, text)
         if len(found) != 1:
             raise _several(file, len(found))
-        return _Tiles(found[0], *machine_of(file, found[0], machine), blocks)
+        return _Tiles(found[0], *machine_of(file, found[0], machine), blocks, copies)
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)

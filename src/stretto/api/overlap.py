@@ -18,7 +18,7 @@ from stretto.program.builder import Looped
 
 Overlap = Literal["agents", "copies", "together", "loads", ""]
 _HARDWARE = ("async.tiled_tma_load", "async.tma_gather")
-_COPIES = (*_HARDWARE, "async.cp_async")
+_COPIES = (*_HARDWARE, "async.cp_async", "async.pointer_copy")
 _LOADS = ("pointer.load", "load")
 
 

@@ -16,7 +16,7 @@ from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
 from stretto.program.expressions import Combined, Computed, Expression, Held
-from stretto.program.instructions import Advance, Instruction
+from stretto.program.instructions import Advance, Instruction, ThreadCopy
 from stretto.program.kernel_program import (
     AgentProgram,
     Barriers,
@@ -32,7 +32,7 @@ _HEAD = '''"""{title}"""
 
 {before}from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.{products}
+{copies}from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 {behind}
 # Two names that newer versions of Triton spell differently.
@@ -41,6 +41,7 @@ tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
 
 _TRITON = "from triton import language as tl\n"
+_ASYNC_COPY = "from triton.experimental.gluon.language.nvidia.ampere import async_copy\n"
 _LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
@@ -209,10 +210,12 @@ def source(program: KernelProgram) -> str:
     sums = any(isinstance(one, TensorMemory) for one in program.memory)
     bodies = [agent.body for agent in program.agents]
     modules = _modules(bodies)
+    copies = any(isinstance(one, ThreadCopy) for body in bodies for one in walk(body))
     head = _HEAD.format(
         title=program.title,
         products=_BLACKWELL if sums else _HOPPER,
         before=_TRITON if "tl" in modules else "",
+        copies=_ASYNC_COPY if copies else "",
         behind=_LIBDEVICE if "libdevice" in modules else "",
     )
     _text(lines, head)

@@ -17,7 +17,7 @@ from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
-from stretto.kernel.lowering.loads import Copying, copying
+from stretto.kernel.lowering.loads import Loads
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import ANY
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
@@ -38,6 +38,7 @@ from stretto.kernel.lowering.written import (
     RENAMED,
     SCAN,
     SCATTER,
+    SELECT,
     SPREAD,
     STORE,
     TMA_LOAD,
@@ -64,13 +65,16 @@ NARROW_BITS = 8
 """Of elements that no wait for a product keeps in registers."""
 
 
-def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
-    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering."""
-    return _Lowering(kernel, machine).lower()
+def in_nv_tileas(kernel: Kernel, machine: Machine, *, copies: bool = True) -> Lowered:
+    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering.
+
+    `copies`: whether threads may copy tiles into shared memory.
+    """
+    return _Lowering(kernel, machine, copies=copies).lower()
 
 
 class _Lowering:
-    def __init__(self, kernel: Kernel, machine: Machine) -> None:
+    def __init__(self, kernel: Kernel, machine: Machine, *, copies: bool) -> None:
         if not machine.products and any(op.name == "tile.dot" for op in kernel.walk()):
             hint = "add a section [products.NAME] to its file"
             told = f"machine {machine.name} does not say which product it has"
@@ -80,6 +84,9 @@ class _Lowering:
         self._axes = analyse(kernel)
         self._accesses = Accesses(kernel, self._axes)
         self._uses = Uses(kernel)
+        self._copies = Loads(
+            kernel, self._uses, self._axes, copies and COPY in machine.opcodes, bool(machine.agents)
+        )
         self._homes = Homes()
         self._out = Builder(kernel.location)
         self._loops: list[Operation] = []
@@ -422,7 +429,7 @@ class _Lowering:
         """Through pointers: copied into shared memory while others compute, or by the threads."""
         result = operation.results[0]
         groups = [1, int(len(operation.operands) > 1), int(len(operation.operands) > 2)]
-        how = self._copied(operation)
+        how = self._copies.how(operation, bool(self._loops))
         facts = told(self._accesses.through_pointers(operation.operands[0]))
         if how.reason:
             self._note(operation, f"loaded by threads, into registers: {how.reason}")
@@ -449,6 +456,12 @@ class _Lowering:
             )
             self._homes.remember(loaded, buffer)
             self._homes.put(result, STAGING, loaded)
+            if self._copies.fills(operation):
+                filled = self._out.op(
+                    SELECT, (operands[1], self._registers(result), operands[2]), result.type
+                )
+                self._homes.drop(result, STAGING)
+                self._homes.in_registers(result, filled)
         self._token(operation)
 
     def _atomic(self, operation: Operation) -> None:
@@ -465,11 +478,6 @@ class _Lowering:
         )
         self._homes.in_registers(result, made.result)
         self._token(operation)
-
-    def _copied(self, operation: Operation) -> Copying:
-        useful = bool(self._loops) or self._uses.multiplied_only(operation.results[0])
-        wanted = useful and COPY in self._machine.opcodes
-        return copying(operation, wanted, self._uses, self._axes)
 
     def _store(self, operation: Operation) -> None:
         operands = [self._registers(value) for value in operation.operands]
@@ -599,10 +607,9 @@ class _Lowering:
         made = self._uses.maker.get(value)
         while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
             made = self._uses.maker.get(made.operands[0])
-        copied = COPY in self._machine.opcodes
-        return made is not None and (
-            made.name == "tile.view_load" or (made.name == "tile.load" and copied)
-        )
+        if made is None or made.name == "tile.view_load":
+            return made is not None
+        return made.name == "tile.load" and self._copies.how(made, bool(self._loops)).copied
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type

@@ -83,6 +83,7 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     ThreadBarrier,
+    ThreadCopy,
     Wait,
     While,
 )
@@ -388,7 +389,7 @@ class AgentBuilder:
                 found.append(Transposed(made.integers("permutation")))
             elif kind == "view":
                 found.append(InShape(value.type.shape))
-            elif kind in (TMA_LOAD, SMEM_WRITE):
+            elif kind in (TMA_LOAD, COPY, SMEM_WRITE):
                 break
             value = made.operands[0]
         return tuple(reversed(found))
@@ -553,12 +554,16 @@ class AgentBuilder:
         return Atomic(target, operation, made, layout, home)
 
     def _all_in(
-        self, layout: Layout, operation: Operation, value: Callable[[Value], Operand]
+        self,
+        layout: Layout,
+        operation: Operation,
+        value: Callable[[Value], Operand],
+        many: int | None = None,
     ) -> tuple[Expression, ...]:
-        """Operands, all of them in a layout."""
+        """Operands, the first so many or all of them, in a layout."""
         return tuple(
             in_layout(whole(value(v), operation, i), layout, v.type, self.layouts)
-            for i, v in enumerate(operation.operands)
+            for i, v in enumerate(operation.operands[:many])
         )
 
     def _in(self, operand: Operand, value: Value, layout: Layout) -> Expression:
@@ -576,6 +581,14 @@ class AgentBuilder:
             return tuple(value(v).expression for v in operation.operands), None
         layout = self.layouts.of(result)
         return self._all_in(layout, operation, value), layout
+
+    def copied(
+        self, operation: Operation, value: Callable[[Value], Operand], target: Slot
+    ) -> ThreadCopy:
+        """A copy by threads."""
+        layout = self.layouts.of(operation.operands[0])
+        taken = operation.operands[:-1]
+        return ThreadCopy(self._all_in(layout, operation, value, len(taken)), target, layout)
 
     def _product(self, operation: Operation) -> None:
         """Outside of loops: at once."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import COPY, LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Accumulated, Outer, Taken
@@ -46,6 +46,7 @@ from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Looped
 from stretto.program.builder.rings import Ring
 from stretto.program.builder.steps import Steps, steps_of
 from stretto.program.builder.sums import on_its_own
+from stretto.program.builder.thread_copies import RingCopies, ThreadCopies
 from stretto.program.builder.tracer import Tracer
 from stretto.program.builder.trips import known_trips, sizes, trips
 from stretto.program.builder.turns import Turn
@@ -129,6 +130,8 @@ class Way:
     """By how much steps are ahead of it, behind the kernel's."""
     at: int | None = None
     """The step, where it is a number."""
+    order: Sequence[Issue] = ()
+    """The operations of a step, in order."""
     base: str = ""
     """The iteration that the number counts from, where that is not the first."""
     pending: list[Flight] = field(default_factory=list[Flight])
@@ -171,6 +174,9 @@ class LoopBuilder:
         self._mine = {i.op for i in self._issues}
         self._issue_of = {i.op: i for i in self._issues}
         self._stage = self._steps.stages
+        self._copies = ThreadCopies(
+            self._copied(), self._wiring.operations, self._awaited
+        )
         self._before()
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
@@ -455,7 +461,7 @@ class LoopBuilder:
         for step in range(steps.first, steps.last):
             a.say(Remark(f"prologue, step {step}"))
             way.at = step
-            self._step(way, steps.prologue(step), "prologue", step)
+            self._step(way, steps.prologue(step), "prologue", step, self._issues)
         first = steps.last
         if peel:
             a.say(Remark("the kernel's first step"))
@@ -465,6 +471,7 @@ class LoopBuilder:
         way.at, way.step, way.ahead = None, STEP, None
         a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
+        copies = list(self._copies.groups)
         end = Arithmetic("+", n, number(steps.first)) if steps.first else n
         reread = self._read_behind()
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
@@ -475,6 +482,8 @@ class LoopBuilder:
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
+        if not self._copies.settled(copies):
+            raise EmitError(f"loop `{self._program.loop.name}`: copies in flight do not settle")
         if begun:
             a.say(Remark(RECOUNTED))
         for slot, name in begun.items():
@@ -537,6 +546,8 @@ class LoopBuilder:
     def _begin(self, way: Way, order: Sequence[Issue]) -> None:
         """Where the agent stands in each ring, once for each stage that stands elsewhere."""
         way.pending, way.defined = [], set()
+        self._copies.begin()
+        way.order = order
         self._positions: dict[tuple[str, int], tuple[str, str]] = {}
         self._last: dict[tuple[str, int], str] = {}
         stages: dict[str, list[int]] = {}
@@ -653,15 +664,29 @@ class LoopBuilder:
             return LiteralNumber(made.attributes["value"], value.type)
         return None
 
-    def _step(self, way: Way, issues: Sequence[Issue], kind: StepKind, number: int) -> None:
+    def _step(
+        self,
+        way: Way,
+        issues: Sequence[Issue],
+        kind: StepKind,
+        number: int,
+        every: Sequence[Issue] = (),
+    ) -> None:
+        """One step; of `every`, operations that it has not yet still count as groups."""
         with self._a.block() as body:
-            self._run(way, issues, opens=kind != "iteration")
+            self._run(way, issues, every or issues, opens=kind != "iteration")
         self._a.say(Step(kind, number, way.iteration(0), tuple(body)))
 
-    def _run(self, way: Way, issues: Sequence[Issue], *, opens: bool) -> None:
+    def _run(
+        self, way: Way, issues: Sequence[Issue], every: Sequence[Issue], *, opens: bool
+    ) -> None:
         """What happens in a step; `opens`: and where each operation of the schedule begins."""
         made: set[str] = set()
-        for i in issues:
+        here = {i.op for i in issues}
+        for i in every:
+            if i.op not in here:
+                self._commit(i)
+                continue
             before = self._a.length
             operation = self._wiring.operations[i.op]
             at = (i.at.stage, i.at.cycle)
@@ -681,6 +706,7 @@ class LoopBuilder:
             if name in made:
                 self._move(f"{variable}__1", variable, way)
         way.pending = [replace(f, age=f.age + 1) for f in way.pending]
+        self._copies.later(max(way.stages.values(), default=0))
 
     def _move(self, target: str, source: str, way: Way) -> None:
         """A step later, a variable of a step before has what another had."""
@@ -708,6 +734,8 @@ class LoopBuilder:
 
     def _waits(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
+        for instruction in self._copies.wait(i, way.stages, way.order):
+            a.say(instruction)
         for ring, reads in touched:
             slot, phase = self._positions[ring.name, way.stages[i.op]]
             if reads and ring.full and self._first_and_last(ring)[0] == i.op:
@@ -798,6 +826,8 @@ class LoopBuilder:
             self._mark("before", i, "products")
             self._await(way, i, operation)
             self._mark("behind", i, "products")
+        elif kind == COPY:
+            self._ask(way, i, operation)
         elif kind == SMEM_WRITE:
             self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
@@ -895,6 +925,41 @@ class LoopBuilder:
             a.say(StoreWait(0))
         a.say(Expect(full, ring.bytes))
         a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
+
+    def _copied(self) -> list[RingCopies]:
+        """The rings that threads of this agent copy to."""
+        found: list[RingCopies] = []
+        starts = self._program.starts
+        for i in self._issues:
+            if kind_of(self._wiring.operations[i.op]) != COPY:
+                continue
+            ring = next(r for r, reads in self._touched(i) if not reads)
+            readers = [j for j in self._issues if (ring, True) in self._touched(j)]
+            if not readers or self._stored_from(ring):
+                told = f"nobody computes with what `{i.op}` copies: this has no Gluon yet"
+                raise EmitError(told, self._wiring.operations[i.op])
+            readers.sort(key=lambda j: starts[j.op])
+            kinds = [opcode(kind_of(self._wiring.operations[j.op])) for j in readers]
+            by_products = any(row.accumulator is not None for row in kinds)
+            found.append(RingCopies(ring, i, tuple(readers), by_products))
+        return found
+
+    def _ask(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Threads copy to a slot of a ring: a group of its own."""
+        a = self._a
+        ring = self._copies.rings[i.op].ring
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        for instruction in self._copies.meet(i.op, way.stages, way.order):
+            a.say(instruction)
+        target = Slot(a.take(ring.name), slot)
+        a.say(a.copied(operation, self._by_value(way, i, operation), target))
+        self._commit(i)
+
+    def _commit(self, i: Issue) -> None:
+        """What a copy asked for is a group; nothing of other operations."""
+        if i.op in self._copies.rings:
+            for instruction in self._copies.commit(i.op):
+                self._a.say(instruction)
 
     def _product(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
