@@ -296,7 +296,7 @@ class Emitter:
         copies: bool = True,
     ) -> None:
         self._kernel = kernel
-        self._blocks = blocks
+        self._blocks: Blocks | None = blocks
         self._copies = copies
         """Whether threads may copy tiles into rings."""
         self._given = _read(kernel, machine, blocks or DEFAULT.blocks, copies)
@@ -427,7 +427,7 @@ class Emitter:
 
     def _another(self, mode: EmitMode, *, copies: bool) -> Emitter:
         """The same kernel in another way."""
-        blocks = self._blocks if mode == self.mode else None
+        blocks: Blocks | None = self._blocks if mode == self.mode else None
         return Emitter(
             self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
             tracing=self._tracing, effort=self._effort, deadline=self._deadline, copies=copies,

@@ -132,7 +132,9 @@ class _Reader:
         if len(load.operands) > 2 and not self._zero(load.operands[2]):
             raise _NoViewError("where its mask is off it reads something else than zero")
         self._require_rows(load, address)
-        tile = _Shaper(self.addresses, address, mask.bounds, type, self._uses.summed(load.result)).tile()
+        tile = _Shaper(
+            self.addresses, address, mask.bounds, type, self._uses.summed(load.result)
+        ).tile()
         if load in self._branched and number(ANY) in tile.sizes:
             raise _NoViewError("it stands in a branch, and an index of it has no bound")
         return tile

@@ -18,7 +18,7 @@ from stretto.kernel.axes import Axis, nothing_known
 from stretto.kernel.lowering.conflicts import changed_beside
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.tree import Attribute, Kernel, Operation, Value
-from stretto.kernel.types import Pointer, Scalar, Tile
+from stretto.kernel.types import Pointer, Tile
 
 LEAST_COPY = 4
 """Bytes: what an asynchronous copy moves at least at once, and a multiple of which it begins at."""
@@ -88,12 +88,15 @@ class Loads:
         """Why a tile beside products cannot lie in a ring; empty where it can."""
         assert isinstance(addresses.element, Pointer)
         element = addresses.element.pointee
-        if not isinstance(element, Scalar) or element.bits not in _COPIED_BITS:
+        if element.bits not in _COPIED_BITS:
             return f"it has elements of {element}"
         if operation.attributes.get("volatile"):
             return "the load is volatile"
         best = fastest(self._axis(operation.operands[0]), addresses.shape)
-        if addresses.shape[best] * element.bits < LEAST_ROW * 8 or min(addresses.shape) < LEAST_ROWS:
+        if (
+            addresses.shape[best] * element.bits < LEAST_ROW * 8
+            or min(addresses.shape) < LEAST_ROWS
+        ):
             return "its tile is too small for shared memory"
         summed = self.uses.summed(operation.results[0])
         if element.bits != _EITHER_BITS and summed not in (None, best):
@@ -125,9 +128,9 @@ class Loads:
             together = gcd(masks.constancy[best], run) * size
             if together < LEAST_COPY:
                 return Copying(False, f"its mask may change inside of {LEAST_COPY} bytes")
-        if len(operation.operands) > 2 and not self._zero(operation.operands[2]):
-            if not self.beside_products or self.uses.multiplied(operation.results[0]):
-                return Copying(False, "where its mask is off it reads something else than zero")
+        chosen = self.beside_products and not self.uses.multiplied(operation.results[0])
+        if self.fills(operation) and not chosen:
+            return Copying(False, "where its mask is off it reads something else than zero")
         return Copying(True)
 
     def fills(self, operation: Operation) -> bool:

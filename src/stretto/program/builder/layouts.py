@@ -52,7 +52,9 @@ class Layouts:
         operations = list(kernel.walk())
         # Tiles of one shape meet: a narrower load for one is less than a conversion of the other.
         self._vectors: dict[tuple[int, ...], int] = {}
-        loads = [op for op in operations if kind_of(op) in (LOAD, COPY) and _is_tile(op.operands[0])]
+        loads = [
+            op for op in operations if kind_of(op) in (LOAD, COPY) and _is_tile(op.operands[0])
+        ]
         together = _together(kernel, [op for op in loads if kind_of(op) == COPY])
         for operation in loads:
             made = operation.operands[0].type

@@ -410,8 +410,9 @@ class AgentRun:
         self.asked |= bit
         self.copied |= bit
 
-    def commit_group(self, _: CommitGroup) -> None:
+    def commit_group(self, one: CommitGroup) -> None:
         """A group more, which may be empty."""
+        del one
         self.groups.append(self.asked)
         self.asked = 0
 

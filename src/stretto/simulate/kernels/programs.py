@@ -184,9 +184,7 @@ class ValueRun(AgentRun):
     """Copies out, likewise."""
     asking: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Copies by threads since the last group."""
-    coming: list[list[Callable[[], None]]] = field(
-        default_factory=list["list[Callable[[], None]]"]
-    )
+    coming: list[list[Callable[[], None]]] = field(default_factory=list["list[Callable[[], None]]"])
     """Groups of them, the oldest first."""
 
     def begin(self) -> None:
