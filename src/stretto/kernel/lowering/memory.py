@@ -204,9 +204,8 @@ class MemoryLowering(Placement):
             self._homes.remember(loaded, buffer)
             self._homes.put(result, STAGING, loaded)
             if self._copies.fills(operation):
-                filled = self._out.op(
-                    SELECT, (operands[1], self._registers(result), operands[2]), result.type
-                )
+                choice = (operands[1], self._registers(result), operands[2])
+                filled = self._ours(SELECT, choice, result.type, result.name)
                 self._homes.drop(result, STAGING)
                 self._homes.in_registers(result, filled)
         self._token(operation)
