@@ -76,7 +76,8 @@ class ValueBuilder(BodyBuilder):
         self._by_threads: set[str] = set()
         """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
-        self._zeros: dict[tuple[Tile, str], str] = {}
+        self._zeros: list[dict[tuple[Tile, str], str]] = [{}]
+        """Tiles of zeros that there are, by the blocks that are open."""
 
     @property
     def copies_only(self) -> bool:
@@ -110,11 +111,13 @@ class ValueBuilder(BodyBuilder):
     def enter(self) -> None:
         """A block begins."""
         self._scopes.append({})
+        self._zeros.append({})
         self._waited.append(set())
 
     def leave(self) -> None:
         """It ends: what was computed in it is not known behind it."""
         self._scopes.pop()
+        self._zeros.pop()
         self._waited.pop()
 
     # What makes a value --------------------------------------------------------------------------
@@ -269,11 +272,11 @@ class ValueBuilder(BodyBuilder):
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
         key = (type, str(layout))
-        if key not in self._zeros:
-            self._zeros[key] = self.names.give("zero")
-            zeros = Zeros(type, layout)
-            self.say(Assign((self._zeros[key],), (zeros,)))
-        return Name(self._zeros[key])
+        known = next((one[key] for one in self._zeros if key in one), None)
+        if known is None:
+            known = self._zeros[-1][key] = self.names.give("zero")
+            self.say(Assign((known,), (Zeros(type, layout),)))
+        return Name(known)
 
     def buffer(self, value: Value) -> Slot:
         """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
