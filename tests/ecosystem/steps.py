@@ -65,6 +65,7 @@ def _steps(found: Outcome, file: Path, cache: Path) -> None:
     found.consumers = made.consumers
     found.overlap = made.overlap
     found.level = "emitted" if found.overlap else "printed without overlap"
+    file.with_suffix(".emitted.py").write_text(made.source, "utf-8")
     if not found.overlap:
         found.reason = found.reason or "nothing of it overlaps"
     if found.reason:
