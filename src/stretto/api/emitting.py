@@ -10,7 +10,7 @@ from dataclasses import replace
 from os import PathLike
 
 from stretto.api import deadline_of
-from stretto.api.read_write import path_of
+from stretto.api.kernels import kernel_given
 from stretto.api.solving import result_of
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, chosen
@@ -67,11 +67,10 @@ def emit(
     least, loops one iteration after the other.
     """
     deadline = deadline_of(time_limit)
-    if not isinstance(kernel, Kernel):
-        kernel = path_of(kernel, "a kernel, or the path of one,")
+    given = kernel_given(kernel)
     with cut_off(deadline):
         emitter = Emitter(
-            kernel, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
+            given, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
             deadline=deadline,
         )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)

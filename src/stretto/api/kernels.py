@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 KernelMode = Literal["sequential", "emitted"] | Mode
 """One step after the other, loops by their programs, or the program that `emit` prints."""
 SCHEMA = "stretto.kernel-simulation/1"
+KERNEL = "a kernel, or the path of one,"
 
 
 def kernel_source(
@@ -56,6 +57,11 @@ def kernel_source(
         why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
         raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
+
+
+def kernel_given(kernel: object) -> Kernel | str:
+    """A kernel at hand, or the path of one; StrettoError where something else is given."""
+    return kernel if isinstance(kernel, Kernel) else path_of(kernel, KERNEL)
 
 
 @checked
@@ -102,7 +108,7 @@ def imported(
     if isinstance(kernel, Kernel):
         file, kernels = kernel.location.file, (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if not is_kernel(file, text):
             hint = "expected a .ttir or a .tileirbc file"
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
@@ -337,7 +343,7 @@ def _runnable(
     if isinstance(kernel, Kernel):
         file, text, kernels = kernel.location.file, "", (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if is_kernel(file, text):
             kernels = kernels_of(file, text)
     if kernels:

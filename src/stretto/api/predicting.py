@@ -13,6 +13,7 @@ from math import inf
 from os import PathLike, fspath
 from typing import Any
 
+from stretto.api.kernels import kernel_given
 from stretto.api.solving import result_of, whole_document
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, assembled, chosen, require, settled
@@ -166,16 +167,17 @@ def predict(
     of agents are predicted by their machine code. `max_stages` is the most stages that its loops
     may have.
     """
+    kernel = kernel_given(kernel)
     if measured is not None:
         return _beside(
             Emitter(kernel, machine, mode=mode, seed=seed, tracing="marks"),
-            fspath(kernel) if not isinstance(kernel, Kernel) else kernel.name,
+            kernel if isinstance(kernel, str) else kernel.name,
             (consumers, depth),
             (tuple(grid), arguments or {}, clock),
             fspath(measured),
         )
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
-    name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
+    name = kernel if isinstance(kernel, str) else emitter.name
     made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
     best = chosen(made, emitter.machine, assemble)
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
@@ -213,9 +215,10 @@ def rank(
     if names and len(names) != len(problems):
         raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
-    for number, (kernel, grid) in enumerate(problems):
+    for number, (given, grid) in enumerate(problems):
+        kernel = kernel_given(given)
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
-        name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
+        name = kernel if isinstance(kernel, str) else emitter.name
         called = names[number] if names else name
         ranking.add(called, emitter, grid, consumers)
         ranking.later(called, partial(Emitter, kernel, machine, mode=mode))
