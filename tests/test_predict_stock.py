@@ -14,6 +14,7 @@ import stretto
 from stretto.api.emitting import EmittedKernel, emit
 from stretto.api.predicting import beside_stock, predict
 from stretto.cli.main import main
+from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.compiling import Compiled
 from stretto.launching.gate import MARGIN, why_slower
@@ -146,8 +147,13 @@ def test_the_command_compiles_what_triton_would(
         return stock(listing(4))
 
     where = "stretto.launching.compiling"
+
+    def clean(emitted: Emitted) -> Compiled:
+        assert emitted.source
+        return Compiled(0, (), 0, 168)
+
     monkeypatch.setattr(f"{where}.can_compile", lambda: True)
-    monkeypatch.setattr(f"{where}.compile_emitted", lambda _: Compiled(0, (), 0, 168))
+    monkeypatch.setattr(f"{where}.compile_emitted", clean)
     monkeypatch.setattr(f"{where}.compile_stock", compiled)
     words = ["predict", str(EXAMPLES / "matmul_descriptors.ttir"), "--grid", "32,32", "--assembled"]
     assert main([*words, "--consumers=2", *(f"--argument={n}={v}" for n, v in SIZES.items())]) == 0

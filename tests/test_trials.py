@@ -302,6 +302,14 @@ def test_what_is_refused_has_its_own_launcher_back_and_is_not_sought_again(
         bench.launch(stretto.triton.pipeline(bench.jit()), 2)
 
 
+def _stock(*_: object) -> Stock:
+    return Stock("", 4, 3, 9, 0)
+
+
+def _compiled(_: object) -> Compiled:
+    return Compiled(0, (), 0, 168)
+
+
 def test_a_launch_that_is_predicted_slower_is_not_tried(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,10 +323,8 @@ def test_a_launch_that_is_predicted_slower_is_not_tried(
 
     monkeypatch.setattr("stretto.launching.gate.why_slower", judge)
     monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: True)
-    monkeypatch.setattr("stretto.launching.compiling.stock_of", lambda *_: Stock("", 4, 3, 9, 0))
-    monkeypatch.setattr(
-        "stretto.launching.compiling.compile_emitted", lambda _: Compiled(0, (), 0, 168)
-    )
+    monkeypatch.setattr("stretto.launching.compiling.stock_of", _stock)
+    monkeypatch.setattr("stretto.launching.compiling.compile_emitted", _compiled)
     kernel = stretto.triton.pipeline(bench.jit())
     bench.launch(kernel, 5)
     assert bench.ran == ["theirs"] * 5
