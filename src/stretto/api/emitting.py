@@ -17,6 +17,7 @@ from typing import Any, Literal
 from stretto.api import deadline_of, fields_of
 from stretto.api.checking import legal
 from stretto.api.iterations import one_at_a_time
+from stretto.api.kernel_programs import program_in, require_kernel
 from stretto.api.kernels import is_kernel, kernels_of, machine_of
 from stretto.api.overlap import Overlap, overlap_of
 from stretto.api.overlapping import overlapped
@@ -25,6 +26,7 @@ from stretto.api.shortening import shortened
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import NEVER, Deadline, OverdueError, cut_off
 from stretto.emit import EmitError, Emitted, emit_gluon
+from stretto.emit.gluon.source import source
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.generate import SERIAL
 from stretto.generate.problem import RETRIES, TIES
@@ -56,6 +58,7 @@ from stretto.ops.spaces import STAGING
 from stretto.predict.running import Assembled, Subject
 from stretto.predict.whole import Pace, pace_of_threads
 from stretto.problem.registers import Registers
+from stretto.program import KernelProgram
 from stretto.program.builder import Looped, SharedMemoryError, Worker
 from stretto.program.builder.scratch import with_scratch
 from stretto.program.errors import ALONE
@@ -159,6 +162,12 @@ class EmittedKernel:
         """The source, line by line."""
         return self.source.rstrip("\n").split("\n")
 
+    def to_mlir(self) -> str:
+        """The program, of which the source is one spelling, as a module: `emit` prints it alike."""
+        from stretto.ir.kernel_programs import kernel_program_text  # noqa: PLC0415 - where asked
+
+        return kernel_program_text(self.emitted.program)
+
     def to_json(self) -> dict[str, Any]:
         """For programs: the source, and what it was made by."""
         made = self.emitted
@@ -235,7 +244,8 @@ def emit(
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
     A kernel that `stretto import` has lowered to MLIR is taken as it is: its machine, its agents,
-    and the schedules that stand on its loops, if they are legal.
+    and the schedules that stand on its loops, if they are legal. A program that was written as MLIR
+    (`to_mlir`) is checked by clocks, and printed as it stands.
 
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
@@ -260,6 +270,10 @@ def emit(
     After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
     least, loops one iteration after the other.
     """
+    stands = program_in(kernel)
+    if stands is not None:
+        asked = (mode, consumers, depth, blocks, tracing, agents or None)
+        return _as_it_stands(stands, decided=any(one is not None for one in asked))
     deadline = deadline_of(time_limit)
     with cut_off(deadline):
         emitter = Emitter(
@@ -272,6 +286,20 @@ def emit(
 
 Assemble = Callable[[Emitted], Assembled]
 """Compiles a kernel."""
+
+
+def _as_it_stands(program: KernelProgram, *, decided: bool) -> EmittedKernel:
+    """A program that was written as MLIR, printed: nothing is left to decide."""
+    if decided:
+        told = f"`{program.kernel.name}` is a program already"
+        raise StrettoError(f"{told}; it is printed as it stands, without options")
+    mode: EmitMode = "unspecialized" if len(program.agents) == 1 else "specialized"
+    computing = program.agents[0].name
+    consumers = sum(one.name.partition(".")[0] == computing for one in program.agents)
+    return EmittedKernel(
+        Emitted(program, source(program)), (), consumers, mode, kernel=program.kernel,
+        machine=program.machine, machine_why=NAMED,
+    )  # fmt: skip
 
 
 _Solved = tuple[int, Sequence[Looped], Sequence[ScheduleResult]]
@@ -943,6 +971,7 @@ def _read(
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
+    require_kernel(file, text)
     target = None if machine is None else load_machine(machine)
     return _read_lowered(file, text, target)
 
