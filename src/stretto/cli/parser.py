@@ -672,8 +672,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "gpu": {
         "choices": ("hopper", "blackwell"),
-        "default": "hopper",
-        "help": "the GPU that the file's own host code sees (default: hopper)",
+        "help": "the GPU that the file's own host code sees (default: hopper, or blackwell if its "
+        "tests skip that)",
     },
     "--fences": {
         "choices": ("written", "inserted"),
