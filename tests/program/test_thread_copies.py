@@ -18,10 +18,11 @@ import pytest
 from numpy.typing import NDArray
 
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import EmitMode, EmittedKernel, Emitter, emit
+from stretto.api.emitting import EmitMode, EmittedKernel, emit
 from stretto.api.kernels import kernels_of
 from stretto.api.read_write import read_input
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import Emitter
 from stretto.kernel import Kernel, pipeline
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.tree import Lowered, kind_of
@@ -71,7 +72,7 @@ def emitted(name: str, mode: EmitMode = "specialized", depth: int | None = None)
     """Of one stage count, and with copies: any way has to be right."""
     with (
         patch.object(Emitter, "_stages", (4,)),
-        patch.object(emitting, "SOLVED_WORK", 0),
+        patch.object(loop_schedules, "SOLVED_WORK", 0),
         patch.object(Emitter, "_loading", return_value=[]),
     ):
         return emit(COPIES / f"{name}.ttir", "h200", mode=mode, depth=depth)

@@ -77,7 +77,6 @@ class ValueBuilder(BodyBuilder):
         """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
         self._zeros: list[dict[tuple[Tile, str], str]] = [{}]
-        """Tiles of zeros that there are, by the blocks that are open."""
 
     @property
     def copies_only(self) -> bool:
@@ -249,12 +248,22 @@ class ValueBuilder(BodyBuilder):
         value: Callable[[Value], Operand],
         but: Value | None = None,
     ) -> tuple[Expression, ...]:
-        """Operands, all of them `but` one, in a layout."""
-        return tuple(
-            in_layout(whole(value(v), operation, i), layout, v.type, self.layouts)
-            for i, v in enumerate(operation.operands)
-            if v is not but
-        )
+        """Operands, all of them `but` one, in a layout; addresses in full, also where all of them
+        are the same."""
+        taken = [v for v in operation.operands if v is not but]
+        address, *others = (whole(value(v), operation, i) for i, v in enumerate(taken))
+        types = [v.type for v in taken[1:]]
+        rest = [
+            in_layout(one, layout, type, self.layouts)
+            for one, type in zip(others, types, strict=True)
+        ]
+        return self.in_full(address, operation.operands[0], layout), *rest
+
+    def in_full(self, operand: Operand, value: Value, layout: Layout) -> Expression:
+        """A tile in a layout, also where it is a number everywhere."""
+        if operand.layout is not None or not isinstance(value.type, Tile):
+            return in_layout(operand, layout, value.type, self.layouts)
+        return Everywhere(operand.expression, value.type, layout)
 
     # Tiles ---------------------------------------------------------------------------------------
 
@@ -272,11 +281,12 @@ class ValueBuilder(BodyBuilder):
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
         key = (type, str(layout))
-        known = next((one[key] for one in self._zeros if key in one), None)
-        if known is None:
-            known = self._zeros[-1][key] = self.names.give("zero")
-            self.say(Assign((known,), (Zeros(type, layout),)))
-        return Name(known)
+        for known in self._zeros:
+            if key in known:
+                return Name(known[key])
+        name = self._zeros[-1][key] = self.names.give("zero")
+        self.say(Assign((name,), (Zeros(type, layout),)))
+        return Name(name)
 
     def buffer(self, value: Value) -> Slot:
         """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
