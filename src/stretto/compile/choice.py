@@ -28,6 +28,9 @@ def chosen(
     return min(made, key=lambda one: (one.over, *_worth(one, best)))
 
 
+NOTHING = "nothing of it overlaps"
+
+
 def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble) -> EmittedKernel:
     """The first that fits shared memory and that the assembler keeps to, else of those that
     fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
@@ -50,11 +53,20 @@ def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble)
                 refused.append(error)
                 continue
             if seen.clean:
-                return known
+                return _explained(known, spilling)
             spilling.append((seen.spilled, known))
     if not spilling:
         raise (*refused, *failed)[0]
-    return min(spilling, key=lambda pair: pair[0])[1]
+    return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
+
+
+def _explained(taken: EmittedKernel, spilling: list[tuple[int, EmittedKernel]]) -> EmittedKernel:
+    """With what those spill that would overlap something, where the one that is taken does not."""
+    bytes = [spilled for spilled, one in spilling if one.overlap]
+    if taken.overlap or not bytes:
+        return taken
+    note = f"{NOTHING}: with a step more in flight, threads spill {min(bytes)} bytes"
+    return replace(taken, notes=(*taken.notes, note))
 
 
 def _compiled(

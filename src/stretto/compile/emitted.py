@@ -85,6 +85,12 @@ class EmittedKernel:
         """The source, line by line."""
         return self.source.rstrip("\n").split("\n")
 
+    def to_mlir(self) -> str:
+        """The program, of which the source is one spelling, as a module: `emit` prints it alike."""
+        from stretto.ir.kernel_programs import kernel_program_text  # noqa: PLC0415 - where asked
+
+        return kernel_program_text(self.emitted.program)
+
     def to_json(self) -> dict[str, Any]:
         """For programs: the source, and what it was made by."""
         made = self.emitted

@@ -249,7 +249,7 @@ class _Reader:
             places = {op: n for n, op in enumerate(loop.order)}
             kernel = tuple(sorted(dict.fromkeys(groups), key=lambda beat: places[beat.op]))
         return LoopScore(
-            loop.number, loop.lower, loop.upper, loop.step, tuple(prologue), kernel or singly,
+            loop.number, *loop.bounds, tuple(prologue), kernel or singly,
             tuple(epilogue), loop.first, loop.ahead, loop.needed, singly, loop.together,
         )  # fmt: skip
 

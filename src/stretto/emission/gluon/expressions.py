@@ -144,7 +144,8 @@ def _tensor(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.strip("()").removeprefix("-").isdecimal()
+    """Whether a text is arithmetic of numbers alone."""
+    return not text.strip("()0123456789+-*/% ")
 
 
 def _pointee(operation: Operation) -> str:

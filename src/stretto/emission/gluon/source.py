@@ -279,6 +279,8 @@ def _kernel(lines: Lines, program: KernelProgram) -> None:
     _begin(lines, f"(do_not_specialize={counted})" if counted else "")
     parameters = ", ".join((*signatures(program), "num_warps: gl.constexpr"))
     with lines.block(f"def {program.name}({parameters}):"):
+        for name in _ones(program):
+            lines.say(f"{name} = gl.to_tensor({name})  # an argument of 1 is a constant")
         for one in program.memory:
             match one:
                 case SharedMemory():
@@ -293,6 +295,18 @@ def _kernel(lines: Lines, program: KernelProgram) -> None:
             write(lines, program.agents[0].body)
             return
         _specialize(lines, program.agents)
+
+
+def _ones(program: KernelProgram) -> list[str]:
+    """Integers that agents take, and that may be 1: Triton hands no constants to agents."""
+    even = {one.name for one in program.kernel.parameters if one.divisibility > 1}
+    taken = {name for agent in program.agents for name in agent.takes}
+    return [
+        one.name
+        for one in program.arguments
+        if isinstance(one.type, Scalar) and one.type.is_integer
+        if len(program.agents) > 1 and one.name in taken and one.given.parameter not in even
+    ]
 
 
 def _specialize(lines: Lines, agents: Sequence[AgentProgram]) -> None:
