@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import EmitError, Emitted
+from stretto.emission import EmitError, Emitted
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
 
 if TYPE_CHECKING:
-    from stretto.predict.running import Assembled
+    from stretto.prediction.running import Assembled
 
 Assemble = Callable[[Emitted], "Assembled"]
 """Compiles a kernel."""
@@ -113,7 +113,7 @@ def require(made: EmittedKernel, machine: Machine) -> Assembled:
 
 def paced(made: EmittedKernel, machine: Machine) -> EmittedKernel:
     """With what is predicted of it, where threads load: by its registers, once they are known."""
-    from stretto.predict.whole import pace_of_threads  # noqa: PLC0415 - of few kernels it is asked
+    from stretto.prediction.whole import pace_of_threads  # noqa: PLC0415 - for few kernels
 
     return replace(made, pace=pace_of_threads(made.subject, machine))
 
