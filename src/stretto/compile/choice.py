@@ -113,7 +113,7 @@ def require(made: EmittedKernel, machine: Machine) -> Assembled:
 
 def paced(made: EmittedKernel, machine: Machine) -> EmittedKernel:
     """With what is predicted of it, where threads load: by its registers, once they are known."""
-    from stretto.prediction.whole import pace_of_threads  # noqa: PLC0415 - for few kernels
+    from stretto.prediction.kernel_time import pace_of_threads  # noqa: PLC0415 - for few kernels
 
     return replace(made, pace=pace_of_threads(made.subject, machine))
 

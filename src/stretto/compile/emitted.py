@@ -15,8 +15,8 @@ from stretto.ops.spaces import STAGING
 from stretto.program.builder import Looped
 
 if TYPE_CHECKING:
+    from stretto.prediction.kernel_time import Pace
     from stretto.prediction.running import Assembled, Subject
-    from stretto.prediction.whole import Pace
 
 EmitMode = Literal["specialized", "unspecialized"]
 SCHEMA = "stretto.emitted/1"
