@@ -18,6 +18,7 @@ from stretto.kernel.lowering.conflicts import conflict
 from stretto.kernel.lowering.held import held_factors
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Copying, copying
+from stretto.kernel.lowering.products import Chosen, choose
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import ANY
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
@@ -91,6 +92,8 @@ class _Lowering:
         """Which agent has read a value out of memory: its registers are no other's."""
         self._held: set[Value] = set()
         """Left factors that are in registers before the loop of their products begins."""
+        self._chosen: dict[Operation, Chosen] = {}
+        """By `tile.dot`, the product that it becomes."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -239,7 +242,7 @@ class _Lowering:
         if operation.name in BY_TILES and isinstance(operation.result.type, Tile):
             name = operation.name
         said = operation.attributes
-        if self._waits and self._is_summed(operation):
+        if self._is_summed(operation):
             said = {**said, "facts": (("accumulates", True),)}
         made = self._out.add(
             operation.name if name is None else OURS + name,
@@ -265,9 +268,11 @@ class _Lowering:
         self._homes.in_registers(result, made)
 
     def _is_summed(self, operation: Operation) -> bool:
-        """Whether threads write what a product adds to."""
+        """Whether threads write what a product that is waited for adds to."""
         return any(
-            user.name == "tile.dot" and user.operands[2] is result
+            user.name == "tile.dot"
+            and user.operands[2] is result
+            and self._product_of(user).product.wait
             for result in operation.results
             for user in self._uses.of(result)
         )
@@ -482,9 +487,14 @@ class _Lowering:
     def _dot(self, operation: Operation) -> None:
         a, b, total = operation.operands
         result = operation.result
-        product = self._machine.products[0]
-        left = self._registers(a) if a in self._held else self._in(a, self._left_spaces(a))
-        right = self._in(b, product.b)
+        chosen = self._product_of(operation)
+        product = chosen.product
+        if chosen.held:
+            left, right = self._as(a, chosen.left), self._as(b, chosen.right)
+        else:
+            held = a in self._held
+            left = self._registers(a) if held else self._in(a, self._left_spaces(operation))
+            right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
             return
@@ -507,19 +517,29 @@ class _Lowering:
         made = self._product(result, (left, right, into), (1, 1, 1, 0, 0), into.type)
         self._settle(result, space, made, into)
 
-    def _left_spaces(self, value: Value) -> Sequence[str]:
-        """Where a left factor may be; a wait keeps no registers of 8 bits: those go elsewhere."""
-        spaces = self._machine.products[0].a
-        element = element_of(value.type)
-        narrow = isinstance(element, Scalar) and element.bits == NARROW_BITS
-        if not (self._waits and narrow):
-            return spaces
-        return tuple(space for space in spaces if space != REGISTERS) or spaces
+    def _product_of(self, operation: Operation) -> Chosen:
+        """The product that a `tile.dot` becomes."""
+        if operation not in self._chosen:
+            self._chosen[operation] = choose(operation, self._machine, self._uses.maker)
+        return self._chosen[operation]
 
-    @property
-    def _waits(self) -> str:
-        """The opcode that waits for a product, where one has to."""
-        return self._machine.products[0].wait if self._machine.products else ""
+    def _as(self, value: Value, element: str) -> Value:
+        """A factor in registers, of elements that have all of its numbers."""
+        held = self._registers(value)
+        wanted = like(held.type, Scalar(element))
+        if held.type == wanted:
+            return held
+        return self._out.op("arith.extf", (held,), wanted, _name(value, "wide"))
+
+    def _left_spaces(self, operation: Operation) -> Sequence[str]:
+        """Where the left factor of a product may be; a wait keeps no registers of 8 bits: those go
+        elsewhere."""
+        product = self._product_of(operation).product
+        element = element_of(operation.operands[0].type)
+        narrow = isinstance(element, Scalar) and element.bits == NARROW_BITS
+        if not (product.wait and narrow):
+            return product.a
+        return tuple(space for space in product.a if space != REGISTERS) or product.a
 
     def _sum_up(self, operation: Operation, left: Value, right: Value) -> None:
         """A product whose sum is in registers: there at once, or once it has been waited for.
@@ -531,23 +551,24 @@ class _Lowering:
         total, result = operation.operands[2], operation.result
         pending = self._homes.of(total).get(PENDING)
         held = () if self._is_zero(total) else (pending or self._registers(total),)
-        groups = (1, 1, len(held), 0, 0)
-        if not self._waits:
-            made = self._product(result, (left, right, *held), groups, result.type)
+        product = self._product_of(operation).product
+        groups = (1, 1, len(held)) if not product.wait else (1, 1, len(held), 0, 0)
+        kind, name = OURS + product.opcode, result.name
+        if not product.wait:
+            made = self._out.op(kind, (left, right, *held), result.type, name, groups=groups)
             self._homes.in_registers(result, made)
             return
         freed = tuple(v for v in (left, right) if isinstance(v.type, Buffer))
-        kind, name = OURS + self._machine.products[0].opcode, result.name
         if self._goes_round(result):
             both = (result.type, Token())
             made, done = self._out.add(
                 kind, (left, right, *held), both, {"groups": groups}, names=(name, f"{name}_done")
             ).results
             self._homes.put(result, PENDING, made)
-            self._out.add(OURS + self._waits, (done, *freed), (), {"groups": (0, 1, len(freed))})
+            self._out.add(OURS + product.wait, (done, *freed), (), {"groups": (0, 1, len(freed))})
             return
         together: dict[str, Attribute] = {}
-        if self._machine.products[0].in_step:
+        if product.in_step:
             self._groups += 1
             together["gid"] = self._groups
         made = self._out.op(
@@ -556,13 +577,18 @@ class _Lowering:
         self._homes.put(result, PENDING, made)
         self._await(result, made, freed, **together)
 
+    @property
+    def _wait(self) -> str:
+        """The opcode that waits for a product, where one has to."""
+        return next((one.wait for one in self._machine.products if one.wait), "")
+
     def _await(
         self, value: Value, made: Value, freed: Sequence[Value] = (), **said: Attribute
     ) -> Value:
         """What a product made, in registers: once it is done."""
         groups = (1, 0, len(freed))
         waited = self._ours(
-            self._waits, (made, *freed), made.type, f"{value.name}_ready", groups=groups, **said
+            self._wait, (made, *freed), made.type, f"{value.name}_ready", groups=groups, **said
         )
         self._homes.in_registers(value, waited)
         return waited
@@ -585,11 +611,13 @@ class _Lowering:
             made, argument = self._uses.maker.get(value), body.arguments[i + 1]
             if made is None or made.name != "tile.dot" or made not in body.operations:
                 continue
+            if not self._product_of(made).product.wait:
+                continue
             alone = self._uses.of(argument) == [made] and made.operands[2] is argument
             # A left factor from registers would be written anew while the product reads it.
             left = made.operands[0]
             shared = STAGING in self._homes.of(left) or self._loaded(left)
-            shared = shared or REGISTERS not in self._left_spaces(left)
+            shared = shared or REGISTERS not in self._left_spaces(made)
             if alone and shared and self._uses.of(value) == [body.terminator]:
                 found.add(i)
         return frozenset(found)
@@ -676,7 +704,7 @@ class _Lowering:
         (body,) = operation.regions
         space = self._machine.products[0].accumulator if self._machine.products else REGISTERS
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
-        if self._waits:
+        if self._wait:
             space, kept = PENDING, self._chains(operation)
         self._hold(body)
         bounds = [self._registers(value) for value in (lower, upper, step)]
@@ -732,7 +760,11 @@ class _Lowering:
 
     def _hold(self, body: Region) -> None:
         """Left factors that a loop's products are to have in registers, read before it begins."""
-        products = [op for op in body.operations if op.name == "tile.dot"]
+        products = [
+            op
+            for op in body.operations
+            if op.name == "tile.dot" and self._product_of(op).product.wait
+        ]
         if not products or REGISTERS not in self._machine.products[0].a:
             return
         said = self._out.said
@@ -741,7 +773,7 @@ class _Lowering:
             return STAGING in self._homes.of(value)
 
         for operation in held_factors(products, outside, self._machine.products[0].held):
-            if REGISTERS not in self._left_spaces(operation.operands[0]):
+            if REGISTERS not in self._left_spaces(operation):
                 continue
             agent = operation.attributes.get("agent")
             self._out.said = {} if agent is None else {"agent": agent}

@@ -22,7 +22,16 @@ from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
 from stretto.program.builder.layouts import VECTOR_BITS, Layouts
 from stretto.program.expressions import Converted, Expression, Permuted, Reshaped
-from stretto.program.layouts import Blocked, Factor, Layout, Product, Slice
+from stretto.program.layouts import (
+    WARP_COLUMNS,
+    Blocked,
+    Factor,
+    Layout,
+    Product,
+    Rows,
+    Slice,
+    WarpProduct,
+)
 
 POINTER_BITS = 64
 TURNED_BITS = 16
@@ -65,14 +74,41 @@ def holders(layout: Layout, shape: Sequence[int]) -> Holders:
         return holders(layout.parent, larger)  # an axis of one element has no bit
     if isinstance(layout, Product):
         return _spread(shape, _multiplied(2, layout.columns, layout.warps))
+    if isinstance(layout, WarpProduct):
+        return _spread(shape, _warps_multiplied(2, WARP_COLUMNS, layout.warps))
     if isinstance(layout, Factor):
-        wide = 8 * layout.width
-        return _spread(shape, _multiplied(layout.width, wide, layout.product.warps))
+        return _factor(layout, shape)
     return _spread(shape, _blocked(layout.blocked))
 
 
-_Parts = list[tuple[int, int, int]]
-"""Which of registers, lanes and warps (0, 1, 2) comes next, along which axis, how often."""
+_Parts = list[tuple[int, int | None, int]]
+"""Which of registers, lanes and warps (0, 1, 2) comes next, along which axis, how often; along
+none: they hold the same."""
+
+
+def _factor(layout: Factor, shape: Sequence[int]) -> Holders:
+    """Who holds a factor: all of K is with each thread or warp that needs any of it."""
+    sum, width, wide = layout.product, layout.width, 8 * layout.width
+    if isinstance(sum, Product):
+        return _spread(shape, _multiplied(width, wide, sum.warps))
+    along = 1 - layout.side  # K
+    if isinstance(sum, Rows):
+        parts = _blocked(sum.blocked)
+        return _spread(shape, [(which, None if at == along else at, n) for which, at, n in parts])
+    rows, columns = sum.warps
+    if layout.side == 0:
+        return _spread(shape, [*_warps_multiplied(width, wide, (1, 1)), (2, None, columns), (2, 0, rows)])
+    parts: _Parts = [(0, 0, width), (1, 0, 4), (1, 1, 8), (0, 0, 2)]
+    return _spread(shape, [*parts, (2, 1, columns), (2, None, rows)])
+
+
+def _warps_multiplied(width: int, wide: int, warps: tuple[int, int]) -> _Parts:
+    """As single warps hold a tile of rows and columns: warps along columns are counted first."""
+    rows, columns = warps
+    return [
+        (0, 1, width), (1, 1, 4), (1, 0, 8), (0, 0, 2), (0, 1, wide // (4 * width)),
+        (2, 1, columns), (2, 0, rows),
+    ]  # fmt: skip
 
 
 def _multiplied(width: int, columns: int, warps: int) -> _Parts:
@@ -96,7 +132,10 @@ def _spread(shape: Sequence[int], parts: _Parts) -> Holders:
     taken = [0] * len(shape)
     found: tuple[list[int | None], ...] = ([], [], [])
 
-    def take(which: int, axis: int) -> None:
+    def take(which: int, axis: int | None) -> None:
+        if axis is None:
+            found[which].append(None)
+            return
         inside = taken[axis] < _log2(shape[axis])
         found[which].append(_first(shape, axis) + taken[axis] if inside else None)
         taken[axis] += 1
