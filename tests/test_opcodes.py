@@ -158,6 +158,7 @@ COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
     "greatest_of_row": ((X,), [4, 16]),
     "load": ((), [[2, 2], [3, 5]]),
     "product": ((X, Y), [[15, 22], [66, 99]]),
+    "product_sum": ((X, Y, Z), [[15, 22], [66, 99]]),
     "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
     "same": ((X,), [[1, 4], [9, 16]]),
     "sum_of_row": ((X,), [5, 25]),
@@ -208,6 +209,7 @@ DEFINING = {
     "ops/arithmetic.py",
     "ops/opcodes.py",
     "ops/predicates.py",
+    "ops/products.py",
     "ops/reductions.py",
     "ops/tiles.py",
     "ops/spaces.py",
@@ -238,10 +240,8 @@ NAMING = {
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
     "program/clocks/agents.py": {"arith.trunci"},  # a number that is the same in fewer bits
-    "program/builder/loops.py": {
-        "arith.truncf",
-        "arith.trunci",
-    },  # numbers that are narrowed for the next step
+    "program/builder/loop_operations.py": {"arith.truncf"},  # what is narrowed for the next step
+    "program/builder/loops.py": {"arith.trunci"},  # a count that is narrower than an index
     "kernel/contracting.py": {  # what is one operation together
         "arith.addf",
         "arith.mulf",

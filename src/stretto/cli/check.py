@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from time import monotonic
 
 from stretto import __version__
 from stretto.cli.commands import Reply
+from stretto.files import read_text
 
 
 def run(arguments: argparse.Namespace) -> Reply:
     """One file, or one kernel of it."""
+    from stretto.report.happens_before import to_html
     from stretto.sanitizer.checking import check
     from stretto.sanitizer.formats import to_json, to_lines, to_sarif
     from stretto.sanitizer.launches import Settings
@@ -33,8 +36,16 @@ def run(arguments: argparse.Namespace) -> Reply:
         lambda: to_lines(report, strict, arguments.verbose),
         success=not report.failed(strict),
         stopped=report.stopped,
-        others={"sarif": lambda: to_sarif(report, __version__, strict)},
+        others={
+            "sarif": lambda: to_sarif(report, __version__, strict),
+            "html": lambda: to_html(report, _lines, strict),
+        },
     )
+
+
+def _lines(file: str) -> list[str]:
+    """A checked file's source."""
+    return read_text(file)[1].splitlines() if Path(file).is_file() else []
 
 
 def _split(given: str) -> tuple[str, str, str]:

@@ -178,6 +178,8 @@ class Product:
     """Likewise the columns of its right factor."""
     depth: int = 1
     """Bits of what a row of its left factor is a multiple."""
+    batches: bool = True
+    """Whether it multiplies several pairs of matrices at a time."""
     wait: str = ""
     """The opcode that waits for it, where nobody else is told that it is done."""
     in_step: bool = False

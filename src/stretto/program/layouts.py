@@ -49,13 +49,14 @@ class Product:
 class WarpProduct:
     """Of the result of products of single warps."""
 
-    warps: tuple[int, int]
-    """Along its rows, and along its columns: those that find none left hold what others do."""
+    warps: tuple[int, ...]
+    """Along its rows, and along its columns, behind those along batches: warps that find nothing
+    left hold what others do."""
 
     @property
     def name(self) -> str:
         """The constant that holds it."""
-        return "mma_sync_{}x{}".format(*self.warps)
+        return f"mma_sync_{'x'.join(map(str, self.warps))}"
 
     def __str__(self) -> str:
         return self.name
@@ -63,7 +64,8 @@ class WarpProduct:
     @property
     def text(self) -> str:
         """As Gluon writes it."""
-        return f"gl.NVMMADistributedLayout([2, 0], {list(self.warps)}, [{WARP_ROWS}, {WARP_COLUMNS}])"
+        shape = [1] * (len(self.warps) - 2) + [WARP_ROWS, WARP_COLUMNS]
+        return f"gl.NVMMADistributedLayout([2, 0], {list(self.warps)}, {shape})"
 
 
 @dataclass(frozen=True, slots=True)

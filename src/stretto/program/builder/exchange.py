@@ -75,7 +75,7 @@ def holders(layout: Layout, shape: Sequence[int]) -> Holders:
     if isinstance(layout, Product):
         return _spread(shape, _multiplied(2, layout.columns, layout.warps))
     if isinstance(layout, WarpProduct):
-        return _spread(shape, _warps_multiplied(2, WARP_COLUMNS, layout.warps))
+        return _spread(shape, _warps_multiplied(layout.warps))
     if isinstance(layout, Factor):
         return _factor(layout, shape)
     return _spread(shape, _blocked(layout.blocked))
@@ -88,26 +88,36 @@ none: they hold the same."""
 
 def _factor(layout: Factor, shape: Sequence[int]) -> Holders:
     """Who holds a factor: all of K is with each thread or warp that needs any of it."""
-    sum, width, wide = layout.product, layout.width, 8 * layout.width
-    if isinstance(sum, Product):
-        return _spread(shape, _multiplied(width, wide, sum.warps))
-    along = 1 - layout.side  # K
-    if isinstance(sum, Rows):
-        parts = _blocked(sum.blocked)
-        return _spread(shape, [(which, None if at == along else at, n) for which, at, n in parts])
-    rows, columns = sum.warps
+    made, width, wide = layout.product, layout.width, 8 * layout.width
+    if isinstance(made, Product):
+        return _spread(shape, _multiplied(width, wide, made.warps))
+    parts: _Parts
+    if isinstance(made, Rows):
+        depth = 1 - layout.side
+        blocked = _blocked(made.blocked)
+        return _spread(shape, [(which, None if at == depth else at, n) for which, at, n in blocked])
+    *batch, rows, columns = made.warps
+    row, column = len(batch), len(batch) + 1
+    apart = [(2, axis, count) for axis, count in reversed(tuple(enumerate(batch)))]
     if layout.side == 0:
-        return _spread(shape, [*_warps_multiplied(width, wide, (1, 1)), (2, None, columns), (2, 0, rows)])
-    parts: _Parts = [(0, 0, width), (1, 0, 4), (1, 1, 8), (0, 0, 2)]
-    return _spread(shape, [*parts, (2, 1, columns), (2, None, rows)])
+        parts = [*_instruction(width, wide, row), (2, None, columns), (2, row, rows)]
+    else:
+        parts = [(0, row, width), (1, row, 4), (1, column, 8), (0, row, 2)]
+        parts += [(2, column, columns), (2, None, rows)]
+    return _spread(shape, [*parts, *apart])
 
 
-def _warps_multiplied(width: int, wide: int, warps: tuple[int, int]) -> _Parts:
-    """As single warps hold a tile of rows and columns: warps along columns are counted first."""
-    rows, columns = warps
+def _warps_multiplied(warps: Sequence[int]) -> _Parts:
+    """As single warps hold a sum: those along columns are counted first."""
+    parts = _instruction(2, WARP_COLUMNS, len(warps) - 2)
+    return [*parts, *((2, axis, warps[axis]) for axis in reversed(range(len(warps))))]
+
+
+def _instruction(width: int, wide: int, row: int) -> _Parts:
+    """As a warp holds the rows and columns of one instruction; `row` is the axis of rows."""
     return [
-        (0, 1, width), (1, 1, 4), (1, 0, 8), (0, 0, 2), (0, 1, wide // (4 * width)),
-        (2, 1, columns), (2, 0, rows),
+        (0, row + 1, width), (1, row + 1, 4), (1, row, 8), (0, row, 2),
+        (0, row + 1, wide // (4 * width)),
     ]  # fmt: skip
 
 

@@ -116,8 +116,13 @@ class Layouts:
         assert isinstance(type, Tile)
         if kind_of(operation) == DOT_FMA:
             return self.rows(type)
-        along = min(self._warps, max(1, type.shape[0] // WARP_ROWS))
-        return WarpProduct((along, self._warps // along))
+        *batch, rows, _ = type.shape
+        apart: list[int] = []
+        left = self._warps
+        for size in (*batch, rows // WARP_ROWS):
+            apart.append(min(left, max(1, size)))
+            left //= apart[-1]
+        return WarpProduct((*apart, left))
 
     def _factors(self, operations: Sequence[Operation]) -> None:
         """Tiles that are read out of shared memory as factors only, of one side.
