@@ -92,12 +92,12 @@ def test_what_no_product_takes_is_refused_with_what_each_lacks() -> None:
         told.append(f"{error.value.message} ({error.value.hint})")
         assert str(error.value).startswith("kernels.py:")
     assert told == [
-        f"h200 has no product of {shapes}, summed up in {total} ({why})"
-        for shapes, total, why in (
+        f"h200 has no product of {shapes}, summed up in {total} ({'; '.join(why)})"
+        for shapes, total, *why in (
             (
                 "16x64xi8 x 64x64xi8", "i32",
-                "wgmma: it multiplies 64 rows at a time, not 16; "
-                + "dot_fma: it takes no i8 by i8 summed up in i32",
+                "wgmma: it multiplies 64 rows at a time, not 16",
+                "dot_fma: it takes no i8 by i8 summed up in i32",
             ),
             (
                 "64x64xi8 x 64x64xi8", "i32",
@@ -109,8 +109,8 @@ def test_what_no_product_takes_is_refused_with_what_each_lacks() -> None:
             ),
             (
                 "16x64xf8E4M3FN x 64x64xf8E4M3FN", "f32",
-                "mma_sync: it makes 128 columns at a time, not 64; "
-                + "deep: it sums over 256 elements at a time, not 64",
+                "mma_sync: it makes 128 columns at a time, not 64",
+                "deep: it sums over 256 elements at a time, not 64",
             ),
         )
     ]  # fmt: skip
