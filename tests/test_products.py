@@ -14,9 +14,12 @@ import pytest
 from numpy.typing import NDArray
 
 from gluon_cases import launched
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmitMode, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import kernels_of
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmitMode
+from stretto.emission import EmitError
 from stretto.kernel import KernelError
 from stretto.kernel.lowering.product_choice import Chosen, choose
 from stretto.machine import load_machine
@@ -30,7 +33,7 @@ MODES: tuple[EmitMode, ...] = ("specialized", "unspecialized")
 def source(name: str, mode: EmitMode = "specialized") -> str:
     """A kernel as Gluon, of the first stage count that is tried: any has to be right."""
     first = {mode: stages[:1] for mode, stages in STAGES.items()}
-    with patch.dict(STAGES, first), patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.dict(STAGES, first), patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(PRODUCTS / f"{name}.ttir", "h200", mode=mode).source
 
 
@@ -229,5 +232,5 @@ def test_a_factor_that_no_step_changes_is_laid_out_once() -> None:
 
 
 def test_consumers_that_would_multiply_too_few_rows_are_refused() -> None:
-    with pytest.raises(emitting.EmitError, match=r"2 consumers would multiply 16 rows each"):
+    with pytest.raises(EmitError, match=r"2 consumers would multiply 16 rows each"):
         emit(PRODUCTS / "rows_32_tf32.ttir", "h200", consumers=2)

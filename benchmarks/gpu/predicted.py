@@ -49,9 +49,9 @@ def predicted(row, machine):
     from dump import ttir
     from sweep import asked_of_triton, configurations, digest
 
-    from stretto.api.emitting import Emitter
+    from stretto.compile.candidates import Emitter
     from stretto.launching.compiling import compile_emitted
-    from stretto.predict.whole import predict_whole
+    from stretto.prediction.whole import predict_whole
 
     # A row's own `block` is what was measured of one.
     c = configurations()[row["name"]]

@@ -14,7 +14,7 @@ from stretto.files import read_text
 def run(arguments: argparse.Namespace) -> Reply:
     """One file, or one kernel of it."""
     from stretto.report.happens_before import to_html
-    from stretto.sanitizer.checking import check
+    from stretto.sanitizer.checking import BLACKWELL, HOPPER, check
     from stretto.sanitizer.formats import to_json, to_lines, to_sarif
     from stretto.sanitizer.launches import Settings
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         fenced=arguments.fences == "inserted",
         until=monotonic() + limit if limit is not None else float("inf"),
     )
-    capability = (10, 0) if arguments.target == "blackwell" else (9, 0)
+    capability = {"hopper": HOPPER, "blackwell": BLACKWELL}.get(arguments.target)
     report = check(
         file, kernel, against=arguments.against, settings=settings, capability=capability
     )

@@ -54,9 +54,9 @@ class Opcode(NamedTuple):
     """Whether it is a product that threads make in registers, done when the next operation begins;
     what it adds to is its third operand, if it has one."""
     computes: str = ""
-    """Its function on real values, by its name in `simulate/real.py`; none if empty."""
+    """Its function on real values, by its name in `simulation/real.py`; none if empty."""
     value: str = ""
-    """The method of `simulate/kernels/evaluating.py` that carries it out; none if empty."""
+    """The method of `simulation/kernels/evaluating.py` that carries it out; none if empty."""
 
     @property
     def view(self) -> bool:

@@ -77,6 +77,8 @@ class Launcher:
     label: str = ""
     """What the launches at hand belong to: a test, a class of trip counts."""
     count: int = 0
+    skipped: bool = False
+    """Whether a test skips the GPU that it sees."""
     checked: set[str] = field(default_factory=set[str])
     history: History = field(default_factory=History)
     """Of the last program."""

@@ -73,6 +73,10 @@ def _ordered(raw: RawOperation) -> dict[str, Attribute]:
     return found
 
 
+_DEPENDENT_LAUNCH = "griddepcontrol."
+"""How the assembly begins that waits for the launch before this one, or lets the next one begin."""
+
+
 class FunctionTranslator:
     """Translates one function."""
 
@@ -371,9 +375,17 @@ class FunctionTranslator:
         self._plain(raw, row.name)
 
     def assembly(self, raw: RawOperation) -> None:
-        """Assembly that is a function of its operands, and nothing else."""
+        """Assembly that is a function of its operands, and nothing else.
+
+        How a launch overlaps with the one before it is none of the kernel's values: a kernel that
+        is launched without that waits by itself for the one before, and lets the next one begin at
+        its own end.
+        """
         pack = raw.attributes.get("packed_element", 1)
         said = {"asm": raw.attributes.get("asm"), "constraints": raw.attributes.get("constraints")}
+        if str(said["asm"]).strip('"').lstrip().startswith(_DEPENDENT_LAUNCH):
+            self._write(raw, "arith.constant", (), raw.types, {"value": 0})
+            return
         if not raw.attributes.get("pure"):
             hint = "say is_pure=True if its results follow from its operands"
             raise self._refuse(raw, "assembly that does more than compute", hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.kernel.accesses import Accesses
+from stretto.kernel.addresses import Addresses
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
@@ -30,6 +31,7 @@ class Placement:
         self._machine = machine
         self._axes = analyse(kernel)
         self._accesses = Accesses(kernel, self._axes)
+        self._addresses = Addresses(kernel, self._axes)
         self._uses = Uses(kernel)
         self._homes = Homes()
         self._out = Builder(kernel.location)

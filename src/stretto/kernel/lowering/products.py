@@ -88,6 +88,8 @@ class ProductLowering(MemoryLowering):
         """
         total, result = operation.operands[2], operation.result
         pending = self._homes.of(total).get(PENDING)
+        if pending is not None and not self._alike(total, operation):
+            pending = None
         held = () if self._is_zero(total) else (pending or self._registers(total),)
         chosen = self._product_of(operation)
         product = chosen.product
@@ -115,6 +117,15 @@ class ProductLowering(MemoryLowering):
         )
         self._homes.put(result, PENDING, made)
         self._await(result, made, freed, **together)
+
+    def _alike(self, total: Value, operation: Operation) -> bool:
+        """Whether a sum comes of a product of elements of the same width: others lay it out in
+        another way, and what is in flight cannot be converted."""
+        made = self._uses.maker.get(total)
+        if made is None or made.name != "tile.dot":
+            return True
+        one, other = (element_of(op.operands[1].type) for op in (made, operation))
+        return isinstance(one, Scalar) and isinstance(other, Scalar) and one.bits == other.bits
 
     def _goes_round(self, result: Value) -> bool:
         """Whether a sum is handed on to the product itself in the next step, and to nobody else."""

@@ -75,6 +75,8 @@ class Layouts:
             elif kind_of(operation) == SUM_READ:
                 rows, columns = shape_of(operation.result.type)
                 self._of[operation.result] = Lanes(rows, columns, warps)
+            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
+                self._of[operation.results[0]] = self._of[operation.operands[0]]
         self._factors(operations)
         for operation in loads:
             # Neighbouring threads read neighbouring elements, and each is held once.

@@ -226,9 +226,12 @@ def _histogram(operation: Operation, operands: Sequence[Operand], layouts: Excha
 def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Operand:
     """A tile with an axis less, or the number that is left of its last one."""
     result, axis = operation.result, operation.integer("axis")
-    if operand.layout is not None:
-        layouts.reduced(operand.layout, axis, operation.operands[0].type)
-    source = whole(operand, operation, 0)
+    source, type = whole(operand, operation, 0), operation.operands[0].type
+    if source.layout is None and isinstance(type, Tile):  # Gluon reduces no number
+        home = layouts.of(operation.operands[0])
+        source = Operand(Everywhere(source.expression, type, home), home)
+    if source.layout is not None:
+        layouts.reduced(source.layout, axis, type)
     made = Computed(operation, (source.expression,))
     if not isinstance(result.type, Tile):
         return Operand(made)

@@ -158,18 +158,12 @@ class OperationBuilder(ValueBuilder):
         if not isinstance(result.type, Tile):
             return Atomic(target, operation, tuple(one.expression for one in taken))
         layout = self.layouts.of(operands[0])
-        made = tuple(self._in(one, v, layout) for one, v in zip(taken, operands, strict=False))
+        made = tuple(self.in_full(one, v, layout) for one, v in zip(taken, operands, strict=False))
         home = self.layouts.of(result)
         if home == layout:
             return Atomic(target, operation, made, layout)
         self.layouts.convert(layout, home, result.type)
         return Atomic(target, operation, made, layout, home)
-
-    def _in(self, operand: Operand, value: Value, layout: Layout) -> Expression:
-        """A tile in a layout, also where it is a number everywhere."""
-        if operand.layout is not None or not isinstance(value.type, Tile):
-            return in_layout(operand, layout, value.type, self.layouts)
-        return Everywhere(operand.expression, value.type, layout)
 
     def shown(self, operation: Operation, value: Callable[[Value], Operand]) -> Print:
         """A print of whole tiles and numbers."""
