@@ -42,8 +42,8 @@ from stretto.program.instructions import (
     WaitGroup,
 )
 from stretto.program.walk import walk
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 
 Array = NDArray[Any]
 Body = tuple[Instruction, ...]

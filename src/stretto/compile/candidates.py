@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 
-from stretto.bounds import compute_bounds
 from stretto.compile import loop_schedules
 from stretto.compile.choice import paced
 from stretto.compile.emitted import EmitMode, EmittedKernel
@@ -17,7 +16,7 @@ from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
 from stretto.deadline import NEVER, Deadline, OverdueError
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
 from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
@@ -27,6 +26,7 @@ from stretto.kernel.lowering.written import COPY, TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.loop import LoopError
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.machine.choice import KERNELS
 from stretto.program.errors import ALONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stretto.kernel.lowering.written import COPY
 from stretto.kernel.tree import kind_of
-from stretto.materialize.program import Issue
+from stretto.materialization.program import Issue
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_view import LoopView
 from stretto.program.builder.thread_copies import RingCopies, ThreadCopies

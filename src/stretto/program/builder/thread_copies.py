@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
-from stretto.materialize.program import Issue
+from stretto.materialization.program import Issue
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.rings import Ring
 from stretto.program.errors import EmitError
