@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from gluon_cases import launched, near
-from stretto.api.emitting import EmitMode, emit
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode
 from stretto.emit import EmitError
 
 LOAD = (

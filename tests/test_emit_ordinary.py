@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -23,10 +23,12 @@ from xdsl.dialects.builtin import (
 
 import stretto
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmitMode, emit
-from stretto.api.solving import ScheduleResult, schedule
+from stretto.api.emitting import emit
 from stretto.cli.main import main
+from stretto.compile import loop_schedules, versions
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmitMode
+from stretto.compile.scheduled import ScheduledLoop, scheduled
 from stretto.emit import EmitError
 from stretto.generate import SERIAL
 from stretto.ir.diagnostics import Diagnostic
@@ -47,7 +49,7 @@ MACHINES = ("h200", "b200-pipes", "blackwell")
 def source(name: str, consumers: int | None = None, mode: EmitMode | None = None) -> str:
     """A kernel as Gluon, of the first stage count that is tried: any has to be right."""
     first = {mode: stages[:1] for mode, stages in STAGES.items()}
-    with patch.dict(STAGES, first), patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.dict(STAGES, first), patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(ORDINARY / f"{name}.ttir", "h200", consumers=consumers, mode=mode).source
 
 
@@ -293,10 +295,10 @@ def test_views_that_a_branch_makes_and_a_loop_carries_are_split(count: int, tmp_
     near(after.arrays, {"y_ptr": wanted}, 0.05)
 
 
-def searched(*given: Any, **asked: Any) -> ScheduleResult:
+def searched(*given: Any, **asked: Any) -> ScheduledLoop:
     """A loop in order, which is no search."""
     assert SERIAL in given
-    return cast("ScheduleResult", schedule(*given, **asked))
+    return scheduled(*given, **asked)
 
 
 @pytest.mark.parametrize("asked", [{}, {"consumers": 1}, {"consumers": 2}])
@@ -307,7 +309,8 @@ def test_rows_that_are_gathered_are_refused_before_any_search(
 ) -> None:
     if asked.get("consumers") == 2 and (name == "picked" or mode == "unspecialized"):
         asked = {}
-    monkeypatch.setattr(emitting, "schedule", searched)
+    for module in (versions, loop_schedules):
+        monkeypatch.setattr(module, "scheduled", searched)
     told = "`async.tma_gather` has no Gluon yet (at a launch, Triton's own kernel runs it)"
     assert refused(name, mode=mode, **asked).endswith(told)
 
@@ -323,7 +326,7 @@ def test_sums_on_the_way_are_scanned(mode: EmitMode | None) -> None:
 def test_a_column_that_is_made_outside_is_spread_in_the_loop(consumers: int, stages: int) -> None:
     with (
         patch.dict(STAGES, specialized=(stages,)),
-        patch.object(emitting, "SOLVED_WORK", 0),
+        patch.object(loop_schedules, "SOLVED_WORK", 0),
     ):
         text = emit(ORDINARY / "centred.ttir", "h200", consumers=consumers).source
     x, w = 0.1 * normal(1, 128, 128), normal(2, 96, 128)

@@ -14,7 +14,9 @@ import pytest
 import stretto
 from gluon_cases import holds, near, shipped, traced
 from gluon_emulator import EmulationError
-from stretto.api.emitting import STAGES, EmittedKernel, emit
+from stretto.api.emitting import emit
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
 from stretto.emit import EmitError
 from test_emit import GEMM, SLOW, TRIPS, attention, part, without
 

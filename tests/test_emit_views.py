@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import stretto
 from gluon_cases import holds, shipped
-from stretto.api.emitting import Emitter
+from stretto.compile.candidates import Emitter
 from stretto.emit import emit_gluon
 from stretto.loop import Dependence
 from stretto.machine import load_machine

@@ -21,7 +21,7 @@ import pytest
 
 import stretto
 from stretto.api import Result
-from stretto.api.kernels import kernels_of
+from stretto.compile.sources import kernels_of
 from stretto.ir import read_programs, read_schedules
 from stretto.loop import Dependence, Op, Use
 from stretto.machine import Machine, Slot

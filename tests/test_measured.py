@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import stretto
-from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.machine import load_machine

@@ -228,7 +228,7 @@ TABLES = {
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
-    "api/overlap.py": {  # who brings tiles in while others compute
+    "compile/overlap.py": {  # who brings tiles in while others compute
         "async.cp_async",
         "async.tiled_tma_load",
         "async.tma_gather",

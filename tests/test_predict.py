@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import stretto
 from kernel_cases import CASES
-from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.kernel import Operation
 from stretto.machine import load_machine

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
 from stretto.cli.main import main
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.machine import load_machine
 from stretto.predict.blocks import LANES, Part, stretches
 from stretto.predict.copying import at_clock, loads, once, shared_rate, sources

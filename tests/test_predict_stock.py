@@ -11,9 +11,10 @@ import jsonschema
 import pytest
 
 import stretto
-from stretto.api.emitting import EmittedKernel, emit
+from stretto.api.emitting import emit
 from stretto.api.predicting import beside_stock, predict
 from stretto.cli.main import main
+from stretto.compile.emitted import EmittedKernel
 from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.compiling import Compiled

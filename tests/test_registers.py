@@ -16,7 +16,7 @@ from absolute import disagreements
 from brute_force import optimum
 from living import alive, over
 from rich_loops import rich_agents
-from stretto.api.emitting import Emitter
+from stretto.compile.candidates import Emitter
 from stretto.errors import InfeasibleError
 from stretto.exact import Limits
 from stretto.exact.case import make_case

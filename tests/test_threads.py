@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stretto
-from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.emit import Emitted
 from stretto.kernel import pipeline
 from stretto.kernel.tree import Lowered

@@ -11,7 +11,8 @@ import pytest
 
 from gluon_cases import Tensor
 from gluon_emulator import Emulator
-from stretto.api.emitting import EmitMode, EmittedKernel, emit
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.predict.score import scores_of
 from stretto.program.traces import MARKS, RECORD, STEPS, Tracing, size
 

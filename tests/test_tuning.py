@@ -18,7 +18,7 @@ import pytest
 import stretto
 import stretto.triton
 from fake_gpu import Tensor
-from stretto.api.emitting import Emitter
+from stretto.compile.candidates import Emitter
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel

@@ -49,7 +49,7 @@ def predicted(row, machine):
     from dump import ttir
     from sweep import asked_of_triton, configurations, digest
 
-    from stretto.api.emitting import Emitter
+    from stretto.compile.candidates import Emitter
     from stretto.launching.compiling import compile_emitted
     from stretto.predict.whole import predict_whole
 

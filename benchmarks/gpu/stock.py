@@ -92,7 +92,8 @@ def prepare(folder: Path, dumps: Path, names):
     """Emit ours, compile Triton's own, and keep what is measured and what is predicted by."""
     from dataclasses import replace
 
-    from stretto.api.emitting import Emitter
+    from stretto.compile.candidates import Emitter
+    from stretto.compile.choice import chosen
     from stretto.frontends.triton import read_ttir
     from stretto.launching.compiling import compile_emitted, compile_stock
 
@@ -108,7 +109,7 @@ def prepare(folder: Path, dumps: Path, names):
             stock = compile_stock(text, warps, stages)
             begin = time.process_time()
             emitter = Emitter(kernel, "h200")
-            made = emitter.chosen(emitter.candidates(), compile_emitted)
+            made = chosen(emitter.candidates(), emitter.machine, compile_emitted)
             took = time.process_time() - begin
         except Exception as error:
             print(f"{name}: {type(error).__name__} {str(error)[:160]}")

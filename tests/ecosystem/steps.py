@@ -18,8 +18,9 @@ from pathlib import Path
 from outcomes import LEVELS, Outcome, Told
 
 from stretto.api.emitting import emit
-from stretto.api.kernels import kernel_source, kernels_of
+from stretto.api.kernels import kernel_source
 from stretto.api.solving import schedule
+from stretto.compile.sources import kernels_of
 from stretto.emit import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation

@@ -27,8 +27,9 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from stretto.api.emitting import EmitMode, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import import_kernel
+from stretto.compile.emitted import EmitMode
 from stretto.machine import load_machine
 from stretto.ops.spaces import STAGING
 

@@ -7,24 +7,23 @@ kernel.mlir ──────────────────────�
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from stretto.api.read_write import path_of, read_input
+from stretto.api.read_write import path_of
 from stretto.api.solving import schedule
+from stretto.compile.sources import is_kernel, kernels_of, machine_of
 from stretto.errors import DocumentError, StrettoError
-from stretto.files import read_text
-from stretto.frontends import Source, is_ttir
+from stretto.frontends import Source, read_input
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
-from stretto.machine.choice import ASKED, Choice, assumed, chosen_for_kernel, chosen_for_loop
+from stretto.machine.choice import assumed, chosen_for_loop
 from stretto.materialize import Mode, materialize
 from stretto.report import as_json, assumption
 from stretto.resources.prepare import prepare
@@ -39,46 +38,7 @@ if TYPE_CHECKING:
 KernelMode = Literal["sequential", "emitted"] | Mode
 """One step after the other, loops by their programs, or the program that `emit` prints."""
 SCHEMA = "stretto.kernel-simulation/1"
-
-
-def is_kernel(file: str, text: str | bytes) -> bool:
-    """Whether it is TTIR or bytecode; DocumentError where it is something near that is not read."""
-    return isinstance(text, bytes) or is_ttir(file, text)
-
-
-def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
-    """The kernels of TTIR or of bytecode."""
-    if isinstance(text, bytes):
-        from stretto.frontends.cutile import read_cutile  # noqa: PLC0415 - likewise
-
-        return read_cutile(file, text)
-    from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
-
-    beside = _beside(file)
-    options = read_text(beside) if os.path.isfile(beside) else None
-    return read_ttir(file, text, options)
-
-
-def _beside(file: str) -> str:
-    """Where Triton writes what a kernel was compiled with; "": nowhere."""
-    return file.removesuffix(".ttir") + ".json" if file.endswith(".ttir") else ""
-
-
-def machine_of(
-    file: str, kernel: Kernel, machine: Machine | str | None = None
-) -> tuple[Machine, str]:
-    """The machine that a kernel of a file is for, and why: as asked, or by its target."""
-    if isinstance(machine, Machine):
-        return machine, ASKED
-    if machine is not None:
-        return load_machine(machine), ASKED
-    name, why = choice_of(file, kernel)
-    return load_machine(name), why
-
-
-def choice_of(file: str, kernel: Kernel) -> Choice:
-    """The machine that a kernel of a file is for where nobody names one, and why."""
-    return chosen_for_kernel(kernel.target, os.path.basename(_beside(file)))
+KERNEL = "a kernel, or the path of one,"
 
 
 def kernel_source(
@@ -97,6 +57,11 @@ def kernel_source(
         why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
         raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
+
+
+def kernel_given(kernel: object) -> Kernel | str:
+    """A kernel at hand, or the path of one; StrettoError where something else is given."""
+    return kernel if isinstance(kernel, Kernel) else path_of(kernel, KERNEL)
 
 
 @checked
@@ -143,7 +108,7 @@ def imported(
     if isinstance(kernel, Kernel):
         file, kernels = kernel.location.file, (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if not is_kernel(file, text):
             hint = "expected a .ttir or a .tileirbc file"
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
@@ -330,7 +295,7 @@ def _simulate_emitted(
     machine: Machine | str | None,
 ) -> KernelSimulation:
     """The program that is printed, by clocks, and on values where there are any."""
-    from stretto.api.emitting import emit  # noqa: PLC0415 - which knows this module
+    from stretto.api.emitting import emit  # noqa: PLC0415 - loads much, and few ask
     from stretto.program.clocks import check_program  # noqa: PLC0415 - likewise
 
     made = emit(kernel, machine)
@@ -378,7 +343,7 @@ def _runnable(
     if isinstance(kernel, Kernel):
         file, text, kernels = kernel.location.file, "", (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if is_kernel(file, text):
             kernels = kernels_of(file, text)
     if kernels:

@@ -15,7 +15,7 @@ from os import PathLike
 from typing import ClassVar
 
 from stretto.api import Result, fields_of, made_ready
-from stretto.api.checking import GIVEN, legal, target_of
+from stretto.api.checking import legal, target_of
 from stretto.errors import StrettoError
 from stretto.frontends import Source
 from stretto.ir import write_program
@@ -30,6 +30,7 @@ from stretto.simulate import Domain, Simulation, simulate_program
 from stretto.simulate import simulate as run
 from stretto.simulate.simulator import STEADY
 from stretto.solution import ScheduleAnalysis, counted
+from stretto.solve.given import GIVEN
 
 
 @dataclass(frozen=True, repr=False)

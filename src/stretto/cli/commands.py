@@ -280,7 +280,8 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
-    from stretto.api.read_write import chosen, read_input, read_loops
+    from stretto.api.read_write import chosen, read_loops
+    from stretto.frontends import read_input
 
     input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
@@ -299,8 +300,8 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str | byt
     """The schedules that stand in a module, as attributes of its loops."""
     from stretto.api.checking import VerifyResult
     from stretto.api.checking import verify as verified
-    from stretto.api.read_write import chosen, is_mlir
-    from stretto.frontends import Source
+    from stretto.api.read_write import chosen
+    from stretto.frontends import Source, is_mlir
     from stretto.ir import read_schedules
     from stretto.loop import Note
     from stretto.machine import load_machine
@@ -359,7 +360,8 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     from stretto.api.checking import read_document
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
-    from stretto.api.read_write import chosen, is_mlir, read_input, read_loops
+    from stretto.api.read_write import chosen, read_loops
+    from stretto.frontends import is_mlir, read_input
 
     if arguments.inputs is not None or arguments.mode == "emitted":
         return _run_kernel(arguments)

@@ -10,8 +10,8 @@ from stretto.cli.commands import Reply
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api.emitting import Assemble
     from stretto.api.predicting import Given, KernelPrediction, KernelRanking
+    from stretto.compile.choice import Assemble
     from stretto.emit import Emitted
     from stretto.predict.running import Assembled
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stretto.api.emitting import EmittedKernel
+from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import Machine
 from stretto.predict.stock import Stock

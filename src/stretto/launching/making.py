@@ -24,7 +24,7 @@ from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
 
 if TYPE_CHECKING:  # what a launch of a kernel that is known already need not load
-    from stretto.api.emitting import EmittedKernel
+    from stretto.compile.emitted import EmittedKernel
     from stretto.kernel import Kernel
 
 OVERLAPPED = ("scf.for", "scf.while", "tile.dot")

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.api import fields_of
-from stretto.api.checking import legal
-from stretto.api.solving import ScheduleResult, schedule
+from stretto.compile.scheduled import ONCE, ScheduledLoop, for_problem, scheduled
 from stretto.deadline import NEVER, Deadline
-from stretto.generate.problem import RETRIES, TIES
+from stretto.exact import Limits
+from stretto.generate import EXACT
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import prepare
@@ -32,21 +31,19 @@ def shortened(
     high: int,
     *,
     max_stages: int,
-    work: float,
-    seed: int,
+    limits: Limits,
     deadline: Deadline = NEVER,
-) -> ScheduleResult | None:
+) -> ScheduledLoop | None:
     """The schedule of the smallest II between two that the solver was found to have one for.
 
-    `low` is a bound, `high` an II that is known to do; `work` is for each II that is asked for.
+    `low` is a bound, `high` an II that is known to do; `limits` are for each II that is asked for.
     """
-    best: ScheduleResult | None = None
+    best: ScheduledLoop | None = None
     while high - low > max(1, low // NEAR) and not deadline.over:
         ii = (low + high) // 2
-        found = schedule(
-            _no_shorter(loop, ii), machine, "exact", max_ii=ii, max_stages=max_stages,
-            objective="ii", work_limit=work, seed=seed, time_limit=deadline, effort="quick",
-            without=(RETRIES, TIES),
+        found = scheduled(
+            _no_shorter(loop, ii), machine, EXACT, max_ii=ii, max_stages=max_stages,
+            limits=limits, deadline=deadline, effort="quick", without=ONCE,
         )  # fmt: skip
         if found.success and not found.spilled:
             best, high = found, ii
@@ -54,8 +51,7 @@ def shortened(
             low = ii
     if best is None:
         return None
-    ready = prepare(loop, machine)
-    return ScheduleResult(**fields_of(legal(ready, best)), problem=ready)
+    return for_problem(best, prepare(loop, machine))
 
 
 def _no_shorter(loop: Loop, ii: int) -> Loop:

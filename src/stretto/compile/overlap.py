@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from stretto.api.solving import ScheduleResult
+from stretto.compile.scheduled import ScheduledLoop
 from stretto.program.builder import Looped
 
 Overlap = Literal["agents", "copies", "together", "loads", ""]
@@ -23,7 +23,7 @@ _LOADS = ("pointer.load", "load")
 
 
 def overlap_of(
-    looped: Sequence[Looped], analyses: Sequence[ScheduleResult], specialized: bool
+    looped: Sequence[Looped], analyses: Sequence[ScheduledLoop], specialized: bool
 ) -> Overlap:
     """The most that its loops have of it; nothing if empty."""
     kinds = {op.kind for analysis in analyses for op in analysis.problem.loop.ops}
@@ -37,7 +37,7 @@ def overlap_of(
     return "loads" if _ahead(analyses, _LOADS) else ""
 
 
-def _ahead(analyses: Iterable[ScheduleResult], kinds: Collection[str]) -> bool:
+def _ahead(analyses: Iterable[ScheduledLoop], kinds: Collection[str]) -> bool:
     """Whether what such an operation brings is used in a later step than that which asks for it."""
     for analysis in analyses:
         loop = analysis.problem.loop

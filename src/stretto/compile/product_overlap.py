@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stretto.api import fields_of
-from stretto.api.checking import legal
-from stretto.api.iterations import adds, awaited, in_order
-from stretto.api.solving import ScheduleResult, schedule
+from stretto.compile.iteration_order import adds, awaited, in_order
+from stretto.compile.scheduled import ONCE, ScheduledLoop, for_problem, scheduled
 from stretto.deadline import NEVER, Deadline
 from stretto.errors import StrettoError
-from stretto.generate.problem import RETRIES, TIES
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import Machine
@@ -38,9 +35,8 @@ def overlapped(
     ii: int,
     *,
     max_stages: int,
-    seed: int,
     deadline: Deadline = NEVER,
-) -> ScheduleResult | None:
+) -> ScheduledLoop | None:
     """A schedule of the loop in which all replicas overlap so, at some II from one on; None where
     none was found."""
     if not any(_orders(wiring, agent, ii) for agent in agents):
@@ -48,18 +44,17 @@ def overlapped(
     for more in range(LONGER):
         wanted = ii + more * ii // PART
         orders = [order for agent in agents for order in _orders(wiring, agent, wanted)]
-        found = schedule(
+        found = scheduled(
             _stating(wiring.loop, orders), machine,
-            max_ii=wanted, max_stages=max_stages, seed=seed, effort="quick",
-            without=(RETRIES, TIES), time_limit=deadline,
+            max_ii=wanted, max_stages=max_stages, effort="quick", without=ONCE, deadline=deadline,
         )  # fmt: skip
         if found.success and not found.spilled:
-            ready = prepare(wiring.loop, machine)
             try:
-                known = replace(legal(ready, found), bounds=found.bounds)
+                return replace(
+                    for_problem(found, prepare(wiring.loop, machine)), bounds=found.bounds
+                )
             except StrettoError:
                 continue
-            return ScheduleResult(**fields_of(known), problem=ready)
         if deadline.over:
             return None
     return None
