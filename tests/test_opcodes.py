@@ -158,6 +158,7 @@ COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
     "greatest_of_row": ((X,), [4, 16]),
     "load": ((), [[2, 2], [3, 5]]),
     "product": ((X, Y), [[15, 22], [66, 99]]),
+    "product_sum": ((X, Y, Z), [[15, 22], [66, 99]]),
     "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
     "same": ((X,), [[1, 4], [9, 16]]),
     "sum_of_row": ((X,), [5, 25]),
@@ -208,6 +209,7 @@ DEFINING = {
     "ops/arithmetic.py",
     "ops/opcodes.py",
     "ops/predicates.py",
+    "ops/products.py",
     "ops/reductions.py",
     "ops/tiles.py",
     "ops/spaces.py",
@@ -234,7 +236,7 @@ NAMING = {
         "async.tma_gather",
         "pointer.load",
     },
-    "simulation/kernels/evaluating.py": {
+    "simulation/kernels/evaluator.py": {
         "pointer.load",
         "pointer.atomic_cas",
     },  # of two in a method
