@@ -9,7 +9,9 @@ import pytest
 
 import stretto
 from gluon_cases import holds, shipped
-from stretto.api.emitting import STAGES, EmittedKernel, emit
+from stretto.api.emitting import emit
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import Machine, load_machine
 from test_emit import GEMM, attention, gemm

@@ -14,8 +14,10 @@ import pytest
 import stretto
 from gluon_cases import holds, near, shipped, traced
 from gluon_emulator import EmulationError
-from stretto.api.emitting import STAGES, EmittedKernel, emit
-from stretto.emit import EmitError
+from stretto.api.emitting import emit
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
+from stretto.emission import EmitError
 from test_emit import GEMM, SLOW, TRIPS, attention, part, without
 
 COMPUTE, OTHER, COPY = "compute_agent", "compute_1_agent", "copy_agent"
@@ -137,8 +139,8 @@ def test_a_product_that_says_itself_when_it_is_done_holds(
     assert ("tcgen05_commit(total_then_b" in source) == by_turn
     for trips in (0, 1, 2, 3, 9):
         events = product(source, trips, 0.5)
-        done = [n for n, (what, _) in enumerate(events) if what == "done"]
-        copies = when(events, "copy [64, 128]", COPY)
+        done = [n for n, (what, _) in enumerate(events) if what == "product done"]
+        copies = when(events, "copy to b_tile", COPY)
         assert len(done) == len(copies) == trips
         assert all(a < b for a, b in zip(done, copies[2:], strict=False))
 

@@ -428,7 +428,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
-FORMS = {"schedule": ("csv", "html", "trace", "svg"), "predict": ("html",), "check": ("sarif",)}
+FORMS = {
+    "schedule": ("csv", "html", "trace", "svg"),
+    "predict": ("html",),
+    "check": ("sarif", "html"),
+}
 """How a command can answer besides text and JSON."""
 
 _NAMES = {
@@ -587,7 +591,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "split": _takes(
         positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
     ),
-    "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
+    "--to": {
+        "choices": ("gluon", "mlir"),
+        "default": "gluon",
+        "help": "the language (default: gluon); mlir: the program that is printed, which emit and "
+        "simulate read back",
+    },
     "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
     "converted": {
         "choices": ("json", "mlir", "graphml", "ssp"),
@@ -663,8 +672,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "gpu": {
         "choices": ("hopper", "blackwell"),
-        "default": "hopper",
-        "help": "the GPU that the file's own host code sees (default: hopper)",
+        "help": "the GPU that the file's own host code sees (default: hopper, or blackwell if its "
+        "tests skip that)",
     },
     "--fences": {
         "choices": ("written", "inserted"),

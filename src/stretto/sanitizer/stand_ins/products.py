@@ -171,7 +171,9 @@ def mma_v2(a: Any, b: Any, acc: Any, input_precision: Any = None, **_: Any) -> T
     return Tile(total.dtype.cast(made), total.dtype, total.layout)
 
 
-dot_fma = mma_v2
+def dot_fma(a: Any, b: Any, acc: Any, **_: Any) -> Tile:
+    """A product by multiplications and additions of threads: done before they go on."""
+    return mma_v2(a, b, acc)
 
 
 # Tensor memory ------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ def _multiply(a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any) -
             if adds:
                 made = made + acc.dtype.decode(acc.raw)
             acc.raw[...] = acc.dtype.encode(acc.dtype.cast(made))
-        block.journal.append(("product done", access.agent))
+        block.history.add(access._replace(what="product done"))
 
     if list(acc.shape)[-2:] != [a.shape[-2], b.shape[-1]] and product.__name__ == "<lambda>":
         _require_shapes(a, b, acc, "a product")
