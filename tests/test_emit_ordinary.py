@@ -29,7 +29,7 @@ from stretto.compile import loop_schedules, versions
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmitMode
 from stretto.compile.scheduled import ScheduledLoop, scheduled
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.generate import SERIAL
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.kernels import loops
@@ -390,3 +390,38 @@ def test_no_command_fails_in_a_way_that_nobody_foresaw(
             assert code == 0 or "error: " in told.err or "no schedule found" in told.out, told
             assert "bug of Stretto" not in told.err + told.out
     assert main(["convert", str(file), str(tmp_path / "out.json"), "--machine", "h200"]) in (0, 1)
+
+
+def test_steps_that_write_where_they_read_overlap_where_each_has_a_place_of_its_own():
+    x = np.arange(5 * 256, dtype=np.float32)
+    made = emit(ORDINARY / "in_place.ttir", "h200")
+    assert max(analysis.stage_count or 0 for analysis in made.analyses) > 1
+    (analysis,) = made.analyses
+    (read, write) = (o.name for o in analysis.problem.loop.ops if o.kind.startswith("pointer."))
+    assert analysis.starts[read] < analysis.starts[write]
+    total, wanted = np.float32(0), x.copy()
+    for at in range(0, len(x), 256):
+        wanted[at : at + 256] = x[at : at + 256] * 2 + total
+        total += x[at : at + 256].sum()
+    result = run(made.source, {"x_ptr": x, "n": len(x)})
+    near(result, {"x_ptr": wanted}, 1e-2)
+
+
+def test_a_tile_of_one_element_is_a_tile():
+    x = np.random.default_rng(0).standard_normal((9, 128)).astype(np.float32)
+    rows = np.array([3, 1, 7, 0, 0], np.int32)
+    inputs = {"x_ptr": x, "at_ptr": rows, "y_ptr": np.zeros(129, np.float32), "n": len(rows)}
+    result = run(source("single"), inputs)
+    near(result, {"y_ptr": np.array([*x[rows].sum(0), x[rows].sum()])}, 1e-4)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_products_of_two_branches_begin_with_zeros_of_their_own(first: int):
+    x, y = normal(1, 64, 64), normal(2, 3, 64, 64)
+    wanted = y.astype(np.float32)
+    if first > 0:
+        wanted = (x.astype(np.float32) @ wanted).astype(np.float16).astype(np.float32)
+    if first < 2:
+        wanted = wanted @ x.astype(np.float32)
+    result = run(source("branched"), {"x_ptr": x, "y_ptr": y, "n": 3, "first": first})
+    assert np.abs(result["y_ptr"] - wanted).max() < 0.05 * np.abs(wanted).max()

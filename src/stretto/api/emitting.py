@@ -15,6 +15,7 @@ from stretto.api.solving import result_of
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, chosen
 from stretto.compile.emitted import EmitMode, EmittedKernel
+from stretto.compile.kernel_programs import as_it_stands, program_in, require_no_options
 from stretto.deadline import Deadline, cut_off
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Blocks
@@ -41,7 +42,8 @@ def emit(
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
     A kernel that `stretto import` has lowered to MLIR is taken as it is: its machine, its agents,
-    and the schedules that stand on its loops, if they are legal.
+    and the schedules that stand on its loops, if they are legal. A program that was written as MLIR
+    (`to_mlir`) is checked by clocks, and printed as it stands.
 
     `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
@@ -66,8 +68,12 @@ def emit(
     After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
     least, loops one iteration after the other.
     """
-    deadline = deadline_of(time_limit)
     given = kernel_given(kernel)
+    program = program_in(given)
+    if program is not None:
+        require_no_options(program, (mode, consumers, depth, blocks, tracing, agents or None))
+        return as_it_stands(program)
+    deadline = deadline_of(time_limit)
     with cut_off(deadline):
         emitter = Emitter(
             given, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,

@@ -354,6 +354,7 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     scf.for ... {nv_tile.aws.start}     ──►  the schedule that is there ──► program ──► run
     INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
     async.pipeline.program ...          ──────────────►  program ──► run beside its loop
+    stretto.kernel_program ...          the program of a whole kernel, as it stands
     --inputs FILE.npz                   the whole kernel, on real values
     --mode emitted                      the program that is printed, by clocks and on values
     """
@@ -361,11 +362,13 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
     from stretto.api.read_write import chosen, read_loops
-    from stretto.frontends import is_mlir, read_input
+    from stretto.frontends import holds_program, is_mlir, read_input
 
     if arguments.inputs is not None or arguments.mode == "emitted":
         return _run_kernel(arguments)
     file, text = read_input(arguments.input)
+    if holds_program(text):
+        return _run_kernel(arguments)
     if is_mlir(text) and PROGRAM in text:
         return _run_programs(arguments, file, text)
     whole = read_loops(file, text, arguments.machine)
@@ -489,6 +492,8 @@ def emit(arguments: argparse.Namespace) -> Reply:
     )
     told = assumption(made.machine, made.machine_why)
     notes = [*([told] if told else []), *made.notes]
+    if arguments.to == "mlir":
+        return Reply(made.to_json, lambda: made.to_mlir().splitlines(), notes, stopped=made.stopped)
     return Reply(made.to_json, made.to_text, notes, stopped=made.stopped)
 
 

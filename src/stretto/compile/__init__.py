@@ -9,5 +9,6 @@ scheduled          a loop's schedule; `bisection`, `iteration_order` and `produc
                    find those that a generator does not
 candidates         a kernel for each number of consumers and of stages
 emitted, overlap   one of them, and what of it runs beside something else
+kernel_programs    programs that were written as MLIR: they stand as they are
 choice             which is taken, by what is predicted and by what the assembler says
 """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import EmitError, Emitted
+from stretto.emission import EmitError, Emitted
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
-from stretto.predict.running import Assembled
-from stretto.predict.whole import pace_of_threads
 
-Assemble = Callable[[Emitted], Assembled]
+if TYPE_CHECKING:
+    from stretto.prediction.running import Assembled
+
+Assemble = Callable[[Emitted], "Assembled"]
 """Compiles a kernel."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
@@ -26,6 +28,9 @@ def chosen(
         return settled(made, machine, assemble)
     best = _best_pace(made)
     return min(made, key=lambda one: (one.over, *_worth(one, best)))
+
+
+NOTHING = "nothing of it overlaps"
 
 
 def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble) -> EmittedKernel:
@@ -50,11 +55,20 @@ def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble)
                 refused.append(error)
                 continue
             if seen.clean:
-                return known
+                return _explained(known, spilling)
             spilling.append((seen.spilled, known))
     if not spilling:
         raise (*refused, *failed)[0]
-    return min(spilling, key=lambda pair: pair[0])[1]
+    return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
+
+
+def _explained(taken: EmittedKernel, spilling: list[tuple[int, EmittedKernel]]) -> EmittedKernel:
+    """With what those spill that would overlap something, where the one that is taken does not."""
+    bytes = [spilled for spilled, one in spilling if one.overlap]
+    if taken.overlap or not bytes:
+        return taken
+    note = f"{NOTHING}: with a step more in flight, threads spill {min(bytes)} bytes"
+    return replace(taken, notes=(*taken.notes, note))
 
 
 def _compiled(
@@ -99,6 +113,8 @@ def require(made: EmittedKernel, machine: Machine) -> Assembled:
 
 def paced(made: EmittedKernel, machine: Machine) -> EmittedKernel:
     """With what is predicted of it, where threads load: by its registers, once they are known."""
+    from stretto.prediction.kernel_time import pace_of_threads  # noqa: PLC0415 - for few kernels
+
     return replace(made, pace=pace_of_threads(made.subject, machine))
 
 

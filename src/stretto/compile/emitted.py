@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stretto.compile.overlap import Overlap, overlap_of
 from stretto.compile.scheduled import ScheduledLoop
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.kernel import Kernel
-from stretto.materialize import Program
+from stretto.materialization import Program
 from stretto.ops.spaces import STAGING
-from stretto.predict.running import Assembled, Subject
-from stretto.predict.whole import Pace
 from stretto.program.builder import Looped
+
+if TYPE_CHECKING:
+    from stretto.prediction.kernel_time import Pace
+    from stretto.prediction.running import Assembled, Subject
 
 EmitMode = Literal["specialized", "unspecialized"]
 SCHEMA = "stretto.emitted/1"
@@ -53,6 +55,8 @@ class EmittedKernel:
     @property
     def subject(self) -> Subject:
         """What is predicted of it."""
+        from stretto.prediction.running import Subject  # noqa: PLC0415 - where it is predicted
+
         assert self.kernel is not None
         made = self.emitted
         return Subject(
@@ -84,6 +88,12 @@ class EmittedKernel:
     def to_text(self) -> list[str]:
         """The source, line by line."""
         return self.source.rstrip("\n").split("\n")
+
+    def to_mlir(self) -> str:
+        """The program, of which the source is one spelling, as a module: `emit` prints it alike."""
+        from stretto.ir.kernel_programs import kernel_program_text  # noqa: PLC0415 - where asked
+
+        return kernel_program_text(self.emitted.program)
 
     def to_json(self) -> dict[str, Any]:
         """For programs: the source, and what it was made by."""

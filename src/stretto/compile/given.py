@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 
 from stretto.compile.emitted import EmitMode
+from stretto.compile.kernel_programs import require_kernel
 from stretto.compile.sources import is_kernel, kernels_of, machine_of
 from stretto.errors import DocumentError, listed
 from stretto.frontends import is_mlir, read_input
@@ -115,6 +116,7 @@ def read_given(
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)
+    require_kernel(file, text)
     target = None if machine is None else load_machine(machine)
     return _read_lowered(file, text, target)
 

@@ -101,6 +101,14 @@ def is_mlir(text: str | bytes) -> TypeGuard[str]:
     return not (looks_like_ttir(text) or is_xml(text) or is_ssp(text))
 
 
+def holds_program(text: str | bytes) -> TypeGuard[str]:
+    """Whether a text is a module with the program of a whole kernel."""
+    return not isinstance(text, bytes) and _PROGRAM in text
+
+
+_PROGRAM = '"stretto.kernel_program"('
+
+
 # Is it a kernel? --------------------------------------------------------------------------
 
 

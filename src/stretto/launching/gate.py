@@ -15,8 +15,8 @@ from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.machine import Machine
-from stretto.predict.stock import Stock
-from stretto.predict.whole import predict_stock, predict_whole
+from stretto.prediction.kernel_time import predict_kernel, predict_stock
+from stretto.prediction.stock import Stock
 
 MARGIN = 1.25
 """How many times as long ours must be predicted to take: of pairs that were measured on an H200
@@ -33,7 +33,7 @@ def why_slower(
     """Why a kernel is not tried; empty where it may be faster, or nothing is predicted."""
     numbers = numbers_of(made.subject.kernel, given)
     try:
-        ours = predict_whole(made.subject, machine, grid, numbers).seconds
+        ours = predict_kernel(made.subject, machine, grid, numbers).seconds
         theirs = predict_stock(made.subject, stock, machine, grid, numbers).seconds
     except StrettoError:
         return ""

@@ -429,9 +429,6 @@ class Pipelined(_Instruction):
     """Of the loop among those of the kernel."""
     operation: Operation
     """The loop, as it stands there."""
-    lower: Value
-    upper: Value
-    step: Value
     known: int | None
     """How often it goes round, where that is a number."""
     first: int
@@ -446,6 +443,12 @@ class Pipelined(_Instruction):
     order: tuple[str, ...]
     """Its operations, as a step has them."""
     body: tuple[Instruction, ...]
+
+    @property
+    def bounds(self) -> tuple[Value, Value, Value]:
+        """Where it begins and ends, and by how much it counts."""
+        lower, upper, step = self.operation.operands[:3]
+        return lower, upper, step
 
 
 Instruction = (

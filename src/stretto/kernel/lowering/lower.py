@@ -103,7 +103,7 @@ class _Lowering(ProductLowering):
         if operation.name in BY_TILES and isinstance(operation.result.type, Tile):
             name = operation.name
         said = operation.attributes
-        if self._waits and self._is_summed(operation):
+        if self._is_summed(operation):
             said = {**said, "facts": (("accumulates", True),)}
         made = self._out.add(
             operation.name if name is None else OURS + name,
@@ -212,7 +212,7 @@ class _Lowering(ProductLowering):
         self._homes.leave()
         self._out.location = operation.location
         said: dict[str, Attribute] = {**operation.attributes, "machine": self._machine.name}
-        pair = conflict(operation, self._uses.maker, self._accesses.touched)
+        pair = conflict(operation, self._uses.maker, self._accesses.touched, self._addresses)
         if pair is not None:
             said["serial"] = True
         if pair is not None and not has_loop_inside(operation):

@@ -26,7 +26,7 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Outer
-from stretto.materialize.program import Direct, Issue, LiveIn, Through
+from stretto.materialization.program import Direct, Issue, LiveIn, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_steps import LoopSteps
 from stretto.program.builder.loop_view import STEP, Way
@@ -75,12 +75,11 @@ class LoopBuilder(LoopSteps):
                 self._one_by_one(short)
             else:
                 self._either(long, short, needed, peel=flying)
-        lower, upper, step = self._loop.operation.operands[:3]
         first = steps.first if together else steps.last + flying
         order = tuple(i.op for i in self._issues)
         self._a.say(
             Pipelined(
-                self._number, self._loop.operation, lower, upper, step, self._known, first,
+                self._number, self._loop.operation, self._known, first,
                 steps.first, needed, together, order, tuple(body),
             )
         )  # fmt: skip
@@ -160,11 +159,7 @@ class LoopBuilder(LoopSteps):
                     self._prepare(self._wiring.live_ins[source.path.origin])
                 elif isinstance(source, Through | Direct):
                     self._prepare_scalars(source.path.origin)
-            if opcode(kind_of(operation)).accumulator is not None:
-                result = operation.results[0]
-                if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
-                    a.zeros(result.type, a.layouts.of(result))
-                self._lay_out(operation)
+            self._before_product(operation)
         self._n = a.names.give("n")
         # Triton fails on a branch that is never taken: a count that is known decides here.
         self._known = known_trips(self._loop.operation, a.plan.maker)
