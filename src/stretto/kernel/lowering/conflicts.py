@@ -18,14 +18,13 @@ from collections.abc import Callable, Mapping
 from stretto.kernel.addresses import Addresses
 from stretto.kernel.tree import Kernel, Operation, Value, carried_from, root_of
 from stretto.kernel.types import shape_of
+from stretto.ops.atomics import COMMUTING
 
 _LOADS = ("tile.load", "tile.view_load", "tile.view_gather")
 _STORES = ("tile.store", "tile.view_store", "tile.view_scatter", "tile.view_reduce")
 _BOTH = ("tile.atomic_rmw", "tile.atomic_cas")
 ACQUIRING = ("acquire", "acq_rel")
 """Atomic operations after which a block sees what others wrote."""
-_ADDED = ("add", "fadd", "max", "min", "umax", "umin", "and", "or", "xor")
-"""Kinds of read-modify-write whose order does not matter among themselves."""
 
 
 Range = tuple[int, int]
@@ -124,7 +123,7 @@ def _apart(first: Range | None, second: Range | None) -> bool:
 
 def _commute(first: Operation, second: Operation) -> bool:
     both = first.name == second.name == "tile.atomic_rmw"
-    return both and first.text("kind") == second.text("kind") and first.text("kind") in _ADDED
+    return both and first.text("kind") == second.text("kind") and first.text("kind") in COMMUTING
 
 
 def _through(made: Operation, value: Value) -> Value | None:

@@ -18,11 +18,11 @@ from stretto.program.builder.loop_view import Flight, Way
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE
 from stretto.program.builder.sums import on_its_own
@@ -153,7 +153,7 @@ class LoopOperations(LoopCopies):
         a = self._a
         ring = next(r for r, reads in self._touched(i) if not reads)
         slot, _ = self._positions[ring.name, way.stages[i.op]]
-        operand = whole(self._operand(way, i, 0), operation, 0)
+        operand = full_shape(self._operand(way, i, 0), operation, 0)
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
         if self._stored_from(ring):
             a.say(StoreWait(len(stores) * (ring.depth - 1)))
@@ -262,7 +262,7 @@ class LoopOperations(LoopCopies):
             return
         called = operand.expression.name if isinstance(operand.expression, Name) else "factor"
         name = self._a.names.give(f"{called}_factor")
-        operand = whole(operand, product, side)
+        operand = full_shape(operand, product, side)
         self._a.say(Assign((name,), (in_layout(operand, wanted, value.type, self._a.layouts),)))
         self._factors[value, wanted] = Name(name)
 

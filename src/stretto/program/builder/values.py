@@ -19,12 +19,12 @@ from stretto.program.builder.names import RESERVED, Names, combiners
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     settled,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
 from stretto.program.builder.tracer import Tracer
@@ -251,7 +251,7 @@ class ValueBuilder(BodyBuilder):
         """Operands, all of them `but` one, in a layout; addresses in full, also where all of them
         are the same."""
         taken = [v for v in operation.operands if v is not but]
-        address, *others = (whole(value(v), operation, i) for i, v in enumerate(taken))
+        address, *others = (full_shape(value(v), operation, i) for i, v in enumerate(taken))
         types = [v.type for v in taken[1:]]
         rest = [
             in_layout(one, layout, type, self.layouts)
@@ -273,7 +273,7 @@ class ValueBuilder(BodyBuilder):
         assert isinstance(value.type, Tile)
         if operand.layout is None:
             return Everywhere(operand.expression, value.type, layout)
-        if not operand.whole:
+        if not operand.full:
             full = Spread(operand.expression, value.type, operand.layout)
             operand = Operand(full, operand.layout)
         return in_layout(operand, layout, value.type, self.layouts)
