@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.4.0.dev0"
 
 _HOMES = {
+    "stretto.api.assigning": ("AssignResult", "assign"),
     "stretto.api.bounding": ("BoundsResult", "bounds"),
     "stretto.api.checking": ("VerifyResult", "verify"),
     "stretto.api.comparing": ("compare",),
@@ -83,6 +84,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AssignResult",
     "Bounds",
     "BoundsResult",
     "Comparison",
@@ -115,6 +117,7 @@ __all__ = [
     "StoppedError",
     "StrettoError",
     "VerifyResult",
+    "assign",
     "batch",
     "bench",
     "bounds",

@@ -175,6 +175,30 @@ def bounds(arguments: argparse.Namespace) -> Reply:
     return _each_loop(source, arguments.machine, BoundsResult.SCHEMA, work)
 
 
+def assign(arguments: argparse.Namespace) -> Reply:
+    """`stretto assign`."""
+    from stretto.api.assigning import AssignResult
+    from stretto.api.assigning import assign as assigned
+
+    deadline = deadline_after(arguments.time_limit)
+    with cut_off(deadline):
+        source = _read_input(arguments)
+    open_ends: list[str] = []
+
+    def work(ready: Prepared) -> AssignResult:
+        with _watched(ready.loop.name, arguments) as progress:
+            result = assigned(
+                ready, groups=arguments.groups, time_limit=deadline, progress=progress
+            )
+        if result.found.stopped and not result.optimal:
+            open_ends.append(ready.loop.name)
+        return result
+
+    reply = _each_loop(source, arguments.machine, AssignResult.SCHEMA, work, deadline)
+    reply.stopped = bool(open_ends)
+    return reply
+
+
 def schedule(arguments: argparse.Namespace) -> Reply:
     """`stretto schedule`."""
     from stretto.api.solving import ScheduleResult
@@ -551,6 +575,7 @@ def elsewhere(module: str) -> Callable[[argparse.Namespace], Reply]:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Reply]] = {
     "schedule": schedule,
+    "assign": assign,
     "bounds": bounds,
     "explain": explain,
     "simulate": simulate,

@@ -16,6 +16,7 @@ SUMMARIES = {
         "bounds": "how small the II can be, and what limits it",
         "schedule": "the best schedule found, verified",
         "explain": "why not a smaller II, and what would help",
+        "assign": "which warpgroup does what, chosen with the schedule",
         "simulate": "run the pipelined program beside the loop",
         "verify": "is a schedule legal?",
         "view": "look at schedules in a browser, and change them",
@@ -44,6 +45,7 @@ USUAL = {
     "schedule": "--machine --loop --prove --generator --max-stages --pin --format --output",
     "bounds": "--machine --set --loop --json --output",
     "explain": "--machine --set --loop --ii --max-stages --pin --time-limit --json",
+    "assign": "--machine --set --loop --groups --time-limit --json --output",
     "verify": "--machine --set --loop --max-stages --json --output",
     "simulate": "--machine --loop --iterations --mode --inputs --grid --json --output",
     "check": "--against --target --seeds --programs --time-limit --strict --format --output",
@@ -65,6 +67,7 @@ EXAMPLES = {
     "schedule": "stretto schedule kernel.ttir --format html -o kernel.html",
     "bounds": "stretto bounds kernel.ttir --machine h200",
     "explain": "stretto explain kernel.ttir",
+    "assign": "stretto assign loop.mlir --machine b200",
     "simulate": "stretto simulate kernel.ttir --inputs arrays.npz --grid 8",
     "check": "stretto check kernels.py",
     "emit": "stretto emit kernel.ttir -o kernel.py",
@@ -84,8 +87,8 @@ GROUPS = {
     ),
     "the machine": "--machine --set --sms --clock --toml --calibrate",
     "the schedule": (
-        "--generator --prove --objective --effort --pin --ii --max-ii --max-stages --strict "
-        "--no-fuse --without --serial-threshold --seed --a --b"
+        "--groups --generator --prove --objective --effort --pin --ii --max-ii --max-stages "
+        "--strict --no-fuse --without --serial-threshold --seed --a --b"
     ),
     "limits of time, memory and processes": (
         "--time-limit --work-limit --workers --memory-limit --jobs --executor --no-cache"

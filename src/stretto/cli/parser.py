@@ -368,6 +368,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Lower bounds on the II, what sets them, and what would lower them.",
         f"{_PROBLEM} --no-fuse --json --output",
     ),
+    "assign": (
+        "Chooses which warpgroup does what together with the schedule, and says what is proved.",
+        "input --machine --loop --groups stop-limit --json --output --verbose",
+    ),
     "explain": (
         "Why not a smaller II? The reasons that forbid it, and what would change that.",
         f"{_PROBLEM} --ii --no-fuse --pin {_LIMITS} --json --output --verbose",
@@ -524,6 +528,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "with exact or --prove, minimize in the order %(choices)s as far as this one "
         f"(default: {OBJECTIVE})",
     },
+    "--groups": _takes(positive, "N", "most warpgroups that do arithmetic (default: 4)", default=4),
     "--time-limit": _takes(
         amount,
         "S",
