@@ -238,10 +238,8 @@ NAMING = {
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
     "program/clocks/agents.py": {"arith.trunci"},  # a number that is the same in fewer bits
-    "program/builder/loops.py": {
-        "arith.truncf",
-        "arith.trunci",
-    },  # numbers that are narrowed for the next step
+    "program/builder/loop_operations.py": {"arith.truncf"},  # what is narrowed for the next step
+    "program/builder/loops.py": {"arith.trunci"},  # a count that is narrower than an index
     "kernel/contracting.py": {  # what is one operation together
         "arith.addf",
         "arith.mulf",

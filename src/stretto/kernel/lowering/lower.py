@@ -9,59 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stretto.kernel.accesses import Accesses, told
-from stretto.kernel.axes import analyse
-from stretto.kernel.building import Builder
-from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import conflict
-from stretto.kernel.lowering.held import held_factors
-from stretto.kernel.lowering.homes import Homes
-from stretto.kernel.lowering.loads import Copying, copying
-from stretto.kernel.lowering.uses import Uses
-from stretto.kernel.lowering.views import ANY
+from stretto.kernel.lowering.products import ProductLowering
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
-    ALLOCATE,
     ATOMICS,
     BY_TILES,
     COMBINED,
-    COPY,
-    DESCRIPTOR,
-    GATHER,
-    LOAD,
-    NARROW,
     OURS,
-    PART,
     PENDING,
     REDUCE,
     RENAMED,
     SCAN,
-    SCATTER,
-    SPREAD,
-    STORE,
-    TMA_LOAD,
-    TMA_STORE,
-    TOKEN,
     TRANSPOSE,
     VIEW,
     WORK_TILE,
 )
-from stretto.kernel.tree import (
-    Attribute,
-    Kernel,
-    Location,
-    Lowered,
-    Operation,
-    Region,
-    Value,
-)
-from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type, View, element_of, like
+from stretto.kernel.tree import Attribute, Kernel, Lowered, Operation, Region, Value
+from stretto.kernel.types import Scalar, Tile
 from stretto.machine import Machine
-from stretto.ops.spaces import REGISTERS, SPACES, STAGING
-
-NARROW_BITS = 8
-"""Of elements that no wait for a product keeps in registers."""
+from stretto.ops.spaces import REGISTERS, SPACES
 
 
 def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
@@ -69,32 +37,7 @@ def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
     return _Lowering(kernel, machine).lower()
 
 
-class _Lowering:
-    def __init__(self, kernel: Kernel, machine: Machine) -> None:
-        if not machine.products and any(op.name == "tile.dot" for op in kernel.walk()):
-            hint = "add a section [products.NAME] to its file"
-            told = f"machine {machine.name} does not say which product it has"
-            raise KernelError(kernel.location, told, hint)
-        self._kernel = kernel
-        self._machine = machine
-        self._axes = analyse(kernel)
-        self._accesses = Accesses(kernel, self._axes)
-        self._uses = Uses(kernel)
-        self._homes = Homes()
-        self._out = Builder(kernel.location)
-        self._loops: list[Operation] = []
-        self._born: dict[Value, int] = {}
-        """How many loops a value is made inside of: only there may its buffer be written over."""
-        self._places: dict[Value, Value] = {}
-        """Of a product's result, the buffer that its sum is carried in."""
-        self._read_by: dict[Value, Attribute | None] = {}
-        """Which agent has read a value out of memory: its registers are no other's."""
-        self._held: set[Value] = set()
-        """Left factors that are in registers before the loop of their products begins."""
-        self._groups = 0
-        """How many products wait in the step that issued them."""
-        self._notes: list[tuple[Location, str]] = []
-
+class _Lowering(ProductLowering):
     def lower(self) -> Lowered:
         parameters = tuple(
             replace(p, value=Value(p.value.type, p.value.name)) for p in self._kernel.parameters
@@ -106,83 +49,6 @@ class _Lowering:
         body = _without_idle_constants(self._out.finish())
         kernel = replace(self._kernel, parameters=parameters, body=body)
         return Lowered(kernel, tuple(self._notes))
-
-    # Where values are ---------------------------------------------------------------------
-
-    def _registers(self, value: Value) -> Value:
-        """A value in registers, read out of memory if it is there."""
-        home = self._homes.of(value)
-        agent = self._out.said.get("agent")
-        if REGISTERS in home and self._read_by.get(value, agent) == agent:
-            return home[REGISTERS]
-        if PENDING in home:
-            return self._await(value, home[PENDING])
-        for space, buffer in home.items():
-            kind = SPACES[space].read
-            if kind:
-                read = self._ours(kind, (buffer,), _in_registers(value.type), _name(value, "read"))
-                self._homes.in_registers(value, read)
-                self._read_by[value] = agent
-                return read
-        raise AssertionError(f"{value} is nowhere")
-
-    def _in(self, value: Value, spaces: Sequence[str]) -> Value:
-        """A value in one of some spaces; from registers it goes to the first."""
-        home = self._homes.of(value)
-        for space in spaces:
-            if space in home:
-                return home[space]
-        if REGISTERS in spaces:
-            return self._registers(value)
-        space = spaces[0]
-        filled = self._fill(self._registers(value), space, value.name)
-        self._homes.put(value, space, filled)
-        return filled
-
-    def _fill(self, registers: Value, space: str, name: str, buffer: Value | None = None) -> Value:
-        """Registers put into a buffer: a fresh one, unless one is given."""
-        if buffer is None:
-            buffer = self._alloc(registers.type, space, name)
-        kind = SPACES[space].fill
-        filled = self._ours(
-            kind, (registers, buffer), buffer.type, f"{name}_put" if name else "", groups=(1, 1, 0)
-        )
-        self._homes.remember(filled, buffer)
-        return filled
-
-    def _alloc(self, type: Type, space: str, name: str) -> Value:
-        assert isinstance(type, Tile)
-        assert isinstance(type.element, Scalar)
-        ending = "tile" if space == STAGING else "acc"
-        made = Buffer(type.shape, type.element, space)
-        return self._ours(ALLOCATE, (), made, f"{name}_{ending}" if name else "")
-
-    def _overwrite(self, buffer: Value, operation: Operation) -> None:
-        """What is in a buffer and wanted later is read out before something else comes in."""
-        for value, space in self._homes.inside(buffer):
-            if self._uses.after(value, operation):
-                self._registers(value)
-            self._homes.drop(value, space)
-
-    def _may_go(self, value: Value, operation: Operation) -> bool:
-        """Whether nobody wants a value after an operation, in this step of the loop or a later."""
-        here = self._born.get(value, 0) == len(self._loops)
-        return here and not self._uses.after(value, operation)
-
-    # Writing ------------------------------------------------------------------------------
-
-    def _ours(
-        self, kind: str, operands: Sequence[Value], type: Type, name: str = "", **said: Attribute
-    ) -> Value:
-        return self._out.op(OURS + kind, operands, type, name, **said)
-
-    def _note(self, operation: Operation, message: str) -> None:
-        self._notes.append((operation.location, message))
-
-    def _refuse(self, operation: Operation, message: str, hint: str = "") -> KernelError:
-        return KernelError(operation.location, message, hint)
-
-    # Operations ---------------------------------------------------------------------------
 
     def _operation(self, operation: Operation) -> None:  # noqa: PLR0912 - one case a kind
         self._out.location = operation.location
@@ -229,9 +95,7 @@ class _Lowering:
                 self._plain(operation)
         self._out.said = {}
 
-    def _homes_as(self, value: Value, other: Value) -> None:
-        for space, lowered in self._homes.of(other).items():
-            self._homes.put(value, space, lowered)
+    # Registers in, registers out ------------------------------------------------------------
 
     def _plain(self, operation: Operation) -> None:
         """Registers in, registers out."""
@@ -263,367 +127,6 @@ class _Lowering:
         rows = self._ours(TRANSPOSE, (pairs,), replace(first, shape=turned), permutation=order)
         made = self._ours(VIEW, (rows,), result.type, result.name)
         self._homes.in_registers(result, made)
-
-    def _is_summed(self, operation: Operation) -> bool:
-        """Whether threads write what a product adds to."""
-        return any(
-            user.name == "tile.dot" and user.operands[2] is result
-            for result in operation.results
-            for user in self._uses.of(result)
-        )
-
-    def _view(self, operation: Operation) -> None:
-        """Another name of a tile, wherever it is; tensor memory has none but its own."""
-        (source,), result = operation.operands, operation.result
-        kind = TRANSPOSE if operation.name == "tile.transpose" else VIEW
-        order = operation.integers("order")
-        said: dict[str, Attribute] = {"permutation": order} if kind == TRANSPOSE and order else {}
-        home = self._homes.of(source)
-        shared = home.get(STAGING)
-        if shared is not None and isinstance(result.type, Tile):
-            assert isinstance(shared.type, Buffer)
-            type = Buffer(result.type.shape, shared.type.element, STAGING)
-            seen = self._ours(kind, (shared,), type, result.name, **said)
-            self._homes.remember(seen, shared)
-            self._homes.put(result, STAGING, seen)
-            if REGISTERS not in home:
-                return
-        registers = self._registers(source)
-        if not isinstance(result.type, Tile):
-            kind = PART
-        elif not isinstance(registers.type, Tile):
-            kind = SPREAD
-        seen = self._ours(kind, (registers,), result.type, result.name, **said)
-        self._homes.in_registers(result, seen)
-
-    # Memory -------------------------------------------------------------------------------
-
-    def _descriptor(self, operation: Operation) -> None:
-        """A view of a tensor; sizes and strides that are constants stand in its type, unless it is
-        handed on: others may come the same way."""
-        type = operation.result.type
-        assert isinstance(type, View)
-        base, *numbers = operation.operands
-        rank = len(type.tile)
-        handed_on = any(op.name.startswith("scf.") for op in self._uses.of(operation.result))
-        if len(numbers) == 2 * rank and not handed_on:
-            known = [self._constant(value) for value in numbers]
-            known = [None if number == ANY else number for number in known]
-            type = replace(type, shape=tuple(known[:rank]), strides=tuple(known[rank:]))
-        made = self._ours(
-            DESCRIPTOR,
-            [self._registers(value) for value in (base, *numbers)],
-            type,
-            operation.result.name,
-            groups=(1, len(numbers) - len(numbers) // 2, len(numbers) // 2),
-            padding=operation.attributes.get("padding", type.padding),
-        )
-        self._homes.in_registers(operation.result, made)
-
-    def _constant(self, value: Value) -> int | None:
-        axis = self._axes.get(value)
-        return None if axis is None else axis.constant
-
-    def _coordinates(self, values: Sequence[Value]) -> list[Value]:
-        """As TMA wants them: 32 bits each."""
-        found: list[Value] = []
-        for value in values:
-            number = self._registers(value)
-            wanted = like(number.type, Scalar("i32"))
-            if number.type != wanted:
-                number = self._out.op(NARROW, (number,), wanted, number.name)
-            found.append(number)
-        return found
-
-    def _through(self, view: Value, coordinates: Sequence[Value]) -> Attribute:
-        """What is known of a tile that a descriptor is gone by for."""
-        assert isinstance(view.type, View)
-        return told(self._accesses.through_view(view, coordinates, view.type.tile, descriptor=True))
-
-    def _view_load(self, operation: Operation) -> None:
-        view, *coordinates = operation.operands
-        type, result = view.type, operation.results[0]
-        if not isinstance(type, View) or not isinstance(result.type, Tile):
-            raise self._refuse(operation, f"a load of {result.type} through {type}")
-        buffer = self._alloc(Tile(type.tile, type.element), STAGING, result.name)
-        facts = self._through(view, coordinates)
-        loaded = self._ours(
-            TMA_LOAD,
-            (self._registers(view), *self._coordinates(coordinates), buffer),
-            buffer.type,
-            result.name,
-            groups=(1, len(coordinates), 1, 0),
-            facts=facts,
-        )
-        self._homes.remember(loaded, buffer)
-        if type.tile != result.type.shape:
-            wanted = Buffer(result.type.shape, type.element, STAGING)
-            narrowed = self._ours(VIEW, (loaded,), wanted, result.name)
-            self._homes.remember(narrowed, loaded)
-            loaded = narrowed
-        self._homes.put(result, STAGING, loaded)
-        self._token(operation)
-
-    def _view_store(self, operation: Operation) -> None:
-        view, tile, *coordinates = operation.operands
-        type = view.type
-        if not isinstance(type, View) or not isinstance(tile.type, Tile):
-            raise self._refuse(operation, f"a store of {tile.type} through {type}")
-        staged = self._in(tile, (STAGING,))
-        if type.tile != tile.type.shape:
-            staged = self._ours(VIEW, (staged,), Buffer(type.tile, type.element, STAGING))
-        said: dict[str, Attribute] = {
-            "groups": (1, 1, len(coordinates), 0),
-            "facts": self._through(view, coordinates),
-        }
-        if "kind" in operation.attributes:  # combined with what is there
-            said["kind"] = operation.attributes["kind"]
-        operands = (staged, self._registers(view), *self._coordinates(coordinates))
-        self._out.add(OURS + TMA_STORE, operands, (Token(),), said)
-        self._token(operation)
-
-    def _view_gather(self, operation: Operation) -> None:
-        """Rows that are picked by index, into shared memory."""
-        view, rows, column = operation.operands
-        result = operation.results[0]
-        buffer = self._alloc(result.type, STAGING, result.name)
-        loaded = self._ours(
-            GATHER,
-            (self._registers(view), *self._coordinates((rows, column)), buffer),
-            buffer.type,
-            result.name,
-            groups=(1, 1, 1, 1, 0),
-            facts=self._through(view, (column,)),
-        )
-        self._homes.remember(loaded, buffer)
-        self._homes.put(result, STAGING, loaded)
-        self._token(operation)
-
-    def _view_scatter(self, operation: Operation) -> None:
-        """Rows of shared memory, each to where its index says."""
-        view, tile, rows, column = operation.operands
-        staged = self._in(tile, (STAGING,))
-        self._ours(
-            SCATTER,
-            (staged, self._registers(view), *self._coordinates((rows, column))),
-            Token(),
-            groups=(1, 1, 1, 1, 0),
-            facts=self._through(view, (column,)),
-        )
-        self._token(operation)
-
-    def _token(self, operation: Operation) -> None:
-        """A token that the front end hands on: the order of the text keeps it."""
-        for result in operation.results:
-            if isinstance(result.type, Token):
-                self._homes.in_registers(result, self._ours(TOKEN, (), Token()))
-
-    def _load(self, operation: Operation) -> None:
-        """Through pointers: copied into shared memory while others compute, or by the threads."""
-        result = operation.results[0]
-        groups = [1, int(len(operation.operands) > 1), int(len(operation.operands) > 2)]
-        how = self._copied(operation)
-        facts = told(self._accesses.through_pointers(operation.operands[0]))
-        if how.reason:
-            self._note(operation, f"loaded by threads, into registers: {how.reason}")
-        operands = [self._registers(value) for value in operation.operands]
-        if not how.copied:
-            loaded = self._ours(
-                LOAD,
-                operands,
-                result.type,
-                result.name,
-                groups=(*groups,),
-                facts=facts,
-            )
-            self._homes.in_registers(result, loaded)
-        else:
-            buffer = self._alloc(result.type, STAGING, result.name)
-            loaded = self._ours(
-                COPY,
-                (*operands[:2], buffer),
-                buffer.type,
-                result.name,
-                groups=(1, groups[1], 1, 0),
-                facts=facts,
-            )
-            self._homes.remember(loaded, buffer)
-            self._homes.put(result, STAGING, loaded)
-        self._token(operation)
-
-    def _atomic(self, operation: Operation) -> None:
-        """Reads, combines, writes; the mask is a group of its own."""
-        taken = 2 if operation.name == "tile.atomic_rmw" else 3
-        groups = (*(1,) * taken, len(operation.operands) - taken)
-        result = operation.results[0]
-        made = self._out.add(
-            OURS + ATOMICS[operation.name],
-            [self._registers(value) for value in operation.operands],
-            (result.type,),
-            {**operation.attributes, "groups": groups},
-            names=(result.name,),
-        )
-        self._homes.in_registers(result, made.result)
-        self._token(operation)
-
-    def _copied(self, operation: Operation) -> Copying:
-        useful = bool(self._loops) or self._uses.multiplied_only(operation.results[0])
-        wanted = useful and COPY in self._machine.opcodes
-        return copying(operation, wanted, self._uses, self._axes)
-
-    def _store(self, operation: Operation) -> None:
-        operands = [self._registers(value) for value in operation.operands]
-        masked = int(len(operands) > 2)
-        self._out.add(OURS + STORE, operands, (), {"groups": (1, 1, masked)})
-        self._token(operation)
-
-    # Products and reductions --------------------------------------------------------------
-
-    def _dot(self, operation: Operation) -> None:
-        a, b, total = operation.operands
-        result = operation.result
-        product = self._machine.products[0]
-        left = self._registers(a) if a in self._held else self._in(a, self._left_spaces(a))
-        right = self._in(b, product.b)
-        if product.accumulator == REGISTERS:
-            self._sum_up(operation, left, right)
-            return
-        space = product.accumulator
-        into = self._homes.of(total).get(space)
-        if into is not None and self._may_go(total, operation):
-            self._homes.drop(total, space)
-        elif self._is_zero(total) and result not in self._places:
-            buffer = self._alloc(result.type, space, result.name)
-            groups = (1, 1, 0, 1, 0)
-            made = self._product(result, (left, right, buffer), groups, buffer.type)
-            self._settle(result, space, made, buffer)
-            return
-        else:
-            held_total = self._registers(total)
-            buffer = self._places.get(result)
-            if buffer is not None:
-                self._overwrite(buffer, operation)
-            into = self._fill(held_total, space, total.name or result.name, buffer)
-        made = self._product(result, (left, right, into), (1, 1, 1, 0, 0), into.type)
-        self._settle(result, space, made, into)
-
-    def _left_spaces(self, value: Value) -> Sequence[str]:
-        """Where a left factor may be; a wait keeps no registers of 8 bits: those go elsewhere."""
-        spaces = self._machine.products[0].a
-        element = element_of(value.type)
-        narrow = isinstance(element, Scalar) and element.bits == NARROW_BITS
-        if not (self._waits and narrow):
-            return spaces
-        return tuple(space for space in spaces if space != REGISTERS) or spaces
-
-    @property
-    def _waits(self) -> str:
-        """The opcode that waits for a product, where one has to."""
-        return self._machine.products[0].wait if self._machine.products else ""
-
-    def _sum_up(self, operation: Operation, left: Value, right: Value) -> None:
-        """A product whose sum is in registers: there at once, or once it has been waited for.
-
-        A sum that only products add to is not waited for in the loop, what they read is. Where the
-        machine says so, the wait for another belongs to the step of the product: both are a group.
-        The wait is of the product's own iteration, whoever reads the sum, so no offset is between.
-        """
-        total, result = operation.operands[2], operation.result
-        pending = self._homes.of(total).get(PENDING)
-        held = () if self._is_zero(total) else (pending or self._registers(total),)
-        groups = (1, 1, len(held), 0, 0)
-        if not self._waits:
-            made = self._product(result, (left, right, *held), groups, result.type)
-            self._homes.in_registers(result, made)
-            return
-        freed = tuple(v for v in (left, right) if isinstance(v.type, Buffer))
-        kind, name = OURS + self._machine.products[0].opcode, result.name
-        if self._goes_round(result):
-            both = (result.type, Token())
-            made, done = self._out.add(
-                kind, (left, right, *held), both, {"groups": groups}, names=(name, f"{name}_done")
-            ).results
-            self._homes.put(result, PENDING, made)
-            self._out.add(OURS + self._waits, (done, *freed), (), {"groups": (0, 1, len(freed))})
-            return
-        together: dict[str, Attribute] = {}
-        if self._machine.products[0].in_step:
-            self._groups += 1
-            together["gid"] = self._groups
-        made = self._out.op(
-            kind, (left, right, *held), result.type, name, groups=groups, **together
-        )
-        self._homes.put(result, PENDING, made)
-        self._await(result, made, freed, **together)
-
-    def _await(
-        self, value: Value, made: Value, freed: Sequence[Value] = (), **said: Attribute
-    ) -> Value:
-        """What a product made, in registers: once it is done."""
-        groups = (1, 0, len(freed))
-        waited = self._ours(
-            self._waits, (made, *freed), made.type, f"{value.name}_ready", groups=groups, **said
-        )
-        self._homes.in_registers(value, waited)
-        return waited
-
-    def _goes_round(self, result: Value) -> bool:
-        """Whether a sum is handed on to the product itself in the next step, and to nobody else."""
-        if not self._loops:
-            return False
-        (body,) = self._loops[-1].regions
-        for i, value in enumerate(body.terminator.operands):
-            if value is result and i in self._chains(self._loops[-1]):
-                return True
-        return False
-
-    def _chains(self, loop: Operation) -> frozenset[int]:
-        """The carried values that a product of a loop adds to, and nobody else looks at."""
-        (body,) = loop.regions
-        found: set[int] = set()
-        for i, value in enumerate(body.terminator.operands):
-            made, argument = self._uses.maker.get(value), body.arguments[i + 1]
-            if made is None or made.name != "tile.dot" or made not in body.operations:
-                continue
-            alone = self._uses.of(argument) == [made] and made.operands[2] is argument
-            # A left factor from registers would be written anew while the product reads it.
-            left = made.operands[0]
-            shared = STAGING in self._homes.of(left) or self._loaded(left)
-            shared = shared or REGISTERS not in self._left_spaces(left)
-            if alone and shared and self._uses.of(value) == [body.terminator]:
-                found.add(i)
-        return frozenset(found)
-
-    def _loaded(self, value: Value) -> bool:
-        """Whether a factor comes from memory, as it is or transposed."""
-        made = self._uses.maker.get(value)
-        while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
-            made = self._uses.maker.get(made.operands[0])
-        copied = COPY in self._machine.opcodes
-        return made is not None and (
-            made.name == "tile.view_load" or (made.name == "tile.load" and copied)
-        )
-
-    def _product(
-        self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type
-    ) -> Value:
-        kind = self._machine.products[0].opcode
-        return self._ours(kind, operands, type, result.name, groups=groups)
-
-    def _settle(self, result: Value, space: str, made: Value, buffer: Value) -> None:
-        self._homes.remember(made, buffer)
-        self._homes.put(result, space, made)
-
-    def _is_zero(self, value: Value) -> bool:
-        made = self._uses.maker.get(value)
-        if made is None:
-            return False
-        if made.name == "tile.splat":
-            return self._is_zero(made.operands[0])
-        if made.name != "arith.constant":
-            return False
-        number = made.attributes["value"]
-        return isinstance(number, int | float) and number == 0
 
     def _reduce(self, operation: Operation) -> None:
         kind = combined_by(operation) if operation.name == "tile.reduce" else None
@@ -669,7 +172,7 @@ class _Lowering:
         for old, new in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(old, new)
 
-    # Control flow -------------------------------------------------------------------------
+    # Control flow ---------------------------------------------------------------------------
 
     def _for(self, operation: Operation) -> None:
         lower, upper, step, *initial = operation.operands
@@ -729,25 +232,6 @@ class _Lowering:
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
-
-    def _hold(self, body: Region) -> None:
-        """Left factors that a loop's products are to have in registers, read before it begins."""
-        products = [op for op in body.operations if op.name == "tile.dot"]
-        if not products or REGISTERS not in self._machine.products[0].a:
-            return
-        said = self._out.said
-
-        def outside(value: Value) -> bool:
-            return STAGING in self._homes.of(value)
-
-        for operation in held_factors(products, outside, self._machine.products[0].held):
-            if REGISTERS not in self._left_spaces(operation.operands[0]):
-                continue
-            agent = operation.attributes.get("agent")
-            self._out.said = {} if agent is None else {"agent": agent}
-            self._registers(operation.operands[0])
-            self._held.add(operation.operands[0])
-        self._out.said = said
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
         """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
@@ -831,14 +315,6 @@ class _Lowering:
         )
         for old, new in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(old, new)
-
-
-def _in_registers(type: Type) -> Type:
-    return Tile(type.shape, type.element) if isinstance(type, Buffer) else type
-
-
-def _name(value: Value, ending: str) -> str:
-    return f"{value.name}_{ending}" if value.name else ""
 
 
 def _without_idle_constants(region: Region) -> Region:

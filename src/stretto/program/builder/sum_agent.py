@@ -26,13 +26,13 @@ from stretto.program.instructions import (
 )
 
 if TYPE_CHECKING:
-    from stretto.program.builder.agent import AgentBuilder
+    from stretto.program.builder.values import ValueBuilder
 
 
 class SumBuilder:
     """Has an agent do what it has to do with sums."""
 
-    def __init__(self, agent: AgentBuilder) -> None:
+    def __init__(self, agent: ValueBuilder) -> None:
         self._a = agent
         sums = agent.plan.sums
         self._of = {name: sums[root] for name, root in sum_roots(agent.plan.kernel).items()}
