@@ -243,6 +243,8 @@ class _Numbers:
                 return first if first == -math.inf or second == 0.0 else None
             case "arith.mulf", (first, second):
                 return self._product(made, first, second)
+            case "math.fma", (first, second, third):
+                return self._sum(self._product(made, first, second), third)
             case _:
                 return None
 

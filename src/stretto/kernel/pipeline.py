@@ -6,6 +6,7 @@
         partition                                          rows split between consumers
         whole views ─ counted offsets                      for all
         longest first                                      order of blocks, for machines as above
+        hidden steps                                       of consumers, by their masks
         straightened                                       for all
         in nv_tileas                                       buffers, copies, products, waits
     async.tiled_tma_load, async.wgmma, ...
@@ -22,6 +23,7 @@ from functools import partial
 from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
+from stretto.kernel.hidden_steps import with_hidden_steps
 from stretto.kernel.lowering import in_nv_tileas
 from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.branches import straightened
@@ -58,6 +60,10 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
         elif configuration.blocks == "persistent":
             (units,) = machine.timing("sms") or (1,)
             yield partial(with_work_tiles, blocks=units, cache=cache)
+    if machine.agents and configuration.consumers != 1:
+        yield partial(
+            with_hidden_steps, agents=machine.replicas_of_products(configuration.consumers)
+        )
     yield straightened
     if configuration.blocks == "persistent":
         machine = _of_tiles(machine)
